@@ -1,0 +1,147 @@
+"""The two coins: one explores every outcome with its exact weight, one samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from flint import fmpq
+
+from simulator.arithmetic import Arithmetic
+from simulator.errors import InvalidVerifier
+from simulator.protocol import Coin
+
+T = TypeVar("T")
+
+
+class _Branching:
+    """One question to the coin, its possible answers, and where the enumeration stands."""
+
+    __slots__ = ("answers", "asked", "position")
+
+    def __init__(self, asked: Any, answers: list[tuple[Any, Any]]) -> None:
+        self.asked = asked
+        self.answers = answers  # (answer, weight of everything decided so far)
+        self.position = 0
+
+
+class EnumeratingCoin:
+    """Replays a function once for every sequence of answers with positive probability.
+
+    A replay that asks other questions than the run before it shows hidden state or hidden
+    randomness and raises `InvalidVerifier`.
+    """
+
+    def __init__(self, arithmetic: Arithmetic) -> None:
+        self._arithmetic = arithmetic
+        self._one = arithmetic.number(1)
+        self._script: list[_Branching] = []
+        self._next = 0
+
+    @property
+    def weight(self) -> Any:
+        """The exact probability of the answers given in this run."""
+        if self._next != len(self._script):
+            raise InvalidVerifier(_STATE)
+        if not self._script:
+            return self._one
+        last = self._script[-1]
+        return last.answers[last.position][1]
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`; a probability outside [0, 1] raises `InvalidVerifier`."""
+        if self._next < len(self._script):
+            return bool(self._replay(probability))
+        heads = self._number(probability)
+        if heads <= 0 or heads >= 1:
+            if heads < -self._arithmetic.tolerance or heads > 1 + self._arithmetic.tolerance:
+                raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
+            heads = self._one * (heads >= 1)
+        before = self.weight
+        answers = [(True, before * heads), (False, before * (self._one - heads))]
+        return bool(self._branch(probability, [(answer, weight) for answer, weight in answers if weight > 0]))
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`; a negative weight or a zero sum raises `InvalidVerifier`."""
+        asked = weights.tolist() if hasattr(weights, "tolist") else list(weights)
+        if self._next < len(self._script):
+            return int(self._replay(asked))
+        numbers = [self._number(weight) for weight in asked]
+        total = sum(numbers, start=self._one - self._one)
+        if not total > 0 or min(numbers) < -self._arithmetic.tolerance:
+            raise InvalidVerifier(f"the coin was asked to choose with weights {asked}; they must be >= 0, not all 0")
+        scale = self.weight / total
+        return int(self._branch(asked, [(i, w * scale) for i, w in enumerate(numbers) if w > 0]))
+
+    def start(self) -> None:
+        """Begin a run: answers are replayed first."""
+        self._next = 0
+
+    def advance(self) -> bool:
+        """Move to the next sequence of answers; False when there is none left."""
+        while self._script:
+            last = self._script[-1]
+            last.position += 1
+            if last.position < len(last.answers):
+                return True
+            self._script.pop()
+        return False
+
+    def _replay(self, asked: Any) -> Any:
+        branching = self._script[self._next]
+        self._next += 1
+        if branching.asked != asked:
+            raise InvalidVerifier(_STATE)
+        return branching.answers[branching.position][0]
+
+    def _branch(self, asked: Any, answers: list[tuple[Any, Any]]) -> Any:
+        self._script.append(_Branching(asked, answers))
+        self._next += 1
+        return answers[0][0]
+
+    def _number(self, value: Any) -> Any:
+        if not self._arithmetic.exact:
+            return float(value)
+        if isinstance(value, fmpq):
+            return value
+        if isinstance(value, (int, np.integer, np.bool_)):
+            return fmpq(int(value))
+        raise InvalidVerifier(
+            f"the coin was given {value!r} ({type(value).__name__}) in a rational run; "
+            "build probabilities from the rows of the node with + - * / and whole numbers only"
+        )
+
+
+_STATE = (
+    "two runs with the same answers from the coin went different ways: "
+    "verify must be a function of the tree and the coin, without state or other randomness"
+)
+
+
+def outcomes(run: Callable[[Coin], T], arithmetic: Arithmetic) -> Iterator[tuple[T, Any]]:
+    """Every outcome of `run` with its exact probability: depth first over the coin's answers."""
+    coin = EnumeratingCoin(arithmetic)
+    while True:
+        coin.start()
+        outcome = run(coin)
+        yield outcome, coin.weight
+        if not coin.advance():
+            return
+
+
+class SamplingCoin:
+    """A coin that samples, from a numpy generator that the caller seeds."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`."""
+        return bool(self._generator.random() < float(probability))
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`: the inverse of the cumulative sum."""
+        cumulative = np.cumsum(np.asarray(weights, dtype=np.float64))
+        index = np.searchsorted(cumulative, self._generator.random() * cumulative[-1], side="right")
+        return int(index)

@@ -1,0 +1,124 @@
+"""The enumerating engine, the ground truth: every draft tree and every coin, with exact weights."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from simulator.arithmetic import Arithmetic
+from simulator.coins import outcomes
+from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.law import BlockLaw
+from simulator.processes import TableProcess, context_index
+from simulator.protocol import AttachedTree, Coin, Context, DraftScheme, Progress, Verdict, Verifier
+
+
+def enumerate_law(
+    verifier: Verifier,
+    target: TableProcess,
+    draft: TableProcess,
+    scheme: DraftScheme,
+    progress: Progress | None = None,
+) -> BlockLaw:
+    """The exact block law of any verifier on any scheme.
+
+    target, draft: tables in one arithmetic, down to depth `L` and `L - 1`.
+    progress: called with 1 after each draft tree.
+    Raises `InvalidVerifier` when `verify` asks the coin for nonsense, accepts a node outside the
+    tree, returns a token outside the vocabulary, or is no function of tree and coin.
+    """
+    arithmetic, size = target.arithmetic, target.vocab_size
+    correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
+    for tree, weight in outcomes(lambda coin: scheme.draw(draft, coin), arithmetic):
+        for (accepted, token), mass in verdicts(verifier, tree, target, draft, arithmetic).items():
+            correction[len(accepted)][context_index(accepted, size), token] += weight * mass
+        if progress:
+            progress(1)
+    return BlockLaw(correction, arithmetic)
+
+
+def verdicts(
+    verifier: Verifier,
+    tree: AttachedTree,
+    target: TableProcess,
+    draft: TableProcess,
+    arithmetic: Arithmetic,
+) -> dict[tuple[Context, int], Any]:
+    """The exact law of the verdict on one tree: probability by (accepted context, correction token)."""
+    root = tree.root(target, draft)
+
+    def run(coin: Coin) -> Verdict:
+        try:
+            return verifier.verify(root, coin)
+        except DraftproofError:
+            raise
+        except Exception as error:  # whatever an outsider's code raises is a finding about it
+            line = traceback.extract_tb(error.__traceback__)[-1].lineno
+            raise InvalidVerifier(f"verify raised {type(error).__name__}: {error} (line {line})") from error
+
+    masses: dict[tuple[Context, int], Any] = {}
+    for verdict, mass in outcomes(run, arithmetic):
+        block = (verdict.accepted, verdict.correction)
+        if block in masses:
+            masses[block] += mass
+        else:
+            _validate(verdict, tree, target.vocab_size)
+            masses[block] = mass
+    return masses
+
+
+def _validate(verdict: Verdict, tree: AttachedTree, vocab_size: int) -> None:
+    if verdict.accepted not in tree:
+        raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
+    if not (isinstance(verdict.correction, (int, np.integer)) and 0 <= verdict.correction < vocab_size):
+        raise InvalidVerifier(f"correction {verdict.correction!r} is no token; tokens are 0..{vocab_size - 1}")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much work an enumeration is: draft trees (exact) and runs of the verifier per tree (sampled)."""
+
+    trees: int
+    runs_per_tree: float
+
+    @property
+    def runs(self) -> float:
+        """Expected number of runs of the verifier."""
+        return self.trees * self.runs_per_tree
+
+
+def estimate_size(
+    verifier: Verifier,
+    target: TableProcess,
+    draft: TableProcess,
+    scheme: DraftScheme,
+    generator: np.random.Generator,
+    samples: int = 12,
+    cap: int = 2_000,
+) -> Size:
+    """The size of an enumeration, from the runs on `samples` draft trees (at most `cap` runs on each)."""
+    coin = _SupportCoin(generator)
+    runs = 0
+    for _ in range(samples):
+        root = scheme.draw(draft, coin).root(target, draft)
+        branches = outcomes(partial(verifier.verify, root), target.arithmetic)
+        runs += sum(1 for _ in islice(branches, cap))
+    return Size(scheme.count(draft), runs / samples)
+
+
+class _SupportCoin:
+    """Chooses uniformly among what is possible, as an enumeration visits it."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+
+    def flip(self, probability: Any) -> bool:
+        return bool(probability >= 1 or (probability > 0 and self._generator.random() < 1 / 2))
+
+    def choose(self, weights: Any) -> int:
+        return int(self._generator.choice([i for i, weight in enumerate(weights) if weight > 0]))

@@ -1,0 +1,21 @@
+"""What can go wrong at a door of the library. Every message names the culprit and the way out."""
+
+
+class DraftproofError(Exception):
+    """Root of all errors raised on purpose; its text is one line, fit to show to a person."""
+
+
+class InvalidInput(DraftproofError, ValueError):
+    """A process, instance, scheme or parameter that breaks its contract."""
+
+
+class UnsupportedTree(DraftproofError, ValueError):
+    """A verifier met a draft tree on which its algorithm is not defined."""
+
+
+class TooLarge(DraftproofError, ValueError):
+    """A problem whose size estimate exceeds what an engine accepts."""
+
+
+class InvalidVerifier(DraftproofError, ValueError):
+    """A verifier broke the contract: bad probability, token outside the tree, hidden state."""

@@ -1,0 +1,183 @@
+"""Token processes: explicit tables, order-m Markov chains and callables, each validated at the door.
+
+`V` is the vocabulary size. Tables are the common currency: `tables[d]` has shape `(V**d, V)` and
+row `c` is the distribution after the context `c`, read in base `V` with the first token most
+significant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of
+from simulator.errors import InvalidInput, TooLarge
+from simulator.protocol import Context, TokenProcess, Vector
+
+#: Largest number of table entries (`V**(depth+1)`) that `tabulate` builds.
+MAX_TABLE_ENTRIES = 10_000_000
+
+
+def context_index(context: Context, vocab_size: int) -> int:
+    """Position of `context` among the contexts of its length, in lexicographic order."""
+    index = 0
+    for token in context:
+        index = index * vocab_size + token
+    return index
+
+
+def context_at(index: int, depth: int, vocab_size: int) -> Context:
+    """The context of length `depth` at this position: the inverse of `context_index`."""
+    tokens = []
+    for _ in range(depth):
+        index, token = divmod(index, vocab_size)
+        tokens.append(token)
+    return tuple(reversed(tokens))
+
+
+def validate_rows(rows: Any, arithmetic: Arithmetic, name: Callable[[int], str]) -> None:
+    """Check that every row of `rows`, shape `(n, V)`, is a distribution; `name(i)` says which row is meant."""
+    for i, row in enumerate(rows):
+        for token, value in enumerate(row):
+            if not value >= 0:  # also true for NaN
+                raise InvalidInput(f"{name(i)} gives token {token} probability {value}; it must be at least 0")
+        total = row.sum()
+        if abs(total - 1) > arithmetic.tolerance:
+            raise InvalidInput(f"{name(i)} sums to {total}, not 1; write exact fractions such as '1/3' that sum to 1")
+
+
+class TableProcess:
+    """A process given by its tables, of depth `len(tables) - 1`.
+
+    tables: `tables[d]` of shape `(V**d, V)`, all float64 or all exact (`arithmetic` is derived).
+    name: what error messages call it ("target" or "draft").
+    Raises `InvalidInput` on a wrong shape, a negative entry or a row that does not sum to 1.
+    """
+
+    def __init__(self, tables: Sequence[Any], name: str = "process") -> None:
+        if not tables:
+            raise InvalidInput(f"{name} has no tables; give at least the row of the empty context")
+        arrays = [np.asarray(table) for table in tables]
+        if arrays[0].ndim != 2 or arrays[0].shape[1] < 1:
+            raise InvalidInput(f"{name}: table 0 has shape {arrays[0].shape}; it must be (1, V)")
+        self.vocab_size = int(arrays[0].shape[1])
+        self.arithmetic = arithmetic_of(arrays[0])
+        self.name = name
+        self.tables = [self._checked(array, depth) for depth, array in enumerate(arrays)]
+        self._rows: dict[Context, Vector] = {}
+
+    @property
+    def depth(self) -> int:
+        """Length of the longest context with a row."""
+        return len(self.tables) - 1
+
+    def row(self, context: Context) -> Vector:
+        """The (read-only) row of `context`; raises `InvalidInput` below the last table."""
+        row = self._rows.get(context)
+        if row is None:
+            if len(context) > self.depth:
+                raise InvalidInput(
+                    f"{self.name} has no row for context {context}: its tables end at depth {self.depth}; "
+                    f"use a shallower draft tree or give rows to depth {len(context)}"
+                )
+            row = self.tables[len(context)][context_index(context, self.vocab_size)]
+            self._rows[context] = row
+        return row
+
+    def _checked(self, array: Any, depth: int) -> Any:
+        expected = (self.vocab_size**depth, self.vocab_size)
+        if array.shape != expected:
+            raise InvalidInput(f"{self.name}: table {depth} has shape {array.shape}; it must be {expected}")
+        copy = self.arithmetic.vector(array) if array.dtype == object else np.array(array, dtype=np.float64)
+        if arithmetic_of(array) is not self.arithmetic:
+            raise InvalidInput(f"{self.name}: table {depth} mixes exact and float rows; use one arithmetic for all")
+        validate_rows(copy, self.arithmetic, lambda i: f"{self.name} row {context_at(i, depth, self.vocab_size)}")
+        copy.setflags(write=False)
+        return copy
+
+
+class MarkovProcess:
+    """An order-m Markov process: the next token depends on the last `m` tokens.
+
+    table: shape `(V**m, V)`, one row for each context of length `m`.
+    root: the `m` tokens before the root of the draft tree.
+    """
+
+    def __init__(self, table: Any, root: Context = (), name: str = "process") -> None:
+        array = np.asarray(table)
+        if array.ndim != 2 or array.shape[1] < 1:
+            raise InvalidInput(f"{name}: the table has shape {array.shape}; it must be (V**m, V)")
+        self.vocab_size = int(array.shape[1])
+        self.order = len(root)
+        if array.shape[0] != self.vocab_size**self.order:
+            raise InvalidInput(
+                f"{name}: {array.shape[0]} rows do not fit the root context {root}: "
+                f"order {self.order} at V = {self.vocab_size} needs {self.vocab_size**self.order} rows"
+            )
+        if any(not 0 <= token < self.vocab_size for token in root):
+            raise InvalidInput(f"{name}: root context {root} holds a token outside 0..{self.vocab_size - 1}")
+        self.arithmetic = arithmetic_of(array)
+        self.root = tuple(root)
+        validate_rows(array, self.arithmetic, lambda i: f"{name} row {context_at(i, self.order, self.vocab_size)}")
+        self._table = array
+
+    def row(self, context: Context) -> Vector:
+        """The row of the last `m` tokens of `root + context`."""
+        state = (self.root + context)[len(context) :]
+        return self._table[context_index(state, self.vocab_size)]
+
+
+class CallableProcess:
+    """A process computed by a function from a context to a row of shape `(V,)`; rows are checked and kept."""
+
+    def __init__(self, vocab_size: int, function: Callable[[Context], Any], name: str = "process") -> None:
+        self.vocab_size = vocab_size
+        self.name = name
+        self._function = function
+        self._rows: dict[Context, Vector] = {}
+
+    def row(self, context: Context) -> Vector:
+        """The checked row of `context`; raises `InvalidInput` if the function returns no distribution."""
+        if context not in self._rows:
+            row = np.asarray(self._function(context))
+            if row.shape != (self.vocab_size,):
+                raise InvalidInput(f"{self.name} row {context} has shape {row.shape}; it must be ({self.vocab_size},)")
+            validate_rows(row[np.newaxis], arithmetic_of(row), lambda _: f"{self.name} row {context}")
+            self._rows[context] = row
+        return self._rows[context]
+
+
+def tabulate(process: TokenProcess, depth: int, arithmetic: Arithmetic, name: str = "process") -> TableProcess:
+    """The tables of `process` for contexts of length 0..depth, in `arithmetic`.
+
+    Exact rows become floats on request; float rows never become exact: that raises `InvalidInput`.
+    Raises `TooLarge` above `MAX_TABLE_ENTRIES` entries.
+    """
+    size = process.vocab_size
+    if size ** (depth + 1) > MAX_TABLE_ENTRIES:
+        raise TooLarge(
+            f"tables of depth {depth} at V = {size} have {size ** (depth + 1):,} entries, more than "
+            f"{MAX_TABLE_ENTRIES:,}; use a smaller vocabulary or a shallower tree"
+        )
+    if isinstance(process, TableProcess) and process.arithmetic is arithmetic and process.depth == depth:
+        return process
+    tables = []
+    for length in range(depth + 1):
+        rows = np.stack([process.row(context_at(i, length, size)) for i in range(size**length)])
+        if arithmetic.exact and arithmetic_of(rows) is not arithmetic:
+            raise InvalidInput(
+                f"{name} holds floats; rational arithmetic needs exact rows: "
+                "round them with simulator.rationalise, or ask for float64"
+            )
+        tables.append(arithmetic.vector(rows) if arithmetic_of(rows) is not arithmetic else rows)
+    return TableProcess(tables, name)
+
+
+def rationalise(rows: Any, denominator: int) -> Any:
+    """Float rows, shape `(n, V)`, as exact rows over one denominator; the remainder goes to the largest entry."""
+    floats = np.asarray(rows, dtype=np.float64)
+    units = np.floor(floats * denominator).astype(int)
+    units[np.arange(len(units)), floats.argmax(axis=1)] += denominator - units.sum(axis=1)
+    return RATIONAL.vector(units) / RATIONAL.number(denominator)

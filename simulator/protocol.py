@@ -1,0 +1,163 @@
+"""The contracts between drafts, verifiers and engines. Everything else in draftproof meets here.
+
+`V` is the vocabulary size, tokens are `0..V-1`, and a context is the tuple of tokens since the
+root of the draft tree, `()` at the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+Context: TypeAlias = tuple[int, ...]
+
+#: Shape `(V,)`: a numpy float64 array, a numpy object array of exact rationals or a torch tensor.
+Vector: TypeAlias = Any
+
+
+class Coin(Protocol):
+    """The only source of randomness, for drafts and for verifiers."""
+
+    def flip(self, probability: Any) -> bool:
+        """True with this probability."""
+        ...
+
+    def choose(self, weights: Any) -> int:
+        """Index `i` with probability `weights[i] / sum(weights)`."""
+        ...
+
+
+class TokenProcess(Protocol):
+    """A language model as draftproof sees it: a next-token distribution for every context."""
+
+    @property
+    def vocab_size(self) -> int: ...
+
+    def row(self, context: Context) -> Vector:
+        """The distribution of the next token after `context`."""
+        ...
+
+
+class DraftNode(Protocol):
+    """What a verifier may see of one node of a draft tree."""
+
+    @property
+    def context(self) -> Context: ...
+
+    @property
+    def target(self) -> Vector:
+        """`p(.|context)`."""
+        ...
+
+    @property
+    def draft(self) -> Vector:
+        """`q(.|context)`; None at a node without children."""
+        ...
+
+    @property
+    def children(self) -> tuple[int, ...]:
+        """Drafted tokens in draft order, duplicates kept: one entry for every path through them."""
+        ...
+
+    def child(self, token: int) -> DraftNode: ...
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One block: the accepted node, relative to the root, and the token drawn after it."""
+
+    accepted: Context
+    correction: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an algorithm was published: bibliography key and the place in that paper."""
+
+    key: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """Declared facts about a verifier. Each field has a test that would expose a lie.
+
+    lossless_for: names of the draft schemes on which it is lossless, () for a negative control.
+    reads_draft: whether it looks at `q`. single_path: whether it looks at the first path only.
+    dominates: verifiers whose block efficiency it never falls below, on any instance.
+    departs: how it differs from the paper, "" if it does not.
+    max_vocab: None, or the largest `V` for which one call takes under a second.
+    """
+
+    name: str
+    title: str
+    source: Source | None
+    lossless_for: tuple[str, ...] = ("delayed",)
+    reads_draft: bool = True
+    single_path: bool = False
+    dominates: tuple[str, ...] = ()
+    departs: str = ""
+    max_vocab: int | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> str:
+        """`published`, `new` (no source), or `negative control` (lossless for nothing)."""
+        if not self.lossless_for:
+            return "negative control"
+        return "published" if self.source else "new"
+
+
+@runtime_checkable
+class Verifier(Protocol):
+    """A verification algorithm: a deterministic function of the tree and the coin."""
+
+    @property
+    def card(self) -> Card: ...
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept one node of the tree under `root` and draw one correction token."""
+        ...
+
+
+class AttachedTree(Protocol):
+    """A draft tree as engines see it."""
+
+    def root(self, target: TokenProcess, draft: TokenProcess) -> DraftNode:
+        """The root node, with the rows of both processes attached."""
+        ...
+
+    def __contains__(self, context: object) -> bool:
+        """Whether the tree has this node."""
+        ...
+
+
+class DraftScheme(Protocol):
+    """The random rule that builds a draft tree from `q`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def depth(self) -> int:
+        """Length `L` of the longest drafted path."""
+        ...
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> AttachedTree: ...
+
+    def count(self, draft: TokenProcess) -> int:
+        """Number of draft outcomes with positive probability."""
+        ...
+
+    def reductions(self) -> Sequence[DraftScheme]:
+        """Schemes that are no larger, itself included, the smallest first: where shrinking looks."""
+        ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scheme as plain data, for rows and instance files."""
+        ...
+
+
+#: Told how many steps (draft trees, instances) of the work are done.
+Progress: TypeAlias = Callable[[int], None]

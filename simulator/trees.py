@@ -1,0 +1,74 @@
+"""Draft trees: which tokens were drafted after which context, and the nodes that verifiers walk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from simulator.errors import InvalidVerifier
+from simulator.protocol import Context, TokenProcess, Vector
+
+
+class DraftTree:
+    """Drafted tokens by context, in draft order, duplicates kept (one entry for every path).
+
+    children: for each context with drafts, the tuple of drafted tokens.
+    """
+
+    __slots__ = ("children",)
+
+    def __init__(self, children: Mapping[Context, tuple[int, ...]]) -> None:
+        self.children = children
+
+    @classmethod
+    def from_paths(cls, trunk: Sequence[int], branches: Iterable[Sequence[int]]) -> DraftTree:
+        """A trunk followed by branches; two paths through one context share its node."""
+        children: dict[Context, tuple[int, ...]] = {tuple(trunk[:depth]): (token,) for depth, token in enumerate(trunk)}
+        for branch in branches:
+            context = tuple(trunk)
+            for token in branch:
+                children[context] = (*children.get(context, ()), token)
+                context = (*context, token)
+        return cls(children)
+
+    def __contains__(self, context: object) -> bool:
+        """Whether `context` is a node: every step to it was drafted."""
+        return isinstance(context, tuple) and all(
+            token in self.children.get(context[:depth], ()) for depth, token in enumerate(context)
+        )
+
+    def root(self, target: TokenProcess, draft: TokenProcess) -> TreeNode:
+        """The root node with the rows of both processes attached."""
+        return TreeNode((), self.children, target, draft)
+
+
+class TreeNode:
+    """One node of a draft tree as a verifier sees it; see `simulator.protocol.DraftNode`."""
+
+    __slots__ = ("_by_context", "_nodes", "_processes", "children", "context", "draft", "target")
+
+    def __init__(
+        self,
+        context: Context,
+        by_context: Mapping[Context, tuple[int, ...]],
+        target: TokenProcess,
+        draft: TokenProcess,
+    ) -> None:
+        self.context = context
+        self.target: Vector = target.row(context)
+        self.children: tuple[int, ...] = by_context.get(context, ())
+        self.draft: Vector = draft.row(context) if self.children else None
+        self._by_context = by_context
+        self._processes = (target, draft)
+        self._nodes: dict[int, TreeNode] = {}
+
+    def child(self, token: int) -> TreeNode:
+        """The node after a drafted `token`; any other token raises `InvalidVerifier`."""
+        node = self._nodes.get(token)
+        if node is None:
+            if token not in self.children:
+                raise InvalidVerifier(
+                    f"child({token}) was asked at {self.context}, where only {self.children} is drafted"
+                )
+            node = TreeNode((*self.context, int(token)), self._by_context, *self._processes)
+            self._nodes[token] = node
+        return node

@@ -1,0 +1,36 @@
+"""Weights along drafted paths: the probability that what lies above still has to give to a node.
+
+`w(root) = 1` and `w(child x) = min(1, w p(x)/q(x))`, the recursion shared by block verification
+and everything built on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator.protocol import DraftNode, Vector
+from simulator.vectors import positive_part
+
+
+def child_weight(weight: Any, p: Vector, q: Vector, token: int) -> Any:
+    """`min(1, w p(x)/q(x))` at a drafted token, where `q > 0`."""
+    mass = weight * p[token]
+    return mass / q[token] if mass < q[token] else 1
+
+
+def weighted_path(root: DraftNode) -> list[tuple[DraftNode, Any]]:
+    """The nodes of the first path, root included, each with its weight."""
+    node, weight = root, 1
+    path = [(node, weight)]
+    while node.children:
+        token = node.children[0]
+        weight = child_weight(weight, node.target, node.draft, token)
+        node = node.child(token)
+        path.append((node, weight))
+    return path
+
+
+def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:
+    """`h = s/(s + 1 - w)` with `s = sum (w p - q)+`, 0 where `s = 0`: accept a node whose continuation was rejected."""
+    excess = positive_part(weight * p - q).sum()
+    return excess / (excess + 1 - weight) if excess > 0 else 0

@@ -1,0 +1,43 @@
+"""Negative control: block verification that accepts with the weights themselves.
+
+The bug: depth `i` is accepted with probability `w_i` instead of `h_i = s_i / (s_i + 1 - w_i)`, although
+the coins of longer prefixes have been thrown before; and where the residual is zero the correction comes
+from `p`. Equal to `block` for paths of one token, wrong from two on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from simulator.vectors import positive_part, residual
+from verifiers._weights import weighted_path
+
+
+@dataclass(frozen=True)
+class BlockByWeights:
+    """See the module."""
+
+    card: ClassVar[Card] = Card(
+        name="block_by_weights",
+        title="Block verification that accepts with its weights",
+        source=Source("sun2024block", "algorithm 2, with one bug"),
+        lossless_for=(),
+        single_path=True,
+        departs="Depth i is accepted with probability w_i instead of h_i.",
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a prefix of the first path and draw a correction token."""
+        path = weighted_path(root)
+        leaf, weight = path.pop()
+        if coin.flip(weight):
+            return Verdict(leaf.context, coin.choose(leaf.target))
+        while path:
+            node, weight = path.pop()
+            if coin.flip(weight):
+                break
+        p, q = weight * node.target, node.draft
+        nothing_left = not positive_part(p - q).sum() > 0
+        return Verdict(node.context, coin.choose(node.target if nothing_left else residual(p, q)))

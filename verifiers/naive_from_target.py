@@ -1,0 +1,37 @@
+"""Negative control: token-by-token verification that resamples from the target instead of the residual.
+
+The bug: after a rejection the correction comes from `p`, not from normalised `(p - q)+`, so tokens
+that the draft favours are produced too often. Wrong from the first token on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from simulator.vectors import acceptance
+
+
+@dataclass(frozen=True)
+class NaiveFromTarget:
+    """See the module."""
+
+    card: ClassVar[Card] = Card(
+        name="naive_from_target",
+        title="Speculative sampling that resamples from the target",
+        source=Source("leviathan2023fast", "algorithm 1, with one bug"),
+        lossless_for=(),
+        single_path=True,
+        departs="A rejected token is replaced by a draw from p instead of normalised (p - q)+.",
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a prefix of the first path and draw a correction token."""
+        node = root
+        while node.children:
+            token = node.children[0]
+            if not coin.flip(acceptance(node.target, node.draft, token)):
+                break
+            node = node.child(token)
+        return Verdict(node.context, coin.choose(node.target))

@@ -1,0 +1,44 @@
+"""Token-by-token verification on a tree: try the first child, and let the residual draw meet the others.
+
+[leviathan2023fast], algorithm 1, carried to trees. At each node:
+1. Accept the first drafted token `x` with probability `min(1, p(x)/q(x))`.
+2. Else draw from normalised `(p - q)+`; a draw that equals another drafted token continues there.
+
+The token has law `p` as in `naive`, so it is lossless wherever the first draft has law `q`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import acceptance, residual
+from verifiers._top_down import walk
+
+
+@dataclass(frozen=True)
+class NaiveTree:
+    """See the module.
+
+    Dominates `naive`: both draw the same tokens from the same coin, and this one goes on where
+    the other stops.
+    """
+
+    card: ClassVar[Card] = Card(
+        name="naive_tree",
+        title="Token-by-token speculative sampling on trees",
+        source=Source("leviathan2023fast", "algorithm 1"),
+        dominates=("naive",),
+        departs="The paper has one path; a residual draw that equals another drafted token continues there.",
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        return walk(root, coin, _solve)
+
+
+def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    if coin.flip(acceptance(p, q, drafted[0])):
+        return drafted[0]
+    return coin.choose(residual(p, q))

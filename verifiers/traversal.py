@@ -1,0 +1,50 @@
+"""Traversal verification: visit the leaves of the tree depth first, from the bottom up.
+
+[weng2025traversal], traversal verification. Children are the distinct drafted tokens in first-drafted order:
+1. Weights: `w(root) = 1`, `w(child x) = min(1, w p(x)/q(x))`.
+2. Accept the first leaf with probability `w` (the root always), correction from its current `p`.
+3. On rejection delete it. At its parent, with `s = sum (w p - q)+`: `p` becomes normalised `(w p - q)+`
+   (unchanged where `s = 0`), `w` becomes `s/(s + 1 - w)`, and `q` loses the token and is renormalised.
+4. Recompute the weights below the parent; a parent without children has become a leaf.
+
+For one path this is block verification. The tree may hold i.i.d. paths or drafts without replacement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from simulator.vectors import residual, without
+from verifiers._weights import child_weight, stop_probability
+
+
+@dataclass(frozen=True)
+class Traversal:
+    """See the module."""
+
+    card: ClassVar[Card] = Card(
+        name="traversal",
+        title="Traversal verification",
+        source=Source("weng2025traversal", "traversal verification"),
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        verdict = _visit(root, 1, coin, is_root=True)
+        assert verdict is not None
+        return verdict
+
+
+def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> Verdict | None:
+    """Accept a node of this subtree, or None if all of it is rejected; `weight` is that of its top node."""
+    p, q = node.target, node.draft
+    for token in dict.fromkeys(node.children):
+        verdict = _visit(node.child(token), child_weight(weight, p, q, token), coin)
+        if verdict is not None:
+            return verdict
+        p, q, weight = residual(weight * p, q), without(q, token), stop_probability(weight, p, q)
+    if is_root or coin.flip(weight):
+        return Verdict(node.context, coin.choose(p))
+    return None
