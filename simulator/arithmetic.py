@@ -72,6 +72,15 @@ def arithmetic_of(vector: Any) -> Arithmetic:
     return RATIONAL if vector.dtype == object else FLOAT64
 
 
+def as_rows(values: Any) -> Any:
+    """Rows from outside as an array: float64 if they hold floats only, exact if they hold none.
+
+    Exact rows may be given as whole numbers, `Fraction`, `fmpq` or text such as "1/3"; a mixture raises `InvalidInput`.
+    """
+    array = np.asarray(values)
+    return array.astype(np.float64) if array.dtype.kind == "f" else RATIONAL.vector(values)
+
+
 def to_fmpq(value: Any) -> fmpq:
     """An exact rational from int, Fraction, fmpq, fmpz or text; floats and NaN are refused."""
     if isinstance(value, fmpq):

@@ -54,8 +54,8 @@ class EnumeratingCoin:
         if self._next < len(self._script):
             return bool(self._replay(probability))
         heads = self._number(probability)
-        if heads <= 0 or heads >= 1:
-            if heads < -self._arithmetic.tolerance or heads > 1 + self._arithmetic.tolerance:
+        if not 0 < heads < 1:
+            if not -self._arithmetic.tolerance <= heads <= 1 + self._arithmetic.tolerance:  # true for NaN
                 raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
             heads = self._one * (heads >= 1)
         before = self.weight

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,7 +15,7 @@ from simulator.coins import outcomes
 from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.law import BlockLaw
 from simulator.processes import TableProcess, context_index
-from simulator.protocol import AttachedTree, Coin, Context, DraftScheme, Progress, Verdict, Verifier
+from simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Progress, Verdict, Verifier
 
 
 def enumerate_law(
@@ -50,17 +50,7 @@ def verdicts(
     arithmetic: Arithmetic,
 ) -> dict[tuple[Context, int], Any]:
     """The exact law of the verdict on one tree: probability by (accepted context, correction token)."""
-    root = tree.root(target, draft)
-
-    def run(coin: Coin) -> Verdict:
-        try:
-            return verifier.verify(root, coin)
-        except DraftproofError:
-            raise
-        except Exception as error:  # whatever an outsider's code raises is a finding about it
-            line = traceback.extract_tb(error.__traceback__)[-1].lineno
-            raise InvalidVerifier(f"verify raised {type(error).__name__}: {error} (line {line})") from error
-
+    run = _guarded(verifier, tree.root(target, draft))
     masses: dict[tuple[Context, int], Any] = {}
     for verdict, mass in outcomes(run, arithmetic):
         block = (verdict.accepted, verdict.correction)
@@ -70,6 +60,21 @@ def verdicts(
             _validate(verdict, tree, target.vocab_size)
             masses[block] = mass
     return masses
+
+
+def _guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
+    """`verify` on one tree; whatever an outsider's code raises becomes a finding about it, with its line."""
+
+    def run(coin: Coin) -> Verdict:
+        try:
+            return verifier.verify(root, coin)
+        except DraftproofError:
+            raise
+        except Exception as error:
+            line = traceback.extract_tb(error.__traceback__)[-1].lineno
+            raise InvalidVerifier(f"verify raised {type(error).__name__}: {error} (line {line})") from error
+
+    return run
 
 
 def _validate(verdict: Verdict, tree: AttachedTree, vocab_size: int) -> None:
@@ -106,7 +111,7 @@ def estimate_size(
     runs = 0
     for _ in range(samples):
         root = scheme.draw(draft, coin).root(target, draft)
-        branches = outcomes(partial(verifier.verify, root), target.arithmetic)
+        branches = outcomes(_guarded(verifier, root), target.arithmetic)
         runs += sum(1 for _ in islice(branches, cap))
     return Size(scheme.count(draft), runs / samples)
 

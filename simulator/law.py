@@ -34,6 +34,12 @@ class Violation:
         gap: Fraction | float = self.expected - self.found
         return gap if gap >= 0 else -gap
 
+    def __str__(self) -> str:
+        return (
+            f"after context {self.context}, token {self.token} must have mass {self.expected}; "
+            f"the block gives it {self.found}"
+        )
+
 
 @dataclass(frozen=True)
 class BlockLaw:

@@ -109,8 +109,4 @@ def assert_lossless(
     """Raise `AssertionError` with the witness unless `check` finds the verifier lossless."""
     verdict = check(verifier, target, draft, scheme, arithmetic, engine)
     if verdict.violation is not None:
-        found = verdict.violation
-        raise AssertionError(
-            f"{verdict.verifier} is not lossless on {scheme}: at context {found.context}, token {found.token} "
-            f"the block has mass {found.found}, the target asks for {found.expected}"
-        )
+        raise AssertionError(f"{verdict.verifier} is not lossless on {scheme}: {verdict.violation}")

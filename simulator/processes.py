@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of
+from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows
 from simulator.errors import InvalidInput, TooLarge
 from simulator.protocol import Context, TokenProcess, Vector
 
 #: Largest number of table entries (`V**(depth+1)`) that `tabulate` builds.
-MAX_TABLE_ENTRIES = 10_000_000
+MAX_TABLE_ENTRIES = 1_000_000
 
 
 def context_index(context: Context, vocab_size: int) -> int:
@@ -59,7 +59,7 @@ class TableProcess:
     def __init__(self, tables: Sequence[Any], name: str = "process") -> None:
         if not tables:
             raise InvalidInput(f"{name} has no tables; give at least the row of the empty context")
-        arrays = [np.asarray(table) for table in tables]
+        arrays = [as_rows(table) for table in tables]
         if arrays[0].ndim != 2 or arrays[0].shape[1] < 1:
             raise InvalidInput(f"{name}: table 0 has shape {arrays[0].shape}; it must be (1, V)")
         self.vocab_size = int(arrays[0].shape[1])
@@ -90,12 +90,11 @@ class TableProcess:
         expected = (self.vocab_size**depth, self.vocab_size)
         if array.shape != expected:
             raise InvalidInput(f"{self.name}: table {depth} has shape {array.shape}; it must be {expected}")
-        copy = self.arithmetic.vector(array) if array.dtype == object else np.array(array, dtype=np.float64)
         if arithmetic_of(array) is not self.arithmetic:
             raise InvalidInput(f"{self.name}: table {depth} mixes exact and float rows; use one arithmetic for all")
-        validate_rows(copy, self.arithmetic, lambda i: f"{self.name} row {context_at(i, depth, self.vocab_size)}")
-        copy.setflags(write=False)
-        return copy
+        validate_rows(array, self.arithmetic, lambda i: f"{self.name} row {context_at(i, depth, self.vocab_size)}")
+        array.setflags(write=False)
+        return array
 
 
 class MarkovProcess:
@@ -106,7 +105,7 @@ class MarkovProcess:
     """
 
     def __init__(self, table: Any, root: Context = (), name: str = "process") -> None:
-        array = np.asarray(table)
+        array = as_rows(table)
         if array.ndim != 2 or array.shape[1] < 1:
             raise InvalidInput(f"{name}: the table has shape {array.shape}; it must be (V**m, V)")
         self.vocab_size = int(array.shape[1])
@@ -141,7 +140,7 @@ class CallableProcess:
     def row(self, context: Context) -> Vector:
         """The checked row of `context`; raises `InvalidInput` if the function returns no distribution."""
         if context not in self._rows:
-            row = np.asarray(self._function(context))
+            row = as_rows(self._function(context))
             if row.shape != (self.vocab_size,):
                 raise InvalidInput(f"{self.name} row {context} has shape {row.shape}; it must be ({self.vocab_size},)")
             validate_rows(row[np.newaxis], arithmetic_of(row), lambda _: f"{self.name} row {context}")

@@ -1,0 +1,44 @@
+# `make run`: set up, then the main job on the embedded text. `make test`: set up, then lint, types and tests.
+# `make check`: the heavy checks. `make bench`: the speed comparisons. All they need is Python 3.11+ and a package index.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench clean
+
+help:
+	@sed -n '1,2s/^# //p' Makefile
+
+# Installed packages follow pyproject.toml and the pinned versions in constraints.txt.
+$(VENV)/.core: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "draftproof needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+run: $(VENV)/.core
+	@mkdir -p runs
+	$(BIN)/draftproof compare --text pydoc_data.topics --vocab 4 --roots 4 --K 1..3 --L1 0..6 --L2 0..3 --budget 6 \
+	  --arithmetic rational --resume runs/delay.jsonl --plot runs/delay.png --csv runs/delay.csv
+
+test: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2
+
+check: test
+	$(BIN)/pytest -n 2 -m heavy
+
+bench: $(VENV)/.dev
+	$(BIN)/pytest tests/benchmarks --benchmark-only --benchmark-disable-gc --benchmark-columns=median,ops --benchmark-sort=name
+
+clean:
+	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -1,0 +1,238 @@
+"""The command line: `draftproof list`, `check` and `compare`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import verifiers
+from experiments import options as opt
+from experiments.names import find_verifier, parse_range
+from experiments.output import check_writable, write_json, write_whole
+from experiments.progress import remark
+from experiments.rows import RowFile
+from simulator.arithmetic import arithmetic_named
+from simulator.errors import DraftproofError
+from simulator.lossless import choose_engine
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Exact answers about speculative-decoding verifiers: is it lossless, and how many tokens does a block bring?",
+)
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run a command: exit 0 on success, 1 when a verifier is refuted, 2 on bad input, 130 on Ctrl-C."""
+    sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
+    try:
+        code = app(standalone_mode=False)
+    except DraftproofError as error:
+        code = _complain(str(error))
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except typer.Abort:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # not one of the command-line parser's
+            raise
+        message = error.format_message()  # empty where the help was shown instead
+        code = _complain(message) if message else 2
+    sys.exit(code)
+
+
+def _complain(message: str) -> int:
+    remark(f"draftproof: {' '.join(message.split())}")
+    return 2
+
+
+def _console() -> Console:
+    """Standard output; wide when it is no terminal, so that tables in files do not wrap."""
+    return Console(width=None if sys.stdout.isatty() else 140, markup=False, highlight=False)
+
+
+@app.command("list")
+def list_command(json_target: opt.JsonTarget = None) -> int:
+    """Verifiers, schemes and processes, with their cards."""
+    from experiments.catalogue import catalogue_fields, show_catalogue
+
+    check_writable(json_target)
+    write_json(json_target, catalogue_fields())
+    if json_target != "-":
+        show_catalogue(_console())
+    return 0
+
+
+@app.command()
+def check(
+    verifier: Annotated[
+        str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
+    ],
+    instance: opt.InstanceFile = None,
+    text: opt.TextFile = None,
+    family: opt.Family = None,
+    vocab: opt.Vocab = None,
+    seed: opt.Seed = 0,
+    target_order: opt.TargetOrder = None,
+    draft_order: opt.DraftOrder = None,
+    root: opt.RootText = None,
+    roots: opt.Roots = None,
+    denominator: opt.Denominator = None,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="Check N random instances of the family; a failure is shrunk.")
+    ] = None,
+    exhaustive: Annotated[
+        int | None, typer.Option(min=1, help="Check every instance whose probabilities are multiples of 1/D.")
+    ] = None,
+    scheme: opt.Scheme = None,
+    K: Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel="Scheme")] = None,
+    L1: Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel="Scheme")] = None,
+    L2: Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel="Scheme")] = None,
+    arithmetic: opt.ArithmeticName = "rational",
+    engine: opt.Engine = "auto",
+    max_runs: opt.MaxRuns = 20_000_000,
+    witness: Annotated[
+        str | None, typer.Option(help="Where to save a witness (default: a name made from its content).")
+    ] = None,
+    json_target: opt.JsonTarget = None,
+) -> int:
+    """Is VERIFIER lossless? Exit 0: lossless on every instance; 1: refuted, with a witness; 2: bad input."""
+    from experiments import checking, verdicts
+
+    check_writable(json_target, witness)
+    named = find_verifier(verifier)
+    problem = opt.choose_problem(
+        instance=instance,
+        text=text,
+        family=family,
+        vocab=vocab,
+        seed=seed,
+        target_order=target_order,
+        draft_order=draft_order,
+        root=root,
+        roots=roots,
+        denominator=20 if instances is not None and denominator is None else denominator,
+    )
+    shape = opt.choose_scheme(scheme, K, L1, L2, problem)
+    arithmetic_named(arithmetic)
+    stream = checking.choose_stream(problem, shape.depth, instances, exhaustive)
+    report = checking.Report(named, shape, arithmetic, choose_engine(named.verifier, engine), stream.planned)
+    checking.announce(report, stream, max_runs)
+    complete = checking.run(report, stream)
+    if report.instances == 0:
+        remark("interrupted before the first instance was done")
+        return INTERRUPTED
+    fields = report.as_json()
+    console = Console(quiet=True) if json_target == "-" else _console()
+    verdicts.show_report(console, report)
+    if "roots" in fields and len(fields["roots"]) > 1:
+        verdicts.show_roots(console, report)
+    fields["witness"] = None
+    if report.failed is not None:
+        found = checking.find_witness(report, problem)
+        file = instance or verdicts.save_witness(found, witness)
+        verdicts.show_witness(console, found, file, named.spec)
+        fields["witness"] = verdicts.witness_fields(found, file)
+    if complete:
+        write_json(json_target, fields)
+        return 0 if report.lossless else 1
+    remark(f"interrupted after {report.instances:,} of {report.planned:,} instances; no JSON was written")
+    return INTERRUPTED
+
+
+@app.command()
+def compare(
+    chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all.")] = None,
+    instance: opt.InstanceFile = None,
+    text: opt.TextFile = None,
+    family: opt.Family = None,
+    vocab: opt.Vocab = None,
+    seed: opt.Seed = 0,
+    target_order: opt.TargetOrder = None,
+    draft_order: opt.DraftOrder = None,
+    root: opt.RootText = None,
+    roots: opt.Roots = None,
+    denominator: opt.Denominator = None,
+    scheme: opt.Scheme = None,
+    K: Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.", rich_help_panel="Scheme")] = "2",
+    L1: Annotated[str, typer.Option("--L1", help="Trunk lengths.", rich_help_panel="Scheme")] = "0",
+    L2: Annotated[str, typer.Option("--L2", help="Branch lengths.", rich_help_panel="Scheme")] = "2",
+    budget: Annotated[
+        int | None, typer.Option(min=0, help="Only shapes of exactly N drafted tokens.", rich_help_panel="Scheme")
+    ] = None,
+    arithmetic: opt.ArithmeticName = "float64",
+    engine: opt.Engine = "auto",
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")] = os.cpu_count()
+    or 1,
+    max_runs: opt.MaxRuns = 20_000_000,
+    resume: Annotated[
+        str | None, typer.Option(help="File of rows: kept as they come, reused next time.", rich_help_panel="Output")
+    ] = None,
+    by_root: Annotated[
+        bool, typer.Option("--by-root", help="A second table, root by root.", rich_help_panel="Output")
+    ] = False,
+    json_target: opt.JsonTarget = None,
+    csv_file: Annotated[str | None, typer.Option("--csv", help="CSV file.", rich_help_panel="Output")] = None,
+    latex_file: Annotated[str | None, typer.Option("--latex", help="LaTeX table.", rich_help_panel="Output")] = None,
+    plot_file: Annotated[
+        str | None, typer.Option("--plot", help="PNG of the delay curve.", rich_help_panel="Output")
+    ] = None,
+) -> int:
+    """Exact block efficiency of verifiers over shapes, each checked for losslessness on the way."""
+    from experiments import compare as comparing
+    from experiments import tables
+    from experiments.plot import delay_figure
+
+    check_writable(resume, json_target, csv_file, latex_file, plot_file)
+    named = [find_verifier(spec) for spec in (dict.fromkeys(chosen) if chosen else verifiers.REGISTRY)]
+    problem = opt.choose_problem(
+        instance=instance,
+        text=text,
+        family=family,
+        vocab=vocab,
+        seed=seed,
+        target_order=target_order,
+        draft_order=draft_order,
+        root=root,
+        roots=roots,
+        denominator=denominator,
+    )
+    opt.check_scheme_name(scheme)
+    schemes = comparing.shapes(parse_range(K, "--K"), parse_range(L1, "--L1"), parse_range(L2, "--L2"), budget)
+    settings = comparing.Settings(arithmetic, engine, jobs, max_runs)
+    kept = RowFile(resume)
+    tasks = comparing.plan(problem, named, schemes, settings)
+    complete = comparing.compute_all(problem, tasks, settings, kept)
+    rows = [kept.rows[task.strong_id] for task in tasks if task.strong_id in kept.rows]
+    if not rows:
+        remark("interrupted before the first row was done")
+        return INTERRUPTED
+    console = Console(quiet=True) if json_target == "-" else _console()
+    console.print(tables.compare_table(rows, f"{problem}, {arithmetic}"))
+    if by_root:
+        for same in schemes:
+            console.print(
+                tables.roots_table([row for row in rows if tables.shape_of(row) == (same.K, same.L1, same.L2)])
+            )
+    if not complete:
+        where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them for next time"
+        remark(f"interrupted after {len(rows)} of {len(tasks)} rows{where}; no other file was written")
+        return INTERRUPTED
+    write_json(json_target, {"rows": rows})
+    for path, content in ((csv_file, tables.as_csv), (latex_file, tables.as_latex)):
+        if path:
+            write_whole(path, content(rows))
+    if plot_file:
+        write_whole(plot_file, delay_figure(rows, str(problem)))
+        console.print(f"picture: {plot_file}")
+    return 0

@@ -1,0 +1,91 @@
+"""From what a person types to objects: verifiers, families with parameters, ranges."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+
+import verifiers
+from simulator.arithmetic import parse_fraction
+from simulator.errors import InvalidInput
+from simulator.protocol import Verifier
+
+
+@dataclass(frozen=True)
+class NamedVerifier:
+    """A verifier with the text it was asked for by: `block`, `relaxed:w=1/2` or `mine.py:MyVerifier`."""
+
+    spec: str
+    verifier: Verifier
+
+    @property
+    def label(self) -> str:
+        """A short name for tables and files."""
+        return self.spec if self.spec.split(":")[0] in verifiers.REGISTRY else self.verifier.card.name
+
+
+def find_verifier(spec: str) -> NamedVerifier:
+    """`NAME`, `NAME:param=value,...` from the registry, or `FILE.py:NAME`; raises `InvalidInput`."""
+    if re.search(r"\.py(:|$)", spec):
+        return NamedVerifier(spec, _from_file(spec))
+    name, parameters = _split(spec)
+    if name not in verifiers.REGISTRY:
+        close = get_close_matches(name, verifiers.REGISTRY, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(verifiers.REGISTRY)}"
+        raise InvalidInput(f"unknown verifier {name!r}; {hint} Your own is given as FILE.py:NAME")
+    return NamedVerifier(spec, verifiers.make(name, **parameters))
+
+
+def family_spec(spec: str) -> tuple[str, dict[str, float]]:
+    """`NAME` or `NAME:param=value,...` of a family, as name and parameters; raises `InvalidInput`."""
+    name, parameters = _split(spec)
+    return name, {key: float(value) for key, value in parameters.items()}
+
+
+def parse_range(text: str, flag: str) -> list[int]:
+    """`"3"` or `"1..4"` as the numbers meant; raises `InvalidInput` naming the flag."""
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
+    if not match:
+        raise InvalidInput(f"{flag} {text!r}: give a whole number or a range such as 1..4")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first:
+        raise InvalidInput(f"{flag} {text!r} is empty; write the smaller number first")
+    return list(range(first, last + 1))
+
+
+def _split(spec: str) -> tuple[str, dict[str, Fraction]]:
+    name, _, rest = spec.partition(":")
+    parameters = {}
+    for assignment in filter(None, rest.split(",")):
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise InvalidInput(f"{assignment!r} in {spec!r} is no parameter; write {name}:key=value")
+        parameters[key.strip()] = parse_fraction(value)
+    return name, parameters
+
+
+def _from_file(spec: str) -> Verifier:
+    """Import a file and take the verifier (an object or a class without required arguments) from it."""
+    file, _, name = spec.rpartition(":")
+    path = Path(file)
+    if not file or not path.is_file():
+        raise InvalidInput(f"no file {file or spec!r}; give your verifier as FILE.py:NAME")
+    module_spec = importlib.util.spec_from_file_location(f"draftproof_user_{path.stem}", path)
+    assert module_spec is not None
+    assert module_spec.loader is not None
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[module_spec.name] = module  # dataclasses look their module up
+    try:
+        module_spec.loader.exec_module(module)
+        entry = getattr(module, name, None)
+        verifier = entry() if isinstance(entry, type) else entry
+    except Exception as error:
+        raise InvalidInput(f"{file} cannot be used: {type(error).__name__}: {error}") from error
+    if not isinstance(verifier, Verifier):
+        raise InvalidInput(f"{name!r} in {file} is no verifier: it needs a `card` and `verify(root, coin)`")
+    return verifier

@@ -1,0 +1,124 @@
+"""The picture of a comparison: block efficiency against delay depth at a fixed node budget."""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulator.errors import InvalidInput
+
+#: Colour (dark to light, safe for colour-blind readers), line and marker of each line in turn: they differ in
+#: all three, so that a grey print can be read.
+_STYLES = (
+    ("#000000", "-", "o"),
+    ("#0072B2", "--", "s"),
+    ("#D55E00", "-.", "D"),
+    ("#009E73", ":", "^"),
+    ("#CC79A7", "-", "v"),
+    ("#56B4E9", "--", "P"),
+    ("#E69F00", "-.", "X"),
+    ("#7F7F7F", ":", "*"),
+)
+_BASELINE = "naive"
+
+#: For each verifier its points: delay depth, block efficiency, shape.
+Lines = Mapping[str, list[tuple[int, float, str]]]
+
+
+def best_budget(rows: Sequence[dict[str, Any]]) -> int:
+    """The node budget `L1 + K L2` with the most delay depths among the rows; the largest among equals."""
+    delays: dict[int, set[int]] = defaultdict(set)
+    for row in rows:
+        delays[row["nodes"]].add(_delay(row))
+    return max(delays, key=lambda budget: (len(delays[budget]), budget))
+
+
+def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
+    """The points of each verifier that no row refutes: at each delay depth the shape that does best."""
+    refuted = {row["verifier"] for row in rows if not row["lossless"]}
+    best: dict[str, dict[int, tuple[float, str]]] = defaultdict(dict)
+    for row in rows:
+        if row["nodes"] == budget and row["verifier"] not in refuted:
+            shape = f"K={row['K']}\nL2={row['L2']}" if row["K"] > 1 else "trunk\nonly"
+            point = (row["block_efficiency_float"], shape)
+            points = best[row["verifier"]]
+            points[_delay(row)] = max(points.get(_delay(row), point), point)
+    return {name: [(x, *points[x]) for x in sorted(points)] for name, points in best.items()}
+
+
+def draw_delay(axes: Any, lines: Lines) -> None:
+    """Draw the lines on matplotlib `axes`."""
+    for number, (name, points) in enumerate(lines.items()):
+        colour, dash, marker = _STYLES[number % len(_STYLES)]
+        axes.plot(
+            [x for x, _, _ in points],
+            [y for _, y, _ in points],
+            color=colour,
+            linestyle=dash,
+            marker=marker,
+            markersize=6,
+            markerfacecolor="white",
+            linewidth=1.3,
+            label=name,
+        )
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def draw_gain(axes: Any, lines: Lines) -> None:
+    """Draw what each line has over the baseline; those that fall below it are left out, in the same styles."""
+    base = {x: y for x, y, _ in lines[_BASELINE]}
+    gains = {name: [(x, y - base[x], shape) for x, y, shape in points if x in base] for name, points in lines.items()}
+    for name in [name for name, points in gains.items() if min(y for _, y, _ in points) < -1e-9]:
+        gains[name] = []
+    draw_delay(axes, gains)
+    axes.set_ylabel(f"tokens over {_BASELINE}")
+
+
+def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
+    """A PNG of the comparison, 200 dots an inch; raises `InvalidInput` if every verifier was refuted."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    budget = best_budget(rows)
+    lines = delay_lines(rows, budget)
+    if not lines:
+        raise InvalidInput("nothing to plot: every verifier among the rows was refuted")
+    with_gain = _BASELINE in lines and len(lines) > 1
+    figure, panels = pyplot.subplots(
+        1 + with_gain, 1, figsize=(6.8, 6.0 if with_gain else 4.2), sharex=True, squeeze=False, layout="constrained"
+    )
+    top, bottom = panels[0][0], panels[-1][0]
+    draw_delay(top, lines)
+    top.set_ylabel("block efficiency E[tau + 1]")
+    top.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9, handlelength=3.5)
+    if with_gain:
+        draw_gain(bottom, lines)
+    shapes: dict[int, set[str]] = defaultdict(set)
+    for points in lines.values():
+        for x, _, shape in points:
+            shapes[x].add(shape)
+    bottom.set_xticks(sorted(shapes), [f"{x}\n" + "\nor ".join(sorted(shapes[x])) for x in sorted(shapes)])
+    bottom.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
+    refuted = sorted({row["verifier"] for row in rows if not row["lossless"]})
+    note = f"\nnot drawn, because refuted: {', '.join(refuted)}" if refuted else ""
+    figure.suptitle(
+        f"Exact block efficiency at {budget} drafted tokens (L1 + K L2 = {budget})\n{caption}{note}",
+        x=0.01,
+        ha="left",
+        fontsize=9,
+    )
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=200, metadata={"Software": None})
+    pyplot.close(figure)
+    return buffer.getvalue()
+
+
+def _delay(row: dict[str, Any]) -> int:
+    """The trunk of a row's tree; a single path is all trunk."""
+    return int(row["L1"] + (row["L2"] if row["K"] == 1 else 0))

@@ -1,0 +1,158 @@
+"""What a command works on: an instance file, a member of a synthetic family, or a text with its root contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from simulator.arithmetic import RATIONAL
+from simulator.families import family_named
+from simulator.instance import Instance
+from simulator.ngram import TextPair
+
+
+@dataclass(frozen=True)
+class Root:
+    """One root context: its exact instance and its share in averages."""
+
+    label: str
+    weight: Fraction
+    instance: Instance
+
+
+class Problem(Protocol):
+    """Where instances come from. `source` holds everything that defines them, for rows and their `strong_id`."""
+
+    @property
+    def vocab_size(self) -> int: ...
+
+    @property
+    def source(self) -> dict[str, Any]: ...
+
+    @property
+    def flag(self) -> str:
+        """The option that chose it."""
+        ...
+
+    def roots(self, depth: int) -> list[Root]:
+        """The weighted instances for trees of this depth, weights summing to 1."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class FileProblem:
+    """One instance file."""
+
+    path: str
+    instance: Instance
+
+    flag: ClassVar[str] = "--instance"
+
+    @property
+    def vocab_size(self) -> int:
+        """See `Problem`."""
+        return self.instance.vocab_size
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """See `Problem`: the hash of the rows, so that a renamed file is the same problem."""
+        return {"instance": self.instance.digest()}
+
+    def roots(self, depth: int) -> list[Root]:
+        """See `Problem`."""
+        return [Root(self.path, Fraction(1), self.instance.converted(RATIONAL, depth))]
+
+    def __str__(self) -> str:
+        return f"instance {self.path}, V = {self.vocab_size}"
+
+
+@dataclass(frozen=True)
+class FamilyProblem:
+    """A member of a synthetic family; the rows of a shallow tree are the first rows of a deeper one."""
+
+    family: str
+    vocab_size: int
+    seed: int
+    denominator: int
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    flag: ClassVar[str] = "--family"
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """See `Problem`."""
+        return {
+            "family": self.family,
+            "vocab_size": self.vocab_size,
+            "seed": self.seed,
+            "denominator": self.denominator,
+            **self.parameters,
+        }
+
+    def roots(self, depth: int) -> list[Root]:
+        """See `Problem`."""
+        return [Root(f"seed {self.seed}", Fraction(1), self.member(self.seed, depth))]
+
+    def member(self, seed: int, depth: int) -> Instance:
+        """The instance of any seed."""
+        generator = np.random.default_rng(seed)
+        return family_named(self.family).instance(
+            self.vocab_size, depth, generator, self.denominator, **self.parameters
+        )
+
+    def __str__(self) -> str:
+        given = "".join(f", {key} = {value:g}" for key, value in self.parameters.items())
+        return f"family {self.family}{given}, V = {self.vocab_size}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class TextProblem:
+    """An n-gram pair from a text, at its most frequent root contexts or at one given."""
+
+    name: str
+    pair: TextPair
+    root: str | None = None
+    count: int = 8
+
+    flag: ClassVar[str] = "--text"
+
+    @property
+    def vocab_size(self) -> int:
+        """See `Problem`."""
+        return self.pair.vocab_size
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """See `Problem`: the text stands there by its hash."""
+        return {
+            "text": self.name,
+            "text_hash": self.pair.digest,
+            "vocab_size": self.vocab_size,
+            "target_order": self.pair.target_order,
+            "draft_order": self.pair.draft_order,
+            "denominator": self.pair.denominator,
+            "root": self.root if self.root is not None else f"{self.count} most frequent",
+        }
+
+    def roots(self, depth: int) -> list[Root]:
+        """See `Problem`."""
+        if self.root is not None:
+            contexts = [(self.pair.root_of(self.root), Fraction(1))]
+        else:
+            contexts = self.pair.frequent_roots(self.count)
+        return [
+            Root(self.pair.show(context), weight, Instance.of(*self.pair.processes(context), depth, RATIONAL))
+            for context, weight in contexts
+        ]
+
+    def __str__(self) -> str:
+        return (
+            f"text {self.name} (sha256 {self.pair.digest}), V = {self.vocab_size}, "
+            f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft"
+        )

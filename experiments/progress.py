@@ -1,0 +1,45 @@
+"""Progress and remarks on stderr: bars only on a terminal, nothing on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from simulator.protocol import Progress as Tick
+
+__all__ = ["Tick", "bar", "duration", "remark"]
+
+stderr = Console(stderr=True, highlight=False)
+
+
+def remark(text: str) -> None:
+    """One line about the work, on stderr."""
+    stderr.print(text, soft_wrap=True, markup=False, style="dim")
+
+
+@contextmanager
+def bar(label: str, total: float) -> Iterator[Tick]:
+    """A bar that is advanced by calling what is yielded; silent unless stderr is a terminal."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=stderr,
+        transient=True,
+        disable=not stderr.is_terminal,
+    ) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda steps: progress.advance(task, steps)
+
+
+def duration(seconds: float) -> str:
+    """A rough time for people."""
+    if seconds < 1:
+        return "under a second"
+    if seconds < 90:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60:.0f} min"

@@ -1,0 +1,113 @@
+"""Tables of rows for the terminal, for LaTeX and for spreadsheets. Functions of rows; nothing is computed here."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from experiments.output import short
+
+_PLAIN = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_efficiency_float", "variance_float")
+_REST = ("lossless", "max_deviation_float", "total_variation_float", "arithmetic", "engine", "seconds", "strong_id")
+
+
+def shape_of(row: dict[str, Any]) -> tuple[int, int, int]:
+    """(K, L1, L2) of a row."""
+    return row["K"], row["L1"], row["L2"]
+
+
+def verdict_text(row: dict[str, Any]) -> Text:
+    """`yes, proved`, `yes (float64)` or `NO`."""
+    if not row["lossless"]:
+        return Text("NO", style="bold red")
+    return Text("proved", style="green") if row["arithmetic"] == "rational" else Text("to rounding", style="green")
+
+
+def depths(row: dict[str, Any]) -> str:
+    """The distribution of the accepted length `tau`, as two-digit percentages from `tau = 0` on."""
+    return " ".join(f"{100 * mass:4.1f}" for mass in row["depth_distribution"])
+
+
+def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
+    """One line a row, grouped by shape."""
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    table.add_column("K, L1, L2")
+    table.add_column("verifier")
+    table.add_column("lossless")
+    table.add_column("E[tau+1]", justify="right")
+    table.add_column("Var[tau]", justify="right")
+    table.add_column("P(tau = 0, 1, ..) in %")
+    table.add_column("deviation", justify="right")
+    shape = None
+    for row in rows:
+        current = f"{row['K']}, {row['L1']}, {row['L2']}"
+        if shape is not None and current != shape:
+            table.add_section()
+        table.add_row(
+            current if current != shape else "",
+            row["verifier"],
+            verdict_text(row),
+            short(row["block_efficiency_float"]),
+            short(row["variance_float"], 4),
+            depths(row),
+            short(row["max_deviation_float"], 4) if row["max_deviation_float"] else "0",
+        )
+        shape = current
+    table.caption = "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier is no merit."
+    return table
+
+
+def roots_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Block efficiency for every root context, one column a root."""
+    table = Table(title="E[tau+1] by root context", title_justify="left")
+    table.add_column("K, L1, L2")
+    table.add_column("verifier")
+    for root in rows[0]["roots"]:
+        table.add_column(f"{root['root']!r}\n{100 * root['weight_float']:.1f} %", justify="right")
+    table.add_column("average", justify="right")
+    for row in rows:
+        cells = [short(root["block_efficiency_float"], 4) for root in row["roots"]]
+        shape = f"{row['K']}, {row['L1']}, {row['L2']}"
+        table.add_row(shape, row["verifier"], *cells, short(row["block_efficiency_float"], 4))
+    return table
+
+
+def as_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """A line a row; the depth distribution takes one column a depth."""
+    deepest = max(len(row["depth_distribution"]) for row in rows)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow([*_PLAIN, *_REST, *(f"P(tau={depth})" for depth in range(deepest))])
+    for row in rows:
+        masses = row["depth_distribution"]
+        padding = [""] * (deepest - len(masses))
+        writer.writerow([*(row[name] for name in (*_PLAIN, *_REST)), *masses, *padding])
+    return buffer.getvalue()
+
+
+def as_latex(rows: Sequence[dict[str, Any]]) -> str:
+    """A booktabs table: verifiers down, shapes across, block efficiency in the cells; `$^*$` marks lossy ones."""
+    from tabulate import tabulate
+
+    shapes = list(dict.fromkeys((row["K"], row["L1"], row["L2"]) for row in rows))
+    names = list(dict.fromkeys(row["verifier"] for row in rows))
+    cells = {(row["verifier"], row["K"], row["L1"], row["L2"]): row for row in rows}
+    body = []
+    for name in names:
+        line = [name.replace("_", r"\_")]
+        for shape in shapes:
+            row = cells.get((name, *shape))
+            mark = "" if row is None or row["lossless"] else "$^*$"
+            line.append(f"{row['block_efficiency_float']:.4f}{mark}" if row else "--")
+        body.append(line)
+    headers = ["verifier", *(f"$({K}, {L1}, {L2})$" for K, L1, L2 in shapes)]
+    table: str = tabulate(body, headers, tablefmt="latex_raw", disable_numparse=True)
+    text = table.replace(r"\hline", r"\midrule").replace(r"\midrule", r"\toprule", 1)
+    last = text.rindex(r"\midrule")
+    note = "% block efficiency E[tau+1] by (K, L1, L2); $^*$ not lossless; needs \\usepackage{booktabs}\n"
+    return note + text[:last] + r"\bottomrule" + text[last + len(r"\midrule") :] + "\n"

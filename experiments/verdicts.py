@@ -1,0 +1,114 @@
+"""How the verdict of a check is shown to people and to programs."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from experiments.checking import Report
+from experiments.output import number_fields, short, write_whole
+from experiments.rows import accepted_length
+from simulator.search import Witness
+
+
+def witness_path(witness: Witness) -> Path:
+    """A name made from the content, so that no other witness is ever overwritten."""
+    digest = hashlib.sha256(witness.instance.dumps().encode()).hexdigest()[:8]
+    return Path(f"witness-{witness.verifier}-{digest}.json")
+
+
+def witness_fields(witness: Witness, file: str) -> dict[str, Any]:
+    """The witness as programs read it."""
+    place = witness.violation
+    return {
+        "file": file,
+        "context": list(place.context),
+        "token": place.token,
+        **number_fields("expected", place.expected),
+        **number_fields("found", place.found),
+        **number_fields("deviation", place.deviation),
+        "shrunk": witness.shrunk,
+        "vocab_size": witness.instance.vocab_size,
+        "instance": witness.instance.as_dict(),
+    }
+
+
+def save_witness(witness: Witness, path: str | None) -> str:
+    """Write the witness as an instance file and return its name."""
+    target = Path(path) if path else witness_path(witness)
+    write_whole(target, witness.instance.dumps())
+    return str(target)
+
+
+def show_report(console: Console, report: Report) -> None:
+    """The verdict in words."""
+    exact = report.arithmetic == "rational"
+    if not report.lossless:
+        head = Text("REFUTED", style="bold red")
+    elif exact:
+        head = Text("LOSSLESS", style="bold green").append(" (proved for the instances checked)", style="default")
+    else:
+        head = Text("LOSSLESS up to rounding", style="bold green").append(" (float64 proves nothing)", style="default")
+    console.print(head, report.named.label, "on", str(report.scheme))
+    count = f"{report.instances:,} instance{'s' if report.instances != 1 else ''}"
+    if report.instances < report.planned:
+        count += f" of {report.planned:,}, stopped at the first failure"
+    console.print(
+        f"  {count}, {report.arithmetic}, engine {report.engine}\n"
+        f"  max deviation {short(report.max_deviation)}, total variation {short(report.total_variation)}"
+        f"{' (the largest of all instances)' if report.instances > 1 else ''}",
+    )
+    fields = accepted_length(report.average())
+    masses = " ".join(f"{mass:.4f}" for mass in fields["depth_distribution"])
+    over = ", mean over instances" if report.instances > 1 else ""
+    exact_value = f" = {fields['block_efficiency']}" if len(str(fields["block_efficiency"])) <= 24 and exact else ""
+    console.print(
+        f"  block efficiency E[tau+1] {fields['block_efficiency_float']:.6f}{exact_value}{over}, "
+        f"Var[tau] {fields['variance_float']:.4f}, P(tau = 0, 1, ..) {masses}",
+    )
+
+
+def show_roots(console: Console, report: Report) -> None:
+    """One line a root context."""
+    table = Table(title="by root context", title_justify="left")
+    table.add_column("root")
+    table.add_column("weight", justify="right")
+    table.add_column("E[tau+1]", justify="right")
+    table.add_column("Var[tau]", justify="right")
+    for label, weight, masses in zip(report.labels, report.weights, report.distributions, strict=True):
+        fields = accepted_length(masses)
+        table.add_row(
+            repr(label),
+            f"{float(weight):.4f}",
+            f"{fields['block_efficiency_float']:.6f}",
+            f"{fields['variance_float']:.4f}",
+        )
+    console.print(table)
+
+
+def show_witness(console: Console, witness: Witness, file: str, spec: str) -> None:
+    """The instance, row by row, and the place where the balance fails."""
+    instance, place = witness.instance, witness.violation
+    size = "shrunk" if witness.shrunk else "as found, not shrunk"
+    scheme = str(instance.scheme)
+    console.print(f"witness ({size}): V = {instance.vocab_size}, {scheme}")
+    table = Table(show_edge=False, pad_edge=False)
+    for heading in ("context", "target p", "draft q"):
+        table.add_column(heading)
+    for context, row in instance.as_dict()["target"].items():
+        draft = instance.as_dict()["draft"].get(context)
+        mark = " <-" if context == ",".join(map(str, place.context)) else ""
+        table.add_row(f"({context}){mark}", "  ".join(row), "  ".join(draft) if draft else "")
+    console.print(Padding(table, (0, 0, 0, 2)))
+    wanted, found, gap = (short(value, 12) for value in (place.expected, place.found, place.deviation))
+    console.print(
+        f"  after context {place.context}, token {place.token} must have mass D(c) p(y|c) = {wanted}; "
+        f"the block gives it {found} (deviation {gap})",
+    )
+    console.print(f"  saved as {file}; see it again: draftproof check {spec} --instance {file}", soft_wrap=True)

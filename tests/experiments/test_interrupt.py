@@ -1,0 +1,85 @@
+"""Ctrl-C: finished rows are kept, complete files stay as they were, the next run goes on from there."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+COMMAND = [
+    "compare",
+    "nss",
+    "naive",
+    "specinfer",
+    "traversal",
+    "--vocab",
+    "3",
+    "--K",
+    "2..3",
+    "--L1",
+    "0..2",
+    "--L2",
+    "1..2",
+    "--resume",
+    "rows.jsonl",
+    "--json",
+    "rows.json",
+]
+
+
+def start(arguments: list[str], folder: Path) -> subprocess.Popen:
+    program = "import sys; from experiments.cli import main; sys.argv[0] = 'draftproof'; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def interrupt_when(process: subprocess.Popen, ready) -> tuple[str, str]:
+    for _ in range(3000):
+        if ready():
+            break
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=60)
+
+
+def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
+    (tmp_path / "rows.json").write_text("an older result")
+    rows = tmp_path / "rows.jsonl"
+    process = start(COMMAND, tmp_path)
+    out, err = interrupt_when(process, lambda: rows.exists() and rows.stat().st_size > 0)
+    assert process.returncode == 130
+    assert "kept in rows.jsonl" in err
+    assert "nss" in out  # the rows so far are shown
+    kept = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert 1 <= len(kept) < 48
+    assert (tmp_path / "rows.json").read_text() == "an older result"
+
+    small = [*COMMAND[:2], *COMMAND[5:]]  # nss alone, to keep the test short
+    again = start(small, tmp_path)
+    again.communicate(timeout=300)
+    assert again.returncode == 0
+    final = json.loads((tmp_path / "rows.json").read_text())["rows"]
+    assert len(final) == 12
+    for row in kept:
+        if row["verifier"] == "nss":
+            assert row in final
+
+
+def test_check_says_how_far_it_came(tmp_path):
+    process = start(
+        ["check", "specinfer", "--vocab", "3", "--K", "3", "--instances", "500", "--json", "out.json"], tmp_path
+    )
+    started = time.monotonic()
+    _, err = interrupt_when(process, lambda: time.monotonic() - started > 4)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert not (tmp_path / "out.json").exists()
