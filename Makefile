@@ -25,8 +25,8 @@ $(VENV)/.dev: $(VENV)/.core
 
 run: $(VENV)/.core
 	@mkdir -p runs
-	$(BIN)/draftproof compare --text pydoc_data.topics --vocab 4 --roots 4 --K 1..3 --L1 0..6 --L2 0..3 --budget 6 \
-	  --arithmetic rational --resume runs/delay.jsonl --plot runs/delay.png --csv runs/delay.csv
+	$(BIN)/draftproof compare --text pydoc_data.topics --vocab 4 --K 1..3 --L1 0..4 --L2 0..2 --budget 4 \
+	  --arithmetic rational --resume runs/delay.jsonl --plot runs/delay.png --csv runs/delay.csv --markdown runs/delay.md
 
 test: $(VENV)/.dev
 	$(BIN)/ruff format --check .

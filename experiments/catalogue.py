@@ -46,14 +46,15 @@ def card_line(card: Card) -> list[str]:
         card.name + "".join(f" ({name})" for name in card.parameters),
         card.title,
         f"{card.source.key}, {card.source.place}" if card.source else "",
-        ", ".join(card.lossless_for) or "nothing: negative control",
+        ", ".join(card.lossless_for) or "nothing",
+        card.status,
         "p, q" if card.reads_draft else "p",
         "first path" if card.single_path else "all paths",
         ", ".join(card.dominates),
     ]
 
 
-CARD_HEADINGS = ("verifier", "title", "source", "lossless for", "reads", "uses", "never below")
+CARD_HEADINGS = ("verifier", "title", "source", "lossless for", "status", "reads", "uses", "never below")
 
 
 def cards_markdown() -> str:
@@ -70,7 +71,7 @@ def show_catalogue(console: Console) -> None:
     for heading in CARD_HEADINGS:
         table.add_column(heading, overflow="fold")
     for card in cards():
-        table.add_row(*card_line(card), style=None if card.lossless_for else "dim")
+        table.add_row(*card_line(card), style="dim" if card.control else None)
     console.print(table)
     fields = catalogue_fields()
     for title, key in (

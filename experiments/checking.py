@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -13,24 +15,29 @@ import numpy as np
 from experiments.names import NamedVerifier
 from experiments.output import number_fields
 from experiments.problem import FamilyProblem, FileProblem, Problem, Root
-from experiments.progress import Tick, bar, duration, remark
-from experiments.rows import accepted_length, mixture
+from experiments.progress import Tick, bar, duration, quiet, remark
+from experiments.rows import accepted_length, mixture, versions
 from simulator.arithmetic import arithmetic_named
-from simulator.enumerate import estimate_size
-from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge
+from simulator.enumerate import assert_function, estimate_size
+from simulator.errors import DraftproofError, InvalidInput, TooLarge
 from simulator.instance import Instance
 from simulator.lossless import Check, check
-from simulator.schemes import Delayed
-from simulator.search import Witness, grid, grid_size, shrink
+from simulator.protocol import DraftScheme
+from simulator.search import Witness, generic_row, grid, grid_sample, grid_size, shrink
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The instances of one check: how many, whether the first failure ends it, and how to produce them."""
+    """The instances of one check: how many, whether the first failure ends it, how to produce them.
+
+    sample: some of them, from which the cost of all is estimated.
+    """
 
     planned: int
     stop_at_failure: bool
     open: Callable[[], Iterator[Root]]
+    sample: Callable[[], list[Instance]]
+    about: str
 
 
 def choose_stream(problem: Problem, depth: int, instances: int | None, exhaustive: int | None) -> Stream:
@@ -39,20 +46,28 @@ def choose_stream(problem: Problem, depth: int, instances: int | None, exhaustiv
         raise InvalidInput("--instances and --exhaustive both say what to check; give one of them")
     if instances is None and exhaustive is None:
         roots = problem.roots(depth)
-        return Stream(len(roots), False, lambda: iter(roots))
+        return Stream(len(roots), False, lambda: iter(roots), lambda: [roots[0].instance], str(problem))
     if not isinstance(problem, FamilyProblem):
         flag = "--instances" if instances is not None else "--exhaustive"
         raise InvalidInput(f"{flag} makes its own instances; leave out {problem.flag}")
     if exhaustive is not None:
+        random = Random(0)
         return Stream(
             grid_size(problem.vocab_size, depth, exhaustive),
             True,
             lambda: _numbered(grid(problem.vocab_size, depth, exhaustive)),
+            lambda: [grid_sample(problem.vocab_size, depth, exhaustive, random) for _ in range(24)],
+            f"every p and q with probabilities in multiples of 1/{exhaustive}, V = {problem.vocab_size}; "
+            f"the target after the last drafted token is held at {generic_text(problem.vocab_size)}",
         )
     assert instances is not None
     seeds = range(problem.seed, problem.seed + instances)
     return Stream(
-        instances, True, lambda: (Root(f"seed {seed}", Fraction(1), problem.member(seed, depth)) for seed in seeds)
+        instances,
+        True,
+        lambda: (Root(f"seed {seed}", Fraction(1), problem.member(seed, depth)) for seed in seeds),
+        lambda: [problem.member(seed, depth) for seed in seeds[:4]],
+        f"{problem} and the next ones, probabilities in multiples of 1/{problem.denominator}",
     )
 
 
@@ -61,10 +76,13 @@ class Report:
     """What is known after some instances: the worst deviations, the sums for averages, and what failed first."""
 
     named: NamedVerifier
-    scheme: Delayed
+    scheme: DraftScheme
     arithmetic: str
     engine: str
     planned: int
+    listed: bool
+    about: str
+    source: dict[str, Any]
     instances: int = 0
     deviations: list[tuple[Fraction | float, Fraction | float]] = field(default_factory=list)
     weights: list[Fraction] = field(default_factory=list)
@@ -72,6 +90,8 @@ class Report:
     labels: list[str] = field(default_factory=list)
     failed: Root | None = None
     failed_check: Check | None = None
+
+    complete: bool = True
 
     @property
     def lossless(self) -> bool:
@@ -114,17 +134,24 @@ class Report:
             "arithmetic": self.arithmetic,
             "engine": self.engine,
             "instances": self.instances,
+            "source": self.source,
+            "versions": versions(),
             "lossless": self.lossless,
             **number_fields("max_deviation", self.max_deviation),
             **number_fields("total_variation", self.total_variation),
             **accepted_length(self.average()),
         }
-        if len(set(self.weights)) > 1 or self.planned == 1:
+        if self.listed:
             fields["roots"] = [
                 {"root": label, **number_fields("weight", weight), **accepted_length(masses)}
                 for label, weight, masses in zip(self.labels, self.weights, self.distributions, strict=True)
             ]
         return fields
+
+
+def generic_text(vocab_size: int) -> str:
+    """The row at which an exhaustive grid holds the leaves, for people."""
+    return f"({', '.join(map(str, generic_row(vocab_size)))})"
 
 
 def _numbered(instances: Iterator[Instance]) -> Iterator[Root]:
@@ -133,38 +160,54 @@ def _numbered(instances: Iterator[Instance]) -> Iterator[Root]:
 
 
 def announce(report: Report, stream: Stream, max_runs: int) -> None:
-    """State the cost on stderr before the work; raises `TooLarge` above `max_runs` runs of the verifier."""
-    first = next(stream.open())
-    arithmetic = arithmetic_named(report.arithmetic)
-    instance = first.instance.converted(arithmetic, report.scheme.depth)
+    """State the cost on stderr before the work, and make sure that `verify` is a function.
+
+    Raises `TooLarge` above `max_runs` runs of the verifier, `InvalidVerifier` for one that keeps state.
+    """
+    generator = np.random.default_rng(0)
+    verifier, scheme = report.named.verifier, report.scheme
     started = time.perf_counter()
-    samples = 12
-    size = estimate_size(
-        report.named.verifier, instance.target, instance.draft, report.scheme, np.random.default_rng(0), samples
-    )
-    runs = size.runs * stream.planned
-    seconds = runs * (time.perf_counter() - started) / max(samples * size.runs_per_tree, 1)
-    if runs > max_runs:
-        raise TooLarge(
-            f"{report.named.label} on {report.scheme} at V = {instance.vocab_size} needs about {runs:.1e} runs, "
-            f"more than {max_runs:,}; {nearest_hint(report.scheme, runs, max_runs, instance.vocab_size)}"
-        )
+    runs = trees = sampled = 0.0
+    samples = [each.converted(arithmetic_named(report.arithmetic), scheme.depth) for each in stream.sample()]
+    tries = max(1, 12 // len(samples))
+    with named_errors(f"{report.named.label} on {scheme}"), quiet():
+        for instance in samples:
+            size = estimate_size(verifier, instance.target, instance.draft, scheme, generator, tries)
+            runs += size.runs / len(samples)
+            trees += float(min(size.trees, 10**300)) / len(samples)
+            sampled += size.runs_per_tree * tries
+        seconds = runs * stream.planned * (time.perf_counter() - started) / max(sampled, 1)
+        runs *= min(stream.planned, 10**300)
+        if runs > max_runs:
+            raise TooLarge(
+                f"at V = {samples[0].vocab_size} this needs about {runs:.1e} runs, more than {max_runs:,}; "
+                f"{nearest_hint(scheme, runs, max_runs, samples[0].vocab_size)}"
+            )
+        assert_function(verifier, samples[0].target, samples[0].draft, scheme, generator)
     each = f"{stream.planned:,} x " if stream.planned > 1 else ""
     remark(
-        f"{each}{size.trees:,} draft trees x {size.runs_per_tree:.1f} runs = {runs:,.0f} runs of "
-        f"{report.named.label}, {duration(seconds)}"
+        f"{each}{trees:,.0f} draft trees, about {runs:,.0f} runs of {report.named.label} in all, {duration(seconds)}"
     )
 
 
-def nearest_hint(scheme: Delayed, runs: float, limit: int, vocab_size: int) -> str:
+@contextmanager
+def named_errors(where: str) -> Iterator[None]:
+    """Errors raised on purpose get the culprit before them."""
+    try:
+        yield
+    except DraftproofError as error:
+        raise type(error)(f"{where}: {error}") from error
+
+
+def nearest_hint(scheme: DraftScheme, runs: float, limit: int, vocab_size: int) -> str:
     """The way out of a problem that is too large."""
     fits = [
         smaller
         for smaller in scheme.reductions()
-        if smaller.K > 1 and smaller.depth > 0 and runs * float(vocab_size) ** (smaller.nodes - scheme.nodes) <= limit
+        if 1 < smaller.depth < smaller.nodes
+        and runs * float(vocab_size) ** max(smaller.nodes - scheme.nodes, -300) <= limit
     ]
-    nearest = f"the nearest shape that fits is --K {fits[-1].K} --L1 {fits[-1].L1} --L2 {fits[-1].L2}, " if fits else ""
-    return f"{nearest}or raise --max-runs"
+    return f"the nearest shape that fits is {fits[-1]}, or raise --max-runs" if fits else "raise --max-runs"
 
 
 def run(report: Report, stream: Stream) -> bool:
@@ -180,13 +223,13 @@ def run(report: Report, stream: Stream) -> bool:
                 if stream.stop_at_failure and not report.lossless:
                     break
         except KeyboardInterrupt:
-            return False
-    return True
+            report.complete = False
+    return report.complete
 
 
 def _check(report: Report, root: Root, tick: Tick | None) -> Check:
     instance = root.instance.converted(arithmetic_named(report.arithmetic), report.scheme.depth)
-    try:
+    with named_errors(f"{report.named.label} on {report.scheme}, {root.label}"), quiet():
         return check(
             report.named.verifier,
             instance.target,
@@ -196,12 +239,10 @@ def _check(report: Report, root: Root, tick: Tick | None) -> Check:
             report.engine,
             tick,
         )
-    except DraftproofError as error:
-        raise type(error)(f"{report.named.label} on {report.scheme}, {root.label}: {error}") from error
 
 
 def find_witness(report: Report, problem: Problem) -> Witness:
-    """The smallest witness for a failed report; that of an instance file is the file itself."""
+    """The smallest witness for a failed report; on an instance file it is that instance."""
     assert report.failed is not None
     assert report.failed_check is not None
     verifier = report.named.verifier
@@ -215,6 +256,7 @@ def find_witness(report: Report, problem: Problem) -> Witness:
         if isinstance(problem, FileProblem):
             return as_found
         remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
-        return shrink(verifier, known)
-    except (InvalidVerifier, KeyboardInterrupt):  # no exact run, or no patience
+        with quiet():
+            return shrink(verifier, known)
+    except (DraftproofError, KeyboardInterrupt):  # no exact run, or no patience
         return as_found

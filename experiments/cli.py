@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
+from functools import partial
+from importlib.metadata import version
+from itertools import combinations
 from typing import Annotated
 
 import typer
@@ -11,13 +15,15 @@ from rich.console import Console
 
 import verifiers
 from experiments import options as opt
-from experiments.names import find_verifier, parse_range
-from experiments.output import check_writable, write_json, write_whole
+from experiments.names import NamedVerifier, find_verifier, parse_range
+from experiments.output import check_files, write_json, write_whole
+from experiments.problem import FileProblem
 from experiments.progress import remark
 from experiments.rows import RowFile
 from simulator.arithmetic import arithmetic_named
-from simulator.errors import DraftproofError
+from simulator.errors import DraftproofError, InvalidInput
 from simulator.lossless import choose_engine
+from simulator.schemes import SCHEMES
 
 app = typer.Typer(
     add_completion=False,
@@ -27,10 +33,11 @@ app = typer.Typer(
 )
 
 INTERRUPTED = 130
+INTERNAL = 70
 
 
 def main() -> None:
-    """Run a command: exit 0 on success, 1 when a verifier is refuted, 2 on bad input, 130 on Ctrl-C."""
+    """Run a command: exit 0 on success, 1 when a verifier is refuted, 2 on bad input, 130 on Ctrl-C, 70 on a fault."""
     sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
     try:
         code = app(standalone_mode=False)
@@ -44,8 +51,9 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except Exception as error:
-        if not hasattr(error, "format_message"):  # not one of the command-line parser's
-            raise
+        if not hasattr(error, "format_message"):  # not one of the command-line parser's: a fault of our own
+            traceback.print_exc()
+            sys.exit(INTERNAL)
         message = error.format_message()  # empty where the help was shown instead
         code = _complain(message) if message else 2
     sys.exit(code)
@@ -61,12 +69,36 @@ def _console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 140, markup=False, highlight=False)
 
 
+def _verifiers(chosen: list[str] | None) -> list[NamedVerifier]:
+    """Those asked for, or the whole registry; raises `InvalidInput` where two bear one name."""
+    named = [find_verifier(spec) for spec in (dict.fromkeys(chosen) if chosen else verifiers.REGISTRY)]
+    for other, each in combinations(named, 2):
+        if each.label == other.label:
+            raise InvalidInput(f"{other.spec} and {each.spec} are both called {each.label!r}; rename one card")
+    return named
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"draftproof {version('draftproof')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
 @app.command("list")
 def list_command(json_target: opt.JsonTarget = None) -> int:
     """Verifiers, schemes and processes, with their cards."""
     from experiments.catalogue import catalogue_fields, show_catalogue
 
-    check_writable(json_target)
+    check_files((), {"--json": json_target})
     write_json(json_target, catalogue_fields())
     if json_target != "-":
         show_catalogue(_console())
@@ -95,6 +127,8 @@ def check(
         int | None, typer.Option(min=1, help="Check every instance whose probabilities are multiples of 1/D.")
     ] = None,
     scheme: opt.Scheme = None,
+    tree: opt.Tree = None,
+    confidence: opt.Confidence = None,
     K: Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel="Scheme")] = None,
     L1: Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel="Scheme")] = None,
     L2: Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel="Scheme")] = None,
@@ -109,7 +143,7 @@ def check(
     """Is VERIFIER lossless? Exit 0: lossless on every instance; 1: refuted, with a witness; 2: bad input."""
     from experiments import checking, verdicts
 
-    check_writable(json_target, witness)
+    check_files((instance, text), {"--json": json_target, "--witness": witness or "witness.json"})
     named = find_verifier(verifier)
     problem = opt.choose_problem(
         instance=instance,
@@ -123,10 +157,25 @@ def check(
         roots=roots,
         denominator=20 if instances is not None and denominator is None else denominator,
     )
-    shape = opt.choose_scheme(scheme, K, L1, L2, problem)
+    shape = opt.choose_scheme(scheme, tree, confidence, problem, K=K, L1=L1, L2=L2)
     arithmetic_named(arithmetic)
+    if exhaustive is not None and (family or seed or denominator):
+        raise InvalidInput(
+            "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
+        )
     stream = checking.choose_stream(problem, shape.depth, instances, exhaustive)
-    report = checking.Report(named, shape, arithmetic, choose_engine(named.verifier, engine), stream.planned)
+    searched = instances is not None or exhaustive is not None
+    source = {**problem.source, "instances": instances} if exhaustive is None else {"exhaustive": exhaustive}
+    report = checking.Report(
+        named,
+        shape,
+        arithmetic,
+        choose_engine(named.verifier, engine),
+        stream.planned,
+        not searched,
+        stream.about,
+        source,
+    )
     checking.announce(report, stream, max_runs)
     complete = checking.run(report, stream)
     if report.instances == 0:
@@ -140,8 +189,9 @@ def check(
     fields["witness"] = None
     if report.failed is not None:
         found = checking.find_witness(report, problem)
-        file = instance or verdicts.save_witness(found, witness)
-        verdicts.show_witness(console, found, file, named.spec)
+        same = isinstance(problem, FileProblem) and problem.instance.scheme == shape and witness is None
+        file = instance if same and instance else verdicts.save_witness(found, witness)
+        verdicts.show_witness(console, found, file, named.spec, saved=not same)
         fields["witness"] = verdicts.witness_fields(found, file)
     if complete:
         write_json(json_target, fields)
@@ -164,9 +214,11 @@ def compare(
     roots: opt.Roots = None,
     denominator: opt.Denominator = None,
     scheme: opt.Scheme = None,
-    K: Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.", rich_help_panel="Scheme")] = "2",
-    L1: Annotated[str, typer.Option("--L1", help="Trunk lengths.", rich_help_panel="Scheme")] = "0",
-    L2: Annotated[str, typer.Option("--L2", help="Branch lengths.", rich_help_panel="Scheme")] = "2",
+    tree: opt.Tree = None,
+    confidence: opt.Confidence = None,
+    K: Annotated[str | None, typer.Option("--K", help="Branches, as 2 or 1..4.", rich_help_panel="Scheme")] = None,
+    L1: Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", rich_help_panel="Scheme")] = None,
+    L2: Annotated[str | None, typer.Option("--L2", help="Branch lengths.", rich_help_panel="Scheme")] = None,
     budget: Annotated[
         int | None, typer.Option(min=0, help="Only shapes of exactly N drafted tokens.", rich_help_panel="Scheme")
     ] = None,
@@ -184,6 +236,9 @@ def compare(
     json_target: opt.JsonTarget = None,
     csv_file: Annotated[str | None, typer.Option("--csv", help="CSV file.", rich_help_panel="Output")] = None,
     latex_file: Annotated[str | None, typer.Option("--latex", help="LaTeX table.", rich_help_panel="Output")] = None,
+    markdown_file: Annotated[
+        str | None, typer.Option("--markdown", help="Markdown table.", rich_help_panel="Output")
+    ] = None,
     plot_file: Annotated[
         str | None, typer.Option("--plot", help="PNG of the delay curve.", rich_help_panel="Output")
     ] = None,
@@ -193,8 +248,9 @@ def compare(
     from experiments import tables
     from experiments.plot import delay_figure
 
-    check_writable(resume, json_target, csv_file, latex_file, plot_file)
-    named = [find_verifier(spec) for spec in (dict.fromkeys(chosen) if chosen else verifiers.REGISTRY)]
+    outputs = {"--csv": csv_file, "--latex": latex_file, "--markdown": markdown_file, "--plot": plot_file}
+    check_files((instance, text), {"--resume": resume, "--json": json_target, **outputs})
+    named = _verifiers(chosen)
     problem = opt.choose_problem(
         instance=instance,
         text=text,
@@ -207,8 +263,10 @@ def compare(
         roots=roots,
         denominator=denominator,
     )
-    opt.check_scheme_name(scheme)
-    schemes = comparing.shapes(parse_range(K, "--K"), parse_range(L1, "--L1"), parse_range(L2, "--L2"), budget)
+    if not any((scheme, tree, confidence, K, L1, L2)) and isinstance(problem, FileProblem) and problem.instance.scheme:
+        scheme, K, L1, L2, tree, confidence = opt.flags_of(problem.instance.scheme)
+    ranges = {flag: parse_range(text, f"--{flag}") for flag, text in (("K", K), ("L1", L1), ("L2", L2)) if text}
+    schemes = comparing.shapes(partial(opt.build_scheme, scheme or "delayed", tree, confidence), ranges, budget)
     settings = comparing.Settings(arithmetic, engine, jobs, max_runs)
     kept = RowFile(resume)
     tasks = comparing.plan(problem, named, schemes, settings)
@@ -220,19 +278,40 @@ def compare(
     console = Console(quiet=True) if json_target == "-" else _console()
     console.print(tables.compare_table(rows, f"{problem}, {arithmetic}"))
     if by_root:
-        for same in schemes:
-            console.print(
-                tables.roots_table([row for row in rows if tables.shape_of(row) == (same.K, same.L1, same.L2)])
-            )
+        console.print(tables.roots_table(rows))
     if not complete:
         where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them for next time"
         remark(f"interrupted after {len(rows)} of {len(tasks)} rows{where}; no other file was written")
         return INTERRUPTED
     write_json(json_target, {"rows": rows})
-    for path, content in ((csv_file, tables.as_csv), (latex_file, tables.as_latex)):
+    texts = ((csv_file, tables.as_csv), (latex_file, tables.as_latex), (markdown_file, tables.as_markdown))
+    for path, content in texts:
         if path:
             write_whole(path, content(rows))
-    if plot_file:
-        write_whole(plot_file, delay_figure(rows, str(problem)))
+    if plot_file and (picture := delay_figure(rows, str(problem))):
+        write_whole(plot_file, picture)
         console.print(f"picture: {plot_file}")
+    elif plot_file:
+        remark(
+            f"{plot_file} was not drawn: it shows delayed trees and verifiers that are not refuted, and there are none"
+        )
+    return 0
+
+
+@app.command()
+def matrix(
+    chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all.")] = None,
+    instances: Annotated[int, typer.Option(min=1, help="Random instances a case, beside the corner cases.")] = 8,
+    json_target: opt.JsonTarget = None,
+) -> int:
+    """Every verifier on every draft scheme: lossless (proved on n instances), a witness, or not defined."""
+    from experiments import matrix as cells_of
+
+    check_files((), {"--json": json_target})
+    named = _verifiers(chosen)
+    cells = cells_of.compute(named, instances)
+    rows = [each for each in named for _ in SCHEMES]
+    write_json(json_target, {"cells": [cells_of.cell_fields(cell, row) for cell, row in zip(cells, rows, strict=True)]})
+    if json_target != "-":
+        cells_of.show(_console(), named, cells)
     return 0

@@ -5,28 +5,29 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from importlib.metadata import version
+from itertools import product
 from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 
-from experiments.checking import nearest_hint
+from experiments.checking import named_errors, nearest_hint
 from experiments.names import NamedVerifier, find_verifier
 from experiments.output import number_fields
 from experiments.problem import Problem, Root
-from experiments.progress import bar, duration, remark
+from experiments.progress import bar, duration, quiet, remark
 from experiments.rows import RowFile, accepted_length, mixture, strong_id, versions
 from simulator.arithmetic import arithmetic_named
-from simulator.enumerate import estimate_size
-from simulator.errors import DraftproofError, InvalidInput, TooLarge
+from simulator.enumerate import assert_function, estimate_size
+from simulator.errors import InvalidInput, TooLarge
 from simulator.lossless import Check, check, choose_engine
-from simulator.protocol import Verifier
-from simulator.schemes import Delayed
+from simulator.protocol import DraftScheme, Verifier
 
 #: Below this many seconds of expected work the cost of starting processes is not worth it.
 PARALLEL_FROM_SECONDS = 3.0
@@ -47,32 +48,40 @@ class Task:
     """One row to compute: a verifier (by the text it was asked for), a shape, and the expected cost."""
 
     verifier: NamedVerifier
-    scheme: Delayed
+    scheme: DraftScheme
     strong_id: str
     runs: float
     seconds: float
 
 
-def shapes(Ks: Sequence[int], L1s: Sequence[int], L2s: Sequence[int], budget: int | None) -> list[Delayed]:
-    """The valid shapes of the ranges, those of exactly `budget` drafted tokens if given."""
-    if len(Ks) * len(L1s) * len(L2s) == 1:
-        chosen = [Delayed(Ks[0], L1s[0], L2s[0])]
-    else:
-        chosen = [Delayed(K, L1, L2) for K in Ks for L1 in L1s for L2 in L2s if K == 1 or (K > 1 and L2 > 0)]
-    kept = [scheme for scheme in chosen if budget is None or scheme.nodes == budget]
+def shapes(
+    build: Callable[..., DraftScheme], ranges: Mapping[str, Sequence[int]], budget: int | None
+) -> list[DraftScheme]:
+    """The valid shapes of the ranges, those of exactly `budget` drafted tokens if given.
+
+    build: makes a scheme from K, L1 and L2; ranges: what is given of those three.
+    """
+    combinations = [dict(zip(ranges, values, strict=True)) for values in product(*ranges.values())]
+    if len(combinations) > 1:
+        combinations = [shape for shape in combinations if shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0]
+    kept = [scheme for scheme in (build(**shape) for shape in combinations) if budget in (None, scheme.nodes)]
     if budget is not None:  # all splits of a single path are the same tree: one is enough for a picture
-        singles = [scheme for scheme in kept if scheme.K == 1]
-        kept = singles[-1:] + [scheme for scheme in kept if scheme.K > 1]
+        singles = [scheme for scheme in kept if scheme.as_dict().get("K") == 1]
+        kept = singles[-1:] + [scheme for scheme in kept if scheme not in singles]
     if not kept:
-        wanted = (
-            "a valid shape (L2 = 0 needs K = 1)" if budget is None else f"exactly {budget} drafted tokens (L1 + K L2)"
-        )
-        raise InvalidInput(f"no shape in the ranges has {wanted}; widen --K, --L1 or --L2")
+        wanted = "is valid (L2 = 0 needs K = 1)" if budget is None else f"has exactly {budget} drafted tokens"
+        raise InvalidInput(f"no shape in the ranges {wanted}; widen --K, --L1 or --L2")
     return kept
 
 
+def shape_label(scheme: DraftScheme) -> str:
+    """A short name within one kind of scheme: "2, 0, 2" for K, L1, L2, else the tree."""
+    fields = scheme.as_dict()
+    return ", ".join(str(fields[key]) for key in ("K", "L1", "L2")) if "K" in fields else str(scheme)
+
+
 def plan(
-    problem: Problem, chosen: Sequence[NamedVerifier], schemes: Sequence[Delayed], settings: Settings
+    problem: Problem, chosen: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], settings: Settings
 ) -> list[Task]:
     """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit."""
     generator = np.random.default_rng(0)
@@ -84,10 +93,8 @@ def plan(
         for named in chosen:
             engine = choose_engine(named.verifier, settings.engine)
             started = time.perf_counter()
-            try:
+            with named_errors(f"{named.label} on {scheme}"), quiet():
                 size = estimate_size(named.verifier, instance.target, instance.draft, scheme, generator)
-            except DraftproofError as error:
-                raise type(error)(f"{named.label} on {scheme}: {error}") from error
             per_run = (time.perf_counter() - started) / max(size.runs_per_tree * 12, 1)
             runs = size.runs * len(roots)
             if runs > settings.max_runs:
@@ -95,10 +102,14 @@ def plan(
                     f"{named.label} on {scheme} at V = {problem.vocab_size} needs about {runs:.1e} runs, more than "
                     f"{settings.max_runs:,}; {nearest_hint(scheme, runs, settings.max_runs, problem.vocab_size)}"
                 )
+            if named.from_file:
+                with named_errors(f"{named.label} on {scheme}"), quiet():
+                    assert_function(named.verifier, instance.target, instance.draft, scheme, generator)
             identity = strong_id(
                 {
-                    "problem": problem.source,
-                    "verifier": named.spec,
+                    "roots": [[root.instance.digest(), str(root.weight)] for root in roots],
+                    "version": version("draftproof"),
+                    "verifier": named.identity,
                     "scheme": scheme.as_dict(),
                     "arithmetic": settings.arithmetic,
                     "engine": engine,
@@ -113,23 +124,22 @@ def compute_row(roots: Sequence[Root], source: dict[str, Any], task: Task, setti
     started = time.perf_counter()
     checks = []
     for root in roots:
-        try:
+        with named_errors(f"{task.verifier.label} on {task.scheme}, root {root.label!r}"), quiet():
             checks.append(_check(task.verifier.verifier, root.instance, task.scheme, settings))
-        except DraftproofError as error:
-            raise type(error)(f"{task.verifier.label} on {task.scheme}, root {root.label!r}: {error}") from error
     weights = [root.weight for root in roots]
     average = [
         mixture(weights, [each.law.depth_distribution[depth] for each in checks])
         for depth in range(task.scheme.depth + 1)
     ]
+    fields = task.scheme.as_dict()
     return {
         "verifier": task.verifier.label,
-        "K": task.scheme.K,
-        "L1": task.scheme.L1,
-        "L2": task.scheme.L2,
-        "scheme": task.scheme.name,
+        **{key: fields.get(key) for key in ("K", "L1", "L2")},
+        "shape": shape_label(task.scheme),
+        "scheme": fields,
         "nodes": task.scheme.nodes,
         **accepted_length(average),
+        "control": task.verifier.verifier.card.control,
         "lossless": all(each.lossless for each in checks),
         **number_fields("max_deviation", max(each.max_deviation for each in checks)),
         **number_fields("total_variation", max(each.total_variation for each in checks)),
@@ -195,13 +205,13 @@ def _start_worker(problem: Problem, settings: Settings) -> None:
     _worker = (lru_cache(problem.roots), problem.source, settings)
 
 
-def _work(spec: str, fields: tuple[Delayed, str, float, float]) -> dict[str, Any]:
+def _work(spec: str, fields: tuple[DraftScheme, str, float, float]) -> dict[str, Any]:
     roots, source, settings = _worker
     task = Task(find_verifier(spec), *fields)
     return compute_row(roots(task.scheme.depth), source, task, settings)
 
 
-def _check(verifier: Verifier, instance: Any, scheme: Delayed, settings: Settings) -> Check:
+def _check(verifier: Verifier, instance: Any, scheme: DraftScheme, settings: Settings) -> Check:
     return check(verifier, instance.target, instance.draft, scheme, settings.arithmetic, settings.engine)
 
 

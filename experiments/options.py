@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import dataclasses
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from experiments.names import family_spec
 from experiments.problem import FamilyProblem, FileProblem, Problem, TextProblem
+from experiments.progress import remark
 from experiments.text import EMBEDDED, read_text
+from simulator.arithmetic import parse_fraction
 from simulator.errors import InvalidInput
 from simulator.families import FAMILIES, family_named
 from simulator.instance import Instance
 from simulator.ngram import TextPair
-from simulator.schemes import SCHEMES, Delayed
+from simulator.protocol import DraftScheme
+from simulator.schemes import SCHEMES
 
 _WHERE = "Instance"
 _SHAPE = "Scheme"
@@ -54,7 +58,15 @@ Denominator = Annotated[
         help="Common denominator of all probabilities (default 65536; 20 with --instances).", rich_help_panel=_WHERE
     ),
 ]
-Scheme = Annotated[str | None, typer.Option(help="Draft scheme: delayed.", rich_help_panel=_SHAPE)]
+Scheme = Annotated[
+    str | None, typer.Option(help=f"Draft scheme: {', '.join(SCHEMES)} (default delayed).", rich_help_panel=_SHAPE)
+]
+Tree = Annotated[
+    str | None, typer.Option(help="Scheme topology: children of each node, as 2,1,0,0.", rich_help_panel=_SHAPE)
+]
+Confidence = Annotated[
+    str | None, typer.Option(help="Scheme adaptive: stop after a token below it.", rich_help_panel=_SHAPE)
+]
 ArithmeticName = Annotated[str, typer.Option("--arithmetic", help="rational or float64.", rich_help_panel=_HOW)]
 Engine = Annotated[str, typer.Option(help="auto, enumerate or structured.", rich_help_panel=_HOW)]
 MaxRuns = Annotated[int, typer.Option(min=1, help="Refuse work of more runs of the verifier.", rich_help_panel=_HOW)]
@@ -99,7 +111,9 @@ def choose_problem(
             return TextProblem(text, pair, count=8 if roots is None else roots)
         if roots is not None:
             raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
-        pair.root_of(root)
+        context = pair.root_of(root)
+        if pair.show(context) != root[-order:] * (order > 0):
+            remark(f"root {root!r} is taken as {pair.show(context)!r}: · stands for every symbol outside the alphabet")
         return TextProblem(text, pair, root)
     name, parameters = family_spec(family or "dirichlet")
     family_named(name).instance(
@@ -114,13 +128,55 @@ def check_scheme_name(name: str | None) -> None:
         raise InvalidInput(f"unknown scheme {name!r}; known: {', '.join(SCHEMES)}")
 
 
-def choose_scheme(name: str | None, K: int | None, L1: int | None, L2: int | None, problem: Problem) -> Delayed:
-    """The scheme that the flags give; what they leave out comes from the instance file, then from the defaults."""
+def build_scheme(name: str, tree: str | None, confidence: str | None, **shape: int) -> DraftScheme:
+    """A scheme from its flags; raises `InvalidInput` for a flag that the scheme does not have."""
     check_scheme_name(name)
-    base = Delayed()
+    fields = {field.name for field in dataclasses.fields(SCHEMES[name])}
+    given: dict[str, Any] = dict(shape)
+    if tree is not None:
+        given["tree"] = tuple(_whole(count, tree) for count in tree.split(","))
+    if confidence is not None:
+        given["confidence"] = parse_fraction(confidence)
+    for key in given:
+        if key not in fields:
+            raise InvalidInput(f"--{key} has no meaning for the scheme {name}; it takes {', '.join(sorted(fields))}")
+    scheme: DraftScheme = SCHEMES[name](**given)
+    return scheme
+
+
+def choose_scheme(
+    name: str | None, tree: str | None, confidence: str | None, problem: Problem, **shape: int | None
+) -> DraftScheme:
+    """The scheme that the flags give; what they leave out comes from the instance file, then from the defaults."""
+    given = {key: value for key, value in shape.items() if value is not None}
     if isinstance(problem, FileProblem):
-        if isinstance(problem.instance.scheme, Delayed):
-            base = problem.instance.scheme
-        elif problem.instance.depth < base.depth:
-            base = Delayed(2, 0, problem.instance.depth) if problem.instance.depth else Delayed(1, 0, 0)
-    return Delayed(base.K if K is None else K, base.L1 if L1 is None else L1, base.L2 if L2 is None else L2)
+        base = problem.instance.scheme
+        if base is not None and name in (None, base.name):
+            if not given and tree is None and confidence is None:
+                return base
+            kept = {key: value for key, value in base.as_dict().items() if key in ("K", "L1", "L2")}
+            return build_scheme(base.name, tree, confidence, **{**kept, **given})
+        if name in (None, "delayed") and "L2" not in given and problem.instance.depth < 2:
+            given["L2"] = max(problem.instance.depth - given.get("L1", 0), 0)
+            given.setdefault("K", 2 if given["L2"] else 1)
+    return build_scheme(name or "delayed", tree, confidence, **given)
+
+
+def flags_of(scheme: DraftScheme) -> tuple[str | None, ...]:
+    """The flags --scheme, --K, --L1, --L2, --tree and --confidence that give this scheme."""
+    fields = {key: str(value) for key, value in scheme.as_dict().items()}
+    tree = ",".join(str(count) for count in scheme.as_dict().get("tree", ()))
+    return (
+        fields["name"],
+        fields.get("K"),
+        fields.get("L1"),
+        fields.get("L2"),
+        tree or None,
+        fields.get("confidence"),
+    )
+
+
+def _whole(text: str, whole: str) -> int:
+    if not text.strip().isdigit():
+        raise InvalidInput(f"--tree {whole!r}: give the number of children of each node, as in 2,1,0,0")
+    return int(text)

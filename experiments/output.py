@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ from simulator.errors import InvalidInput
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file in one step: an interrupted run leaves the old file as it was. Raises `InvalidInput`."""
-    path = Path(path)
+    path = Path(path).resolve()  # a link keeps pointing where it does
     data = content.encode() if isinstance(content, str) else content
     try:
+        if path.exists() and not path.is_file():  # a pipe or a device has no old content to keep
+            path.write_bytes(data)
+            return
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -35,14 +39,22 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         ) from None
 
 
-def check_writable(*paths: str | None) -> None:
-    """Fail before the work, not after it: raises `InvalidInput` for a path that cannot be written."""
-    for path in paths:
+def check_files(inputs: Sequence[str | None], outputs: Mapping[str, str | None]) -> None:
+    """Fail before the work, not after it. outputs: path by flag.
+
+    Raises `InvalidInput` for a path that cannot be written, and for one that is an input or another output as well.
+    """
+    taken = {Path(path).resolve(): path for path in inputs if path is not None and Path(path).exists()}
+    for flag, path in outputs.items():
         if path is None or path == "-":
             continue
-        folder = Path(path).parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(path).is_dir():
-            raise InvalidInput(f"cannot write {path}: choose a file in a folder that exists and is writable")
+        resolved = Path(path).resolve()
+        folder = resolved.parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK) or resolved.is_dir():
+            raise InvalidInput(f"cannot write {flag} {path}: choose a file in a folder that exists and is writable")
+        if resolved in taken:
+            raise InvalidInput(f"{flag} {path} is also {taken[resolved]}; give every file its own name")
+        taken[resolved] = f"{flag} {path}"
 
 
 def write_json(target: str | None, fields: Any) -> None:
@@ -63,10 +75,16 @@ def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:
     return {name: str(value) if isinstance(value, Fraction) else value, f"{name}_float": float(value)}
 
 
+#: From this many digits on, `short` shows a fraction of moderate length beside the rounded number.
+EXACT = 6
+
+
 def short(value: Fraction | float, digits: int = 5) -> str:
     """A number for a table cell: a short fraction as it is, anything else rounded."""
     if isinstance(value, Fraction) and len(str(value)) <= digits + 2:
         return str(value)
+    if isinstance(value, Fraction) and value != 0 and len(str(value)) <= 24 and digits >= EXACT:
+        return f"{value} = {float(value):.{digits}f}"
     if value != 0 and abs(value) < 10**-digits:
         return f"{float(value):.1e}"
     return f"{float(value):.{digits}f}"

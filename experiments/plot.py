@@ -5,22 +5,14 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
-from simulator.errors import InvalidInput
-
-#: Colour (dark to light, safe for colour-blind readers), line and marker of each line in turn: they differ in
-#: all three, so that a grey print can be read.
-_STYLES = (
-    ("#000000", "-", "o"),
-    ("#0072B2", "--", "s"),
-    ("#D55E00", "-.", "D"),
-    ("#009E73", ":", "^"),
-    ("#CC79A7", "-", "v"),
-    ("#56B4E9", "--", "P"),
-    ("#E69F00", "-.", "X"),
-    ("#7F7F7F", ":", "*"),
-)
+#: Each line takes the next of each: colour (they stay apart for colour-blind readers), dash and marker. The three
+#: lengths have no common factor, so that no two lines look alike and a grey print can be read.
+_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_DASHES = ("-", "--", "-.", ":")
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d")
 _BASELINE = "naive"
 
 #: For each verifier its points: delay depth, block efficiency, shape.
@@ -31,16 +23,22 @@ def best_budget(rows: Sequence[dict[str, Any]]) -> int:
     """The node budget `L1 + K L2` with the most delay depths among the rows; the largest among equals."""
     delays: dict[int, set[int]] = defaultdict(set)
     for row in rows:
-        delays[row["nodes"]].add(_delay(row))
-    return max(delays, key=lambda budget: (len(delays[budget]), budget))
+        if row["scheme"]["name"] == "delayed":
+            delays[row["nodes"]].add(_delay(row))
+    return max(delays, default=0, key=lambda budget: (len(delays[budget]), budget))
+
+
+def undrawn(rows: Sequence[dict[str, Any]]) -> set[str]:
+    """Negative controls, and whatever a row refutes: their block efficiency is no merit."""
+    return {row["verifier"] for row in rows if row["control"] or not row["lossless"]}
 
 
 def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
-    """The points of each verifier that no row refutes: at each delay depth the shape that does best."""
-    refuted = {row["verifier"] for row in rows if not row["lossless"]}
+    """The points of each verifier that is drawn: at each delay depth the shape that does best."""
+    left_out = undrawn(rows)
     best: dict[str, dict[int, tuple[float, str]]] = defaultdict(dict)
     for row in rows:
-        if row["nodes"] == budget and row["verifier"] not in refuted:
+        if row["nodes"] == budget and row["verifier"] not in left_out:
             shape = f"K={row['K']}\nL2={row['L2']}" if row["K"] > 1 else "trunk\nonly"
             point = (row["block_efficiency_float"], shape)
             points = best[row["verifier"]]
@@ -51,13 +49,12 @@ def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
 def draw_delay(axes: Any, lines: Lines) -> None:
     """Draw the lines on matplotlib `axes`."""
     for number, (name, points) in enumerate(lines.items()):
-        colour, dash, marker = _STYLES[number % len(_STYLES)]
         axes.plot(
             [x for x, _, _ in points],
             [y for _, y, _ in points],
-            color=colour,
-            linestyle=dash,
-            marker=marker,
+            color=_COLOURS[number % len(_COLOURS)],
+            linestyle=_DASHES[number % len(_DASHES)],
+            marker=_MARKERS[number % len(_MARKERS)],
             markersize=6,
             markerfacecolor="white",
             linewidth=1.3,
@@ -69,17 +66,18 @@ def draw_delay(axes: Any, lines: Lines) -> None:
 
 
 def draw_gain(axes: Any, lines: Lines) -> None:
-    """Draw what each line has over the baseline; those that fall below it are left out, in the same styles."""
+    """Draw what each line has over the baseline, in the same styles."""
     base = {x: y for x, y, _ in lines[_BASELINE]}
     gains = {name: [(x, y - base[x], shape) for x, y, shape in points if x in base] for name, points in lines.items()}
-    for name in [name for name, points in gains.items() if min(y for _, y, _ in points) < -1e-9]:
-        gains[name] = []
     draw_delay(axes, gains)
+    values = [y for points in gains.values() for _, y, _ in points]
+    highest = max(*values, 0.05)
+    axes.set_ylim(1.15 * max(min(values), -highest), 1.15 * highest)  # what falls far below is in the other panel
     axes.set_ylabel(f"tokens over {_BASELINE}")
 
 
 def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
-    """A PNG of the comparison, 200 dots an inch; raises `InvalidInput` if every verifier was refuted."""
+    """A PNG of the comparison, 200 dots an inch; empty if there is no line to draw."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -88,10 +86,16 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     budget = best_budget(rows)
     lines = delay_lines(rows, budget)
     if not lines:
-        raise InvalidInput("nothing to plot: every verifier among the rows was refuted")
+        return b""
     with_gain = _BASELINE in lines and len(lines) > 1
     figure, panels = pyplot.subplots(
-        1 + with_gain, 1, figsize=(6.8, 6.0 if with_gain else 4.2), sharex=True, squeeze=False, layout="constrained"
+        1 + with_gain,
+        1,
+        figsize=(7.4, 7.0 if with_gain else 4.2),
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
+        height_ratios=[2, 3] if with_gain else [1],
     )
     top, bottom = panels[0][0], panels[-1][0]
     draw_delay(top, lines)
@@ -105,10 +109,14 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
             shapes[x].add(shape)
     bottom.set_xticks(sorted(shapes), [f"{x}\n" + "\nor ".join(sorted(shapes[x])) for x in sorted(shapes)])
     bottom.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
-    refuted = sorted({row["verifier"] for row in rows if not row["lossless"]})
-    note = f"\nnot drawn, because refuted: {', '.join(refuted)}" if refuted else ""
+    note = f"; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}" if undrawn(rows) else ""
     figure.suptitle(
-        f"Exact block efficiency at {budget} drafted tokens (L1 + K L2 = {budget})\n{caption}{note}",
+        "\n".join(
+            [
+                f"Exact block efficiency at {budget} drafted tokens (L1 + K L2 = {budget})",
+                *wrap(f"{caption}{note}", 115),
+            ]
+        ),
         x=0.01,
         ha="left",
         fontsize=9,

@@ -154,5 +154,6 @@ class TextProblem:
     def __str__(self) -> str:
         return (
             f"text {self.name} (sha256 {self.pair.digest}), V = {self.vocab_size}, "
-            f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft"
+            f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft, "
+            + (f"root {self.root!r}" if self.root is not None else f"{self.count} most frequent roots")
         )

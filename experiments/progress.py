@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from simulator.protocol import Progress as Tick
 
-__all__ = ["Tick", "bar", "duration", "remark"]
+__all__ = ["Tick", "bar", "duration", "quiet", "remark"]
 
 stderr = Console(stderr=True, highlight=False)
 
@@ -34,6 +36,11 @@ def bar(label: str, total: float) -> Iterator[Tick]:
     ) as progress:
         task = progress.add_task(label, total=total)
         yield lambda steps: progress.advance(task, steps)
+
+
+def quiet() -> AbstractContextManager[Any]:
+    """Whatever an outsider's verifier prints goes to stderr: stdout is for results."""
+    return redirect_stdout(sys.stderr)
 
 
 def duration(seconds: float) -> str:

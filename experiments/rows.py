@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from experiments.output import number_fields, write_whole
 from simulator.errors import InvalidInput
@@ -68,19 +68,26 @@ class RowFile:
     def _read(self) -> Iterator[dict[str, Any]]:
         if self._path is None or not self._path.exists():
             return
-        *lines, rest = self._path.read_text(encoding="utf-8").split("\n")
-        for number, line in enumerate([*lines, rest] if not rest.startswith(_ROW_START) else lines, start=1):
-            if not line:
-                continue
-            try:
-                row = json.loads(line)
-                row["strong_id"]
-            except (ValueError, KeyError, TypeError):
-                raise InvalidInput(f"{self._path} line {number} is no row of results; choose another file") from None
-            yield row
-        if rest.startswith(_ROW_START):
-            write_whole(self._path, "".join(line + "\n" for line in lines))
+        try:
+            *lines, rest = self._path.read_text(encoding="utf-8").split("\n")
+        except (OSError, UnicodeDecodeError):
+            raise InvalidInput(f"{self._path} is no file of rows; choose another file") from None
+        rows = [self._row(number, line) for number, line in enumerate(lines, start=1) if line]
+        if rest:
+            if not rest.startswith("{"):
+                self._refuse(len(lines) + 1)
+            write_whole(self._path, "".join(line + "\n" for line in lines))  # the last write was cut short
+        yield from rows
 
+    def _row(self, number: int, line: str) -> dict[str, Any]:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            self._refuse(number)
+        if not (isinstance(row, dict) and isinstance(row.get("strong_id"), str)):
+            self._refuse(number)
+        fields: dict[str, Any] = row
+        return fields
 
-#: How the line of a row begins: what is left of one that a crash cut short.
-_ROW_START = '{"verifier"'
+    def _refuse(self, number: int) -> NoReturn:
+        raise InvalidInput(f"{self._path} line {number} is no row of results; choose another file") from None

@@ -16,11 +16,6 @@ _PLAIN = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_effic
 _REST = ("lossless", "max_deviation_float", "total_variation_float", "arithmetic", "engine", "seconds", "strong_id")
 
 
-def shape_of(row: dict[str, Any]) -> tuple[int, int, int]:
-    """(K, L1, L2) of a row."""
-    return row["K"], row["L1"], row["L2"]
-
-
 def verdict_text(row: dict[str, Any]) -> Text:
     """`yes, proved`, `yes (float64)` or `NO`."""
     if not row["lossless"]:
@@ -45,12 +40,12 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
     table.add_column("deviation", justify="right")
     shape = None
     for row in rows:
-        current = f"{row['K']}, {row['L1']}, {row['L2']}"
+        current = row["shape"]
         if shape is not None and current != shape:
             table.add_section()
         table.add_row(
             current if current != shape else "",
-            row["verifier"],
+            row["verifier"] + (" (control)" if row["control"] else ""),
             verdict_text(row),
             short(row["block_efficiency_float"]),
             short(row["variance_float"], 4),
@@ -65,6 +60,8 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
 def roots_table(rows: Sequence[dict[str, Any]]) -> Table:
     """Block efficiency for every root context, one column a root."""
     table = Table(title="E[tau+1] by root context", title_justify="left")
+    if not rows:
+        return table
     table.add_column("K, L1, L2")
     table.add_column("verifier")
     for root in rows[0]["roots"]:
@@ -72,8 +69,7 @@ def roots_table(rows: Sequence[dict[str, Any]]) -> Table:
     table.add_column("average", justify="right")
     for row in rows:
         cells = [short(root["block_efficiency_float"], 4) for root in row["roots"]]
-        shape = f"{row['K']}, {row['L1']}, {row['L2']}"
-        table.add_row(shape, row["verifier"], *cells, short(row["block_efficiency_float"], 4))
+        table.add_row(row["shape"], row["verifier"], *cells, short(row["block_efficiency_float"], 4))
     return table
 
 
@@ -90,22 +86,38 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     return buffer.getvalue()
 
 
+def _grid(rows: Sequence[dict[str, Any]], mark: str) -> tuple[list[str], list[list[str]]]:
+    """Shapes, and for each verifier its name and a cell for every shape: block efficiency, marked where refuted."""
+    shapes = list(dict.fromkeys(row["shape"] for row in rows))
+    cells = {(row["verifier"], row["shape"]): row for row in rows}
+    lines = []
+    controls = {row["verifier"] for row in rows if row["control"]}
+    for name in dict.fromkeys(row["verifier"] for row in rows):
+        found = [cells.get((name, shape)) for shape in shapes]
+        texts = [
+            f"{row['block_efficiency_float']:.4f}{'' if row['lossless'] else mark}" if row else "--" for row in found
+        ]
+        lines.append([name + (" (control)" if name in controls else ""), *texts])
+    return shapes, lines
+
+
+def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Verifiers down, shapes across, block efficiency in the cells; a cross marks what was refuted."""
+    from tabulate import tabulate
+
+    shapes, lines = _grid(rows, " ✗")
+    body = [["`{}`{}{}".format(*name.partition(" ")), *cells] for name, *cells in lines]
+    table: str = tabulate(body, ["K, L1, L2", *shapes], tablefmt="github", disable_numparse=True)
+    return table + "\n"
+
+
 def as_latex(rows: Sequence[dict[str, Any]]) -> str:
     """A booktabs table: verifiers down, shapes across, block efficiency in the cells; `$^*$` marks lossy ones."""
     from tabulate import tabulate
 
-    shapes = list(dict.fromkeys((row["K"], row["L1"], row["L2"]) for row in rows))
-    names = list(dict.fromkeys(row["verifier"] for row in rows))
-    cells = {(row["verifier"], row["K"], row["L1"], row["L2"]): row for row in rows}
-    body = []
-    for name in names:
-        line = [name.replace("_", r"\_")]
-        for shape in shapes:
-            row = cells.get((name, *shape))
-            mark = "" if row is None or row["lossless"] else "$^*$"
-            line.append(f"{row['block_efficiency_float']:.4f}{mark}" if row else "--")
-        body.append(line)
-    headers = ["verifier", *(f"$({K}, {L1}, {L2})$" for K, L1, L2 in shapes)]
+    shapes, lines = _grid(rows, "$^*$")
+    body = [[name.replace("_", r"\_"), *cells] for name, *cells in lines]
+    headers = ["verifier", *(f"$({shape})$" for shape in shapes)]
     table: str = tabulate(body, headers, tablefmt="latex_raw", disable_numparse=True)
     text = table.replace(r"\hline", r"\midrule").replace(r"\midrule", r"\toprule", 1)
     last = text.rindex(r"\midrule")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.checking import Report
-from experiments.output import number_fields, short, write_whole
+from experiments.output import EXACT, number_fields, short, write_whole
 from experiments.rows import accepted_length
 from simulator.search import Witness
 
@@ -20,7 +21,7 @@ from simulator.search import Witness
 def witness_path(witness: Witness) -> Path:
     """A name made from the content, so that no other witness is ever overwritten."""
     digest = hashlib.sha256(witness.instance.dumps().encode()).hexdigest()[:8]
-    return Path(f"witness-{witness.verifier}-{digest}.json")
+    return Path(f"witness-{re.sub(r'[^A-Za-z0-9_.-]+', '_', witness.verifier)}-{digest}.json")
 
 
 def witness_fields(witness: Witness, file: str) -> dict[str, Any]:
@@ -46,22 +47,27 @@ def save_witness(witness: Witness, path: str | None) -> str:
     return str(target)
 
 
+_UNDECIDED = ("INTERRUPTED, no violation so far", "bold yellow")
+_VERDICTS = {
+    (True, True): ("LOSSLESS (proved for the instances checked)", "bold green"),
+    (True, False): ("LOSSLESS up to rounding (float64 proves nothing)", "bold green"),
+    (False, True): ("REFUTED", "bold red"),
+    (False, False): ("REFUTED", "bold red"),
+}
+
+
 def show_report(console: Console, report: Report) -> None:
     """The verdict in words."""
     exact = report.arithmetic == "rational"
-    if not report.lossless:
-        head = Text("REFUTED", style="bold red")
-    elif exact:
-        head = Text("LOSSLESS", style="bold green").append(" (proved for the instances checked)", style="default")
-    else:
-        head = Text("LOSSLESS up to rounding", style="bold green").append(" (float64 proves nothing)", style="default")
-    console.print(head, report.named.label, "on", str(report.scheme))
+    verdict = _VERDICTS[report.lossless, exact] if report.complete or not report.lossless else _UNDECIDED
+    console.print(Text(f"{report.named.label} on {report.scheme}: ").append(*verdict))
+    console.print(f"  {report.about}")
     count = f"{report.instances:,} instance{'s' if report.instances != 1 else ''}"
     if report.instances < report.planned:
-        count += f" of {report.planned:,}, stopped at the first failure"
+        count += f" of {report.planned:,}, stopped {'at the first failure' if report.complete else 'by Ctrl-C'}"
     console.print(
         f"  {count}, {report.arithmetic}, engine {report.engine}\n"
-        f"  max deviation {short(report.max_deviation)}, total variation {short(report.total_variation)}"
+        f"  max deviation {short(report.max_deviation, EXACT)}, total variation {short(report.total_variation, EXACT)}"
         f"{' (the largest of all instances)' if report.instances > 1 else ''}",
     )
     fields = accepted_length(report.average())
@@ -92,10 +98,10 @@ def show_roots(console: Console, report: Report) -> None:
     console.print(table)
 
 
-def show_witness(console: Console, witness: Witness, file: str, spec: str) -> None:
+def show_witness(console: Console, witness: Witness, file: str, spec: str, saved: bool) -> None:
     """The instance, row by row, and the place where the balance fails."""
     instance, place = witness.instance, witness.violation
-    size = "shrunk" if witness.shrunk else "as found, not shrunk"
+    size = "shrunk from what was found" if witness.shrunk else "as found"
     scheme = str(instance.scheme)
     console.print(f"witness ({size}): V = {instance.vocab_size}, {scheme}")
     table = Table(show_edge=False, pad_edge=False)
@@ -106,9 +112,10 @@ def show_witness(console: Console, witness: Witness, file: str, spec: str) -> No
         mark = " <-" if context == ",".join(map(str, place.context)) else ""
         table.add_row(f"({context}){mark}", "  ".join(row), "  ".join(draft) if draft else "")
     console.print(Padding(table, (0, 0, 0, 2)))
-    wanted, found, gap = (short(value, 12) for value in (place.expected, place.found, place.deviation))
+    wanted, found, gap = (short(value, EXACT) for value in (place.expected, place.found, place.deviation))
     console.print(
         f"  after context {place.context}, token {place.token} must have mass D(c) p(y|c) = {wanted}; "
         f"the block gives it {found} (deviation {gap})",
     )
-    console.print(f"  saved as {file}; see it again: draftproof check {spec} --instance {file}", soft_wrap=True)
+    if saved:
+        console.print(f"  saved as {file}; see it again: draftproof check {spec} --instance {file}", soft_wrap=True)

@@ -16,7 +16,7 @@ from flint import fmpq, fmpz
 
 from simulator.errors import InvalidInput
 
-_NUMBER = re.compile(r"[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.\d*)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.\d*)([eE][+-]?\d{1,3})?")
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,10 @@ def as_rows(values: Any) -> Any:
 
     Exact rows may be given as whole numbers, `Fraction`, `fmpq` or text such as "1/3"; a mixture raises `InvalidInput`.
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidInput("rows of different lengths; every row must hold V probabilities") from None
     return array.astype(np.float64) if array.dtype.kind == "f" else RATIONAL.vector(values)
 
 
@@ -98,11 +101,20 @@ def parse_fraction(text: str) -> Fraction:
     """The fraction that `text` ("1/3", "0.25", "2") stands for; raises `InvalidInput`."""
     stripped = text.strip()
     try:
-        if not _NUMBER.fullmatch(stripped):
+        if len(stripped) > 4000 or not _NUMBER.fullmatch(stripped):
             raise ValueError
         return Fraction(stripped)
     except (ValueError, ZeroDivisionError):
         raise InvalidInput(f"{text!r} is not a number; write a fraction such as '1/3'") from None
+
+
+def as_fraction(value: Any, name: str) -> Fraction:
+    """A parameter given as whole number, `Fraction` or text; raises `InvalidInput` for a float."""
+    if isinstance(value, (int, Fraction)):
+        return Fraction(value)
+    if isinstance(value, str):
+        return parse_fraction(value)
+    raise InvalidInput(f"{name} = {value!r} is not exact; give a whole number, a Fraction or text such as '7/10'")
 
 
 def as_python(value: Any) -> Fraction | float:

@@ -14,6 +14,9 @@ from simulator.protocol import Coin
 
 T = TypeVar("T")
 
+#: More questions than this in one run mean a loop without end.
+MAX_QUESTIONS = 10_000
+
 
 class _Branching:
     """One question to the coin, its possible answers, and where the enumeration stands."""
@@ -69,7 +72,8 @@ class EnumeratingCoin:
             return int(self._replay(asked))
         numbers = [self._number(weight) for weight in asked]
         total = sum(numbers, start=self._one - self._one)
-        if not total > 0 or min(numbers) < -self._arithmetic.tolerance:
+        finite = self._arithmetic.exact or total < float("inf")
+        if not (total > 0 and finite) or min(numbers) < -self._arithmetic.tolerance:
             raise InvalidVerifier(f"the coin was asked to choose with weights {asked}; they must be >= 0, not all 0")
         scale = self.weight / total
         return int(self._branch(asked, [(i, w * scale) for i, w in enumerate(numbers) if w > 0]))
@@ -96,6 +100,10 @@ class EnumeratingCoin:
         return branching.answers[branching.position][0]
 
     def _branch(self, asked: Any, answers: list[tuple[Any, Any]]) -> Any:
+        if self._next >= MAX_QUESTIONS:
+            raise InvalidVerifier(
+                f"one run asked the coin {MAX_QUESTIONS:,} times: a rejection loop cannot be enumerated"
+            )
         self._script.append(_Branching(asked, answers))
         self._next += 1
         return answers[0][0]
@@ -137,11 +145,16 @@ class SamplingCoin:
         self._generator = generator
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
-        return bool(self._generator.random() < float(probability))
+        """See `Coin.flip`; a probability outside [0, 1] raises `InvalidVerifier`."""
+        heads = float(probability)
+        if not -1e-9 <= heads <= 1 + 1e-9:  # what rounding may leave
+            raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
+        return bool(self._generator.random() < heads)
 
     def choose(self, weights: Any) -> int:
         """See `Coin.choose`: the inverse of the cumulative sum."""
         cumulative = np.cumsum(np.asarray(weights, dtype=np.float64))
+        if not 0 < cumulative[-1] < np.inf:
+            raise InvalidVerifier(f"the coin was asked to choose with weights {weights}; they must be >= 0, not all 0")
         index = np.searchsorted(cumulative, self._generator.random() * cumulative[-1], side="right")
         return int(index)

@@ -11,11 +11,12 @@ Every check raises `AssertionError` (or `InvalidVerifier`) with the instance or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from itertools import islice
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,11 +27,35 @@ from simulator.families import CORNER_CASES, FAMILIES
 from simulator.instance import Instance
 from simulator.lossless import assert_lossless, block_law
 from simulator.protocol import AttachedTree, Context, DraftNode, DraftScheme, TokenProcess, Vector, Verifier
-from simulator.schemes import Delayed
+from simulator.schemes import Adaptive, AdaptiveDropping, Delayed, Greedy, TopK, Topology, WithoutReplacement
 from simulator.trees import DraftTree
 
-#: (V, K, L1, L2) of the random instances.
+#: A vocabulary size and a scheme.
+Case: TypeAlias = tuple[int, DraftScheme]
+
+#: (V, K, L1, L2) of the delayed trees.
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1))
+#: For every scheme the trees, with their vocabulary, on which a verifier that declares it is judged.
+CASES: Mapping[str, tuple[Case, ...]] = MappingProxyType(
+    {
+        "delayed": tuple((V, Delayed(K, L1, L2)) for V, K, L1, L2 in SHAPES),
+        "without_replacement": (
+            (2, WithoutReplacement(2, 0, 2)),
+            (3, WithoutReplacement(3, 0, 2)),
+            (3, WithoutReplacement(2, 1, 1)),
+        ),
+        "top_k": ((2, TopK(2, 0, 2)), (3, TopK(3, 0, 1)), (3, TopK(2, 1, 1)), (3, TopK(2, 0, 2))),
+        "greedy": ((2, Greedy(2, 0, 2)), (3, Greedy(3, 0, 1)), (3, Greedy(2, 1, 1)), (3, Greedy(2, 0, 2))),
+        "topology": (
+            (2, Topology((2, 1, 1, 0, 0))),
+            (3, Topology((3, 2, 0, 0, 0, 0))),
+            (3, Topology((2, 3, 0, 0, 0, 0))),
+            (2, Topology((1, 2, 0, 1, 0))),
+        ),
+        "adaptive": ((2, Adaptive()), (3, Adaptive(1, 1, 1)), (3, Adaptive(1, 0, 2, Fraction(1, 3)))),
+        "adaptive_dropping": ((2, AdaptiveDropping()), (3, AdaptiveDropping(1, 0, 2))),
+    }
+)
 #: Random and corner-case rows have probabilities in multiples of 1/20, which keeps exact sums short.
 DENOMINATOR = 20
 
@@ -49,87 +74,106 @@ class ConformanceCheck:
         return self.name
 
 
-def conformance_instances(shape: tuple[int, int, int, int], count: int) -> Iterator[Instance]:
-    """`count` random rational instances for (V, K, L1, L2), half dirichlet and half perturbed, always the same ones."""
+_RANDOM = ("dirichlet", "perturbed", "dirichlet", "temperature")
+
+
+def conformance_instances(shape: Sequence[int], count: int) -> Iterator[Instance]:
+    """`count` random rational instances for (V, K, L1, L2) of three families, always the same ones."""
     size, _, trunk, length = shape
     for seed in range(count):
-        family = FAMILIES["perturbed" if seed % 2 else "dirichlet"]
+        family = FAMILIES[_RANDOM[seed % len(_RANDOM)]]
         yield family.instance(size, trunk + length, np.random.default_rng((seed, *shape)), DENOMINATOR)
 
 
-def corner_instances(shape: tuple[int, int, int, int]) -> Iterator[Instance]:
+def corner_instances(shape: Sequence[int]) -> Iterator[Instance]:
     """One instance of every corner case for (V, K, L1, L2)."""
     size, _, trunk, length = shape
     for number, name in enumerate(CORNER_CASES):
         yield FAMILIES[name].instance(size, trunk + length, np.random.default_rng((number, *shape)), DENOMINATOR)
 
 
+def case_instances(case: Case, count: int) -> Iterator[Instance]:
+    """`count` random instances and one of every corner case for a vocabulary and a scheme."""
+    shape = _shape(case)
+    yield from conformance_instances(shape, count)
+    yield from corner_instances(shape)
+
+
 def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
     """All checks that apply to `verifier`, from what its card declares.
 
-    count: random instances for each shape. Losslessness is checked on the schemes of `card.lossless_for`.
+    count: random instances for each case. Losslessness is checked on every scheme of `card.lossless_for`, the rest on
+    delayed trees, or on the first declared scheme if those are not among them.
     """
+    declared = verifier.card.lossless_for
     checks = []
-    for shape in SHAPES:
-        size, K, L1, L2 = shape
-        scheme = Delayed(K, L1, L2)
-        label = f"V={size}-K={K}-L1={L1}-L2={L2}"
-        if scheme.name in verifier.card.lossless_for:
+    for scheme in declared:
+        for case in CASES[scheme]:
             checks += [
-                ConformanceCheck(
-                    f"lossless-random-{label}",
-                    partial(_lossless, verifier, shape, partial(conformance_instances, shape, count)),
+                _named(
+                    "lossless-random",
+                    case,
+                    _lossless,
+                    verifier,
+                    case,
+                    partial(conformance_instances, _shape(case), count),
                 ),
-                ConformanceCheck(
-                    f"lossless-corner-{label}", partial(_lossless, verifier, shape, partial(corner_instances, shape))
-                ),
+                _named("lossless-corner", case, _lossless, verifier, case, partial(corner_instances, _shape(case))),
             ]
+    for case in CASES["delayed" if "delayed" in declared or not declared else declared[0]]:
         checks += [
-            ConformanceCheck(f"law-sums-to-one-{label}", partial(_sums_to_one, verifier, shape)),
-            ConformanceCheck(f"function-of-tree-and-coin-{label}", partial(_is_function, verifier, shape)),
-            ConformanceCheck(f"float-equals-rational-{label}", partial(_float_agrees, verifier, shape)),
+            _named("law-sums-to-one", case, _sums_to_one, verifier, case),
+            _named("function-of-tree-and-coin", case, _is_function, verifier, case),
+            _named("float-equals-rational", case, _float_agrees, verifier, case),
         ]
         if not verifier.card.reads_draft:
-            checks.append(ConformanceCheck(f"does-not-read-draft-{label}", partial(_ignores_draft, verifier, shape)))
+            checks.append(_named("does-not-read-draft", case, _ignores_draft, verifier, case))
         if verifier.card.single_path:
-            checks.append(
-                ConformanceCheck(f"reads-first-path-only-{label}", partial(_first_path_only, verifier, shape))
-            )
+            checks.append(_named("reads-first-path-only", case, _first_path_only, verifier, case))
     return checks
 
 
-def _lossless(
-    verifier: Verifier, shape: tuple[int, int, int, int], instances: Callable[[], Iterator[Instance]]
-) -> None:
+def _named(name: str, case: Case, run: Callable[..., None], *arguments: Any) -> ConformanceCheck:
+    size, scheme = case
+    label = f"V={size}-{scheme}".replace(" ", "").replace("delayed(K", "K").replace(",", "-").rstrip(")")
+    return ConformanceCheck(f"{name}-{label}", partial(run, *arguments))
+
+
+def _shape(case: Case) -> tuple[int, ...]:
+    size, scheme = case
+    fields = scheme.as_dict()
+    return (size, fields["K"], fields["L1"], fields["L2"]) if "K" in fields else (size, 1, 0, scheme.depth)
+
+
+def _lossless(verifier: Verifier, case: Case, instances: Callable[[], Iterator[Instance]]) -> None:
     for instance in instances():
-        assert_lossless(verifier, instance.target, instance.draft, Delayed(*shape[1:]))
+        assert_lossless(verifier, instance.target, instance.draft, case[1])
 
 
-def _sample_cases(shape: tuple[int, int, int, int]) -> Iterator[tuple[Instance, AttachedTree]]:
+def _sample_cases(case: Case) -> Iterator[tuple[Instance, AttachedTree]]:
     """Three instances with every draft tree on them."""
-    scheme: DraftScheme = Delayed(*shape[1:])
-    for instance in islice(conformance_instances(shape, 3), 3):
-        for tree, _ in outcomes(partial(scheme.draw, instance.draft), RATIONAL):
+    for instance in conformance_instances(_shape(case), 3):
+        for tree, _ in outcomes(partial(case[1].draw, instance.draft), RATIONAL):
             yield instance, tree
 
 
-def _sums_to_one(verifier: Verifier, shape: tuple[int, int, int, int]) -> None:
-    for instance in conformance_instances(shape, 2):
-        law = block_law(verifier, instance.target, instance.draft, Delayed(*shape[1:]), "rational")
+def _sums_to_one(verifier: Verifier, case: Case) -> None:
+    for instance in conformance_instances(_shape(case), 2):
+        law = block_law(verifier, instance.target, instance.draft, case[1], "rational")
         assert law.total == 1, f"the blocks of {verifier.card.name} have total mass {law.total}"
 
 
-def _is_function(verifier: Verifier, shape: tuple[int, int, int, int]) -> None:
+def _is_function(verifier: Verifier, case: Case) -> None:
     """Trees visited forwards, then backwards, give the same verdicts: nothing is carried between calls."""
-    cases = list(_sample_cases(shape))
+    cases = list(_sample_cases(case))
     forwards = [_verdicts(verifier, tree, instance) for instance, tree in cases]
     backwards = [_verdicts(verifier, tree, instance) for instance, tree in reversed(cases)]
     assert forwards == backwards[::-1], f"{verifier.card.name} gives other verdicts when trees come in another order"
 
 
-def _float_agrees(verifier: Verifier, shape: tuple[int, int, int, int]) -> None:
-    for instance in conformance_instances(shape, 2):
-        scheme = Delayed(*shape[1:])
+def _float_agrees(verifier: Verifier, case: Case) -> None:
+    scheme = case[1]
+    for instance in case_instances(case, 2):
         exact = block_law(verifier, instance.target, instance.draft, scheme, "rational")
         rounded = block_law(verifier, instance.target, instance.draft, scheme, "float64")
         for ours, theirs in zip(exact.correction, rounded.correction, strict=True):
@@ -137,14 +181,14 @@ def _float_agrees(verifier: Verifier, shape: tuple[int, int, int, int]) -> None:
             assert gap <= FLOAT64.tolerance, f"{verifier.card.name}: float64 differs from rational by {gap}"
 
 
-def _ignores_draft(verifier: Verifier, shape: tuple[int, int, int, int]) -> None:
-    for instance, tree in _sample_cases(shape):
+def _ignores_draft(verifier: Verifier, case: Case) -> None:
+    for instance, tree in _sample_cases(case):
         hidden = _verdicts(verifier, _Hidden(tree), instance)
         assert hidden == _verdicts(verifier, tree, instance), f"{verifier.card.name} reads q"
 
 
-def _first_path_only(verifier: Verifier, shape: tuple[int, int, int, int]) -> None:
-    for instance, tree in _sample_cases(shape):
+def _first_path_only(verifier: Verifier, case: Case) -> None:
+    for instance, tree in _sample_cases(case):
         context: Context = ()
         path: dict[Context, tuple[int, ...]] = {}
         node: DraftNode = tree.root(instance.target, instance.draft)

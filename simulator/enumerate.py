@@ -67,12 +67,17 @@ def _guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
 
     def run(coin: Coin) -> Verdict:
         try:
-            return verifier.verify(root, coin)
+            verdict = verifier.verify(root, coin)
         except DraftproofError:
             raise
         except Exception as error:
             line = traceback.extract_tb(error.__traceback__)[-1].lineno
             raise InvalidVerifier(f"verify raised {type(error).__name__}: {error} (line {line})") from error
+        if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
+            raise InvalidVerifier(
+                f"verify returned {verdict!r}; it must be a Verdict(accepted, correction) of whole numbers"
+            )
+        return verdict
 
     return run
 
@@ -82,6 +87,33 @@ def _validate(verdict: Verdict, tree: AttachedTree, vocab_size: int) -> None:
         raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
     if not (isinstance(verdict.correction, (int, np.integer)) and 0 <= verdict.correction < vocab_size):
         raise InvalidVerifier(f"correction {verdict.correction!r} is no token; tokens are 0..{vocab_size - 1}")
+
+
+def assert_function(
+    verifier: Verifier,
+    target: TableProcess,
+    draft: TableProcess,
+    scheme: DraftScheme,
+    generator: np.random.Generator,
+    samples: int = 12,
+) -> None:
+    """Raise `InvalidVerifier` unless `verify` gives the same law on the same tree again, in any order.
+
+    Looks for state and for randomness beside the coin on sampled draft trees: each is visited twice in a row, then all
+    of them backwards.
+    """
+    trees = [scheme.draw(draft, _SupportCoin(generator)) for _ in range(samples)]
+
+    def visit(tree: AttachedTree) -> dict[tuple[Context, int], Any]:
+        return verdicts(verifier, tree, target, draft, target.arithmetic)
+
+    pairs = [(visit(tree), visit(tree)) for tree in trees]
+    backwards = [visit(tree) for tree in reversed(trees)][::-1]
+    if any(first != second or first != third for (first, second), third in zip(pairs, backwards, strict=True)):
+        raise InvalidVerifier(
+            "verify gave two laws on one draft tree: it must be a function of the tree and the coin, "
+            "without state or other randomness"
+        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +126,7 @@ class Size:
     @property
     def runs(self) -> float:
         """Expected number of runs of the verifier."""
-        return self.trees * self.runs_per_tree
+        return float(self.trees) * self.runs_per_tree if self.trees.bit_length() < 1000 else float("inf")
 
 
 def estimate_size(

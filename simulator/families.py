@@ -14,7 +14,7 @@ import numpy as np
 
 from simulator.errors import InvalidInput
 from simulator.instance import Instance
-from simulator.processes import MAX_TABLE_ENTRIES, TableProcess, rationalise
+from simulator.processes import MAX_TABLE_ENTRIES, TableProcess, check_denominator, rationalise, table_entries
 
 #: `draw(generator, n, V, **parameters)` returns target and draft rows, each of shape `(n, V)`.
 Draw = Callable[..., tuple[Any, Any]]
@@ -38,11 +38,8 @@ class Family:
         """A random instance for trees of depth `depth`; raises `InvalidInput` on a bad size or parameter."""
         if vocab_size < 2:
             raise InvalidInput(f"family {self.name} needs a vocabulary of at least 2 tokens, not {vocab_size}")
-        if denominator < vocab_size:
-            raise InvalidInput(
-                f"denominator {denominator} is too coarse for {vocab_size} tokens; use at least {vocab_size}"
-            )
-        if vocab_size ** (depth + 1) > MAX_TABLE_ENTRIES:
+        check_denominator(denominator, vocab_size)
+        if table_entries(vocab_size, depth) > MAX_TABLE_ENTRIES:
             raise InvalidInput(
                 f"V = {vocab_size} at depth {depth} means more than {MAX_TABLE_ENTRIES:,} numbers; make it smaller"
             )
@@ -105,7 +102,8 @@ def _zeros(generator: np.random.Generator, n: int, size: int) -> tuple[Any, Any]
 
 def _ties(generator: np.random.Generator, n: int, size: int) -> tuple[Any, Any]:
     def rows() -> Any:
-        units = generator.integers(1, 3, size=(n, size))
+        units = np.ones((n, size))  # all equal but one, which also takes what rounding leaves
+        units[np.arange(n), generator.integers(size, size=n)] = generator.integers(1, 4, size=n)
         return units / units.sum(axis=1, keepdims=True)
 
     return rows(), rows()

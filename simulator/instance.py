@@ -17,7 +17,7 @@ from typing import Any
 
 from simulator.arithmetic import RATIONAL, Arithmetic, as_python
 from simulator.errors import InvalidInput
-from simulator.processes import MAX_TABLE_ENTRIES, TableProcess, tabulate
+from simulator.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries, tabulate
 from simulator.protocol import Context, DraftScheme, TokenProcess
 from simulator.schemes import scheme_from_dict
 
@@ -118,10 +118,16 @@ class Instance:
         """`load` from text; `source` is what error messages call it."""
         try:
             fields = json.loads(text, parse_float=str, object_pairs_hook=_without_duplicates)
+            if isinstance(fields, dict) and "about" in fields:  # only rows keep their decimals as text
+                fields["about"] = json.loads(text)["about"]
         except json.JSONDecodeError as error:
             raise InvalidInput(f"{source} is not JSON: {error.msg} at line {error.lineno}") from None
         except InvalidInput as error:
             raise InvalidInput(f"{source}: {error}") from None
+        except ValueError:
+            raise InvalidInput(f"{source} holds a number of too many digits") from None
+        except RecursionError:
+            raise InvalidInput(f"{source} is nested too deeply to be an instance") from None
         try:
             return cls.from_dict(fields)
         except InvalidInput as error:
@@ -145,7 +151,7 @@ class Instance:
             raise InvalidInput(f"vocab_size is {size!r}; it must be a whole number of at least 1")
         if type(depth) is not int or depth < 0:
             raise InvalidInput(f"depth is {depth!r}; it must be a whole number of at least 0")
-        if size ** (depth + 1) > MAX_TABLE_ENTRIES:
+        if table_entries(size, depth) > MAX_TABLE_ENTRIES or depth > 1000:
             raise InvalidInput(
                 f"vocab_size {size} and depth {depth} mean more than {MAX_TABLE_ENTRIES:,} numbers; make it smaller"
             )

@@ -92,7 +92,7 @@ def check(
         engine=chosen,
         instance=instance,
         law=law,
-        violation=violation if violation.deviation > law.arithmetic.tolerance else None,
+        violation=None if violation.deviation <= law.arithmetic.tolerance else violation,
         max_deviation=violation.deviation,
         total_variation=law.total_variation(instance.target),
     )

@@ -21,7 +21,14 @@ from typing import Any
 import numpy as np
 
 from simulator.errors import InvalidInput
-from simulator.processes import MAX_TABLE_ENTRIES, MarkovProcess, context_at, rationalise
+from simulator.processes import (
+    MAX_TABLE_ENTRIES,
+    MarkovProcess,
+    check_denominator,
+    context_at,
+    rationalise,
+    table_entries,
+)
 from simulator.protocol import Context
 
 
@@ -50,16 +57,12 @@ class TextPair:
                 f"draft order {self.draft_order} and target order {self.target_order}: "
                 "orders must satisfy 0 <= draft <= target"
             )
-        if self.vocab_size ** (self.target_order + 1) > MAX_TABLE_ENTRIES:
+        if table_entries(self.vocab_size, self.target_order) > MAX_TABLE_ENTRIES:
             raise InvalidInput(
                 f"order {self.target_order} at V = {self.vocab_size} means more than {MAX_TABLE_ENTRIES:,} numbers; "
                 "lower one of them"
             )
-        if self.denominator < self.vocab_size:
-            raise InvalidInput(
-                f"denominator {self.denominator} is too coarse for {self.vocab_size} tokens; "
-                f"use at least {self.vocab_size}"
-            )
+        check_denominator(self.denominator, self.vocab_size)
         if len(self.text) <= self.target_order:
             raise InvalidInput(f"the text has {len(self.text)} symbols, too few for order {self.target_order}")
 
@@ -99,7 +102,7 @@ class TextPair:
         return counts
 
     def model(self, order: int) -> Any:
-        """The exact interpolated table of this order, shape `(V**order, V)`, one common denominator."""
+        """The interpolated table of this order, shape `(V**order, V)`, rounded to exact rows over one denominator."""
         size = self.vocab_size
         table = np.full((1, size), 1 / size)
         for length in range(order + 1):

@@ -8,6 +8,7 @@ significant.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf, log2
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,11 @@ from simulator.protocol import Context, TokenProcess, Vector
 
 #: Largest number of table entries (`V**(depth+1)`) that `tabulate` builds.
 MAX_TABLE_ENTRIES = 1_000_000
+
+
+def table_entries(vocab_size: int, depth: int) -> float:
+    """Number of entries of a table of this depth, `V**(depth+1)`; infinite where that is beyond all memory."""
+    return float(vocab_size) ** (depth + 1) if (depth + 1) * log2(max(vocab_size, 2)) < 1000 else inf
 
 
 def context_index(context: Context, vocab_size: int) -> int:
@@ -155,10 +161,10 @@ def tabulate(process: TokenProcess, depth: int, arithmetic: Arithmetic, name: st
     Raises `TooLarge` above `MAX_TABLE_ENTRIES` entries.
     """
     size = process.vocab_size
-    if size ** (depth + 1) > MAX_TABLE_ENTRIES:
+    if table_entries(size, depth) > MAX_TABLE_ENTRIES:
         raise TooLarge(
-            f"tables of depth {depth} at V = {size} have {size ** (depth + 1):,} entries, more than "
-            f"{MAX_TABLE_ENTRIES:,}; use a smaller vocabulary or a shallower tree"
+            f"tables of depth {depth} at V = {size} have more than {MAX_TABLE_ENTRIES:,} entries; "
+            "use a smaller vocabulary or a shallower tree"
         )
     if isinstance(process, TableProcess) and process.arithmetic is arithmetic and process.depth == depth:
         return process
@@ -172,6 +178,12 @@ def tabulate(process: TokenProcess, depth: int, arithmetic: Arithmetic, name: st
             )
         tables.append(arithmetic.vector(rows) if arithmetic_of(rows) is not arithmetic else rows)
     return TableProcess(tables, name)
+
+
+def check_denominator(denominator: int, vocab_size: int) -> None:
+    """Raises `InvalidInput` for a common denominator that is too coarse for a row or too fine for float64."""
+    if not vocab_size <= denominator <= 2**40:
+        raise InvalidInput(f"denominator {denominator} does not fit {vocab_size} tokens; use {vocab_size} to 2^40")
 
 
 def rationalise(rows: Any, denominator: int) -> Any:

@@ -83,7 +83,8 @@ class Source:
 class Card:
     """Declared facts about a verifier. Each field has a test that would expose a lie.
 
-    lossless_for: names of the draft schemes on which it is lossless, () for a negative control.
+    lossless_for: names of the draft schemes on which it is lossless. control: whether it is a negative control, kept
+    for the one bug that it has.
     reads_draft: whether it looks at `q`. single_path: whether it looks at the first path only.
     dominates: verifiers whose block efficiency it never falls below, on any instance.
     departs: how it differs from the paper, "" if it does not.
@@ -94,6 +95,7 @@ class Card:
     title: str
     source: Source | None
     lossless_for: tuple[str, ...] = ("delayed",)
+    control: bool = False
     reads_draft: bool = True
     single_path: bool = False
     dominates: tuple[str, ...] = ()
@@ -103,9 +105,11 @@ class Card:
 
     @property
     def status(self) -> str:
-        """`published`, `new` (no source), or `negative control` (lossless for nothing)."""
-        if not self.lossless_for:
+        """`negative control`, `declared lossy`, `published` or `new` (no source)."""
+        if self.control:
             return "negative control"
+        if not self.lossless_for:
+            return "declared lossy"
         return "published" if self.source else "new"
 
 
@@ -144,6 +148,11 @@ class DraftScheme(Protocol):
         """Length `L` of the longest drafted path."""
         ...
 
+    @property
+    def nodes(self) -> int:
+        """Largest number of drafted tokens: the node budget."""
+        ...
+
     def draw(self, draft: TokenProcess, coin: Coin) -> AttachedTree: ...
 
     def count(self, draft: TokenProcess) -> int:
@@ -157,6 +166,8 @@ class DraftScheme(Protocol):
     def as_dict(self) -> dict[str, Any]:
         """The scheme as plain data, for rows and instance files."""
         ...
+
+    def __str__(self) -> str: ...
 
 
 #: Told how many steps (draft trees, instances) of the work are done.

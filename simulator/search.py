@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
+from math import comb, log10
 from random import Random
 from typing import Any
 
@@ -14,11 +15,11 @@ from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.errors import NoSuchExample
 
 from simulator.arithmetic import RATIONAL
-from simulator.errors import InvalidInput
+from simulator.errors import DraftproofError, InvalidInput, TooLarge
 from simulator.instance import Instance
 from simulator.law import Violation
 from simulator.lossless import Check, check
-from simulator.processes import TableProcess
+from simulator.processes import MAX_TABLE_ENTRIES, TableProcess, rationalise, table_entries
 from simulator.protocol import DraftScheme, Verifier
 
 #: Denominators that shrinking draws from; 20 keeps exact sums short.
@@ -63,12 +64,42 @@ def shrink(verifier: Verifier, known: Check, examples: int = SEARCH_EXAMPLES) ->
             smaller = _search(verifier, _instances(size, scheme), scheme, examples)
             if smaller is not None:
                 return Witness.of(smaller, shrunk=True)
-    return Witness.of(known, shrunk=False)
+    return Witness.of(_simplify(verifier, known), shrunk=True)
+
+
+def _fails(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> bool:
+    try:
+        return not check(verifier, instance.target, instance.draft, scheme).lossless
+    except DraftproofError:  # a verifier may refuse a smaller tree: that is no violation
+        return False
+
+
+def _simplify(verifier: Verifier, known: Check) -> Check:
+    """Replace row after row by the one with the smallest denominator with which the violation stays."""
+    instance, scheme = known.instance, known.scheme
+    for name, depths in (("target", scheme.depth + 1), ("draft", max(scheme.depth, 1))):
+        for depth in range(depths):
+            for row in range(instance.vocab_size**depth):
+                for denominator in range(1, SEARCH_DENOMINATOR + 1):
+                    simpler = _with_row(instance, name, depth, row, denominator)
+                    if _fails(verifier, simpler, scheme):
+                        instance = simpler
+                        break
+    return check(verifier, instance.target, instance.draft, scheme)
+
+
+def _with_row(instance: Instance, name: str, depth: int, row: int, denominator: int) -> Instance:
+    """The instance with one row rounded to a denominator."""
+    process: TableProcess = getattr(instance, name)
+    tables = [table.copy() for table in process.tables]
+    tables[depth][row] = rationalise(tables[depth][row : row + 1].astype(float), denominator)[0]
+    changed = TableProcess(tables, name)
+    return replace(instance, target=changed) if name == "target" else replace(instance, draft=changed)
 
 
 def _search(verifier: Verifier, instances: Any, scheme: DraftScheme, examples: int) -> Check | None:
     def violated(instance: Instance) -> bool:
-        return not check(verifier, instance.target, instance.draft, scheme).lossless
+        return _fails(verifier, instance, scheme)
 
     quiet = settings(
         max_examples=examples,
@@ -105,9 +136,24 @@ def _instances(draw: Any, size: int, scheme: DraftScheme) -> Instance:
 
 
 def grid_size(size: int, depth: int, denominator: int) -> int:
-    """Number of instances that `grid` yields."""
+    """Number of instances that `grid` yields; raises `TooLarge` where it has more than a thousand digits."""
+    if denominator < 1:
+        raise InvalidInput(f"--exhaustive {denominator}: the denominator must be at least 1")
+    if table_entries(size, depth) > MAX_TABLE_ENTRIES:
+        raise TooLarge(f"V = {size} at depth {depth} has too many contexts for --exhaustive; make it smaller")
     contexts = sum(size**length for length in range(depth))
-    return int(len(_grid_rows(size, denominator)) ** (2 * contexts))
+    rows = comb(denominator + size - 1, size - 1)
+    if 2 * contexts * log10(max(rows, 2)) > 1000:
+        raise TooLarge(f"--exhaustive {denominator} has {rows:,}^{2 * contexts:,} instances; make V, L or D smaller")
+    return int(rows ** (2 * contexts))
+
+
+def grid_sample(size: int, depth: int, denominator: int, random: Random) -> Instance:
+    """One instance of the grid, all equally likely."""
+    contexts = sum(size**length for length in range(depth))
+    rows = _grid_rows(size, denominator)
+    chosen = [random.choice(rows) for _ in range(2 * contexts)]
+    return _assemble(chosen[:contexts], chosen[contexts:], size, depth)
 
 
 def grid(size: int, depth: int, denominator: int) -> Iterator[Instance]:
@@ -116,22 +162,31 @@ def grid(size: int, depth: int, denominator: int) -> Iterator[Instance]:
     The target after the last drafted token, where every verifier draws from `p` itself, is held at
     one generic row, the same for all contexts.
     """
-    if denominator < 1:
-        raise InvalidInput(f"--exhaustive {denominator}: the denominator must be at least 1")
     contexts = sum(size**length for length in range(depth))
     for rows in product(_grid_rows(size, denominator), repeat=2 * contexts):
         yield _assemble(rows[:contexts], rows[contexts:], size, depth)
 
 
 def _grid_rows(size: int, denominator: int) -> list[list[fmpq]]:
-    units = product(range(denominator + 1), repeat=size)
-    return [[fmpq(unit, denominator) for unit in row] for row in units if sum(row) == denominator]
+    """All rows over one denominator, by where the bars stand among the stars."""
+    if denominator < 1:
+        raise InvalidInput(f"--exhaustive {denominator}: the denominator must be at least 1")
+    rows = []
+    for bars in combinations(range(denominator + size - 1), size - 1):
+        ends = (-1, *bars, denominator + size - 1)
+        rows.append([fmpq(end - start - 1, denominator) for start, end in pairwise(ends)])
+    return rows
+
+
+def generic_row(size: int) -> list[fmpq]:
+    """A row without ties and zeros: 1, 2, 3, .. over their sum."""
+    total = size * (size + 1) // 2
+    return [fmpq(token + 1, total) for token in range(size)]
 
 
 def _assemble(target: Any, draft: Any, size: int, depth: int) -> Instance:
     """An instance from one row for every context above the leaves, in order of depth, then lexicographic."""
-    total = size * (size + 1) // 2
-    generic = [fmpq(token + 1, total) for token in range(size)]
+    generic = generic_row(size)
     ends = [sum(size**length for length in range(d)) for d in range(depth + 1)]
     levels = [slice(start, end) for start, end in pairwise(ends)]
     target_tables = [RATIONAL.vector(list(target[level])) for level in levels]

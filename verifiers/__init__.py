@@ -14,14 +14,24 @@ from simulator.errors import InvalidInput
 from simulator.protocol import Verifier
 from verifiers.block import Block
 from verifiers.block_by_weights import BlockByWeights
+from verifiers.gbv import GreedyBlock
+from verifiers.greedy_multi_draft import GreedyMultiDraft
+from verifiers.khisti import Khisti
+from verifiers.mixed_order import MixedOrder
 from verifiers.naive import Naive
 from verifiers.naive_from_target import NaiveFromTarget
 from verifiers.naive_tree import NaiveTree
 from verifiers.nss import NaiveSampling
+from verifiers.optimal_transport import OptimalTransport
+from verifiers.rejection_without_replacement import RejectionWithoutReplacement
 from verifiers.relaxed import Relaxed
 from verifiers.specinfer import SpecInfer
+from verifiers.spectr import SpecTr
+from verifiers.threshold import Threshold
 from verifiers.traversal import Traversal
 from verifiers.traversal_insertion_order import TraversalInsertionOrder
+from verifiers.tree_monte_carlo import TreeMonteCarlo
+from verifiers.typical import Typical
 
 __all__ = ["REGISTRY", "make"]
 
@@ -30,12 +40,22 @@ _ZOO: tuple[Any, ...] = (
     Naive(),
     NaiveTree(),
     SpecInfer(),
+    SpecTr(),
+    Khisti(),
+    OptimalTransport(),
     Block(),
+    TreeMonteCarlo(),
     Traversal(),
+    GreedyBlock(),
+    MixedOrder,
+    RejectionWithoutReplacement(),
+    GreedyMultiDraft(),
     TraversalInsertionOrder(),
     BlockByWeights(),
     NaiveFromTarget(),
     Relaxed,
+    Typical,
+    Threshold,
 )
 
 #: Every entry of the zoo by name, in the order of the tables.

@@ -30,7 +30,14 @@ def weighted_path(root: DraftNode) -> list[tuple[DraftNode, Any]]:
     return path
 
 
+def leftover(weight: Any, p: Vector, q: Vector) -> Vector:
+    """Normalised `(w p - q)+`, `p` where it is zero: the new target of a node whose continuation was rejected."""
+    excess = positive_part(weight * p - q)
+    total = excess.sum()
+    return excess / total if total > 0 else p
+
+
 def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:
     """`h = s/(s + 1 - w)` with `s = sum (w p - q)+`, 0 where `s = 0`: accept a node whose continuation was rejected."""
     excess = positive_part(weight * p - q).sum()
-    return excess / (excess + 1 - weight) if excess > 0 else 0
+    return excess / (excess + (1 - weight)) if excess > 0 else 0  # the brackets keep rounding from cancelling it

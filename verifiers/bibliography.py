@@ -27,6 +27,29 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Weng, Hu, Chen, Liu, Mei, Qiu, Tian, Shi. Traversal verification for speculative tree decoding. "
             "NeurIPS 2025, arXiv:2505.12398."
         ),
+        "sun2023spectr": (
+            "Sun, Suresh, Ro, Beirami, Jain, Yu. SpecTr: fast speculative decoding via optimal transport. "
+            "NeurIPS 2023, arXiv:2310.15141."
+        ),
+        "khisti2025multi": (
+            "Khisti, Ebrahimi, Dbouk, Behboodi, Memisevic, Louizos. Multi-draft speculative sampling: canonical "
+            "decomposition and theoretical limits. ICLR 2025, arXiv:2410.18234."
+        ),
+        "hu2025towards": ("Hu et al. Towards optimal multi-draft speculative decoding. ICLR 2025, arXiv:2502.18779."),
+        "hu2024accelerated": ("Hu, Huang. Accelerated speculative sampling based on tree Monte Carlo. ICML 2024."),
+        "thomas2026greedy": "Thomas, Pal. Greedy multi-path block verification for speculative decoding. 2026.",
+        "jeon2024recursive": (
+            "Jeon, Gagrani, Goel, Park, Lee, Lott. Recursive speculative decoding: accelerating LLM inference via "
+            "sampling without replacement. 2024, arXiv:2402.14160."
+        ),
+        "cai2024medusa": (
+            "Cai, Li, Geng, Peng, Lee, Chen, Dao. Medusa: simple LLM inference acceleration framework with multiple "
+            "decoding heads. ICML 2024, arXiv:2401.10774."
+        ),
+        "zheng2024sglang": (
+            "Zheng et al. SGLang: efficient execution of structured language model programs. NeurIPS 2024, "
+            "arXiv:2312.07104; the options are those of its kernels."
+        ),
         "witten1991zero": (
             "Witten, Bell. The zero-frequency problem: estimating the probabilities of novel events in adaptive text "
             "compression. IEEE Transactions on Information Theory 37(4), 1991."

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from simulator.vectors import residual
-from verifiers._weights import stop_probability, weighted_path
+from verifiers._paths import block_verify, first_path
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,7 @@ class Block:
         name="block",
         title="Block verification",
         source=Source("sun2024block", "algorithm 2"),
+        lossless_for=("delayed", "without_replacement", "topology", "adaptive"),
         single_path=True,
         dominates=("naive",),
         departs="The coins are flipped from the last token backwards, which gives the same law with fewer flips.",
@@ -37,11 +37,5 @@ class Block:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a prefix of the first path and draw a correction token."""
-        path = weighted_path(root)
-        leaf, weight = path[-1]
-        if coin.flip(weight):
-            return Verdict(leaf.context, coin.choose(leaf.target))
-        for node, weight in reversed(path[1:-1]):
-            if coin.flip(stop_probability(weight, node.target, node.draft)):
-                return Verdict(node.context, coin.choose(residual(weight * node.target, node.draft)))
-        return Verdict(root.context, coin.choose(residual(root.target, root.draft)))
+        path = first_path(root)
+        return block_verify(path, [node.draft for node in path[:-1]], coin)

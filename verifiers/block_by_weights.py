@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from simulator.vectors import positive_part, residual
-from verifiers._weights import weighted_path
+from verifiers._weights import leftover, weighted_path
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class BlockByWeights:
         title="Block verification that accepts with its weights",
         source=Source("sun2024block", "algorithm 2, with one bug"),
         lossless_for=(),
+        control=True,
         single_path=True,
         departs="Depth i is accepted with probability w_i instead of h_i.",
     )
@@ -38,6 +38,4 @@ class BlockByWeights:
             node, weight = path.pop()
             if coin.flip(weight):
                 break
-        p, q = weight * node.target, node.draft
-        nothing_left = not positive_part(p - q).sum() > 0
-        return Verdict(node.context, coin.choose(node.target if nothing_left else residual(p, q)))
+        return Verdict(node.context, coin.choose(leftover(weight, node.target, node.draft)))

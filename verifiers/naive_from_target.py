@@ -22,6 +22,7 @@ class NaiveFromTarget:
         title="Speculative sampling that resamples from the target",
         source=Source("leviathan2023fast", "algorithm 1, with one bug"),
         lossless_for=(),
+        control=True,
         single_path=True,
         departs="A rejected token is replaced by a draw from p instead of normalised (p - q)+.",
     )

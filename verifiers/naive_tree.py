@@ -9,11 +9,12 @@ The token has law `p` as in `naive`, so it is lossless wherever the first draft 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import acceptance, residual
+from simulator.vectors import acceptance, acceptances, one_hot, positive_part, residual, residuals
 from verifiers._top_down import walk
 
 
@@ -29,6 +30,7 @@ class NaiveTree:
         name="naive_tree",
         title="Token-by-token speculative sampling on trees",
         source=Source("leviathan2023fast", "algorithm 1"),
+        lossless_for=("delayed", "without_replacement", "topology", "adaptive"),
         dominates=("naive",),
         departs="The paper has one path; a residual draw that equals another drafted token continues there.",
     )
@@ -36,6 +38,16 @@ class NaiveTree:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _solve)
+
+    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
+        """`sum min(p, q) + sum (p - q)+ (1 - (1 - q)^(k-1))`. p, q: shape `(n.., V)`."""
+        excess = positive_part(p - q)
+        return (p - excess + excess * (1 - (1 - q) ** (k - 1))).sum(-1)
+
+    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+        """Law of the next token given the drafts, shape `(n.., V)`; only the first draft matters."""
+        accepted = acceptances(p, q, drafted[0])
+        return accepted * one_hot(p, drafted[0]) + (1 - accepted) * residuals(p, q)
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from simulator.arithmetic import as_fraction
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
 from simulator.vectors import residual
@@ -30,12 +31,14 @@ class Relaxed:
         title="Speculative sampling with relaxed acceptance",
         source=Source("leviathan2023fast", "algorithm 1, with one bug"),
         lossless_for=(),
+        control=True,
         single_path=True,
         departs="A drafted token is accepted with min(1, (1 - w) + w p/q) instead of min(1, p/q).",
         parameters={"w": "strictness in [0, 1]; 1 is lossless"},
     )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "w", as_fraction(self.w, "relaxed: w"))
         if not 0 <= self.w <= 1:
             raise InvalidInput(f"relaxed: w = {self.w} must lie between 0 and 1")
 

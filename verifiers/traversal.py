@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from simulator.vectors import residual, without
-from verifiers._weights import child_weight, stop_probability
+from simulator.vectors import without
+from verifiers._weights import child_weight, leftover, stop_probability
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Traversal:
         name="traversal",
         title="Traversal verification",
         source=Source("weng2025traversal", "traversal verification"),
+        lossless_for=("delayed", "without_replacement", "topology", "adaptive"),
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -44,7 +45,7 @@ def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> V
         verdict = _visit(node.child(token), child_weight(weight, p, q, token), coin)
         if verdict is not None:
             return verdict
-        p, q, weight = residual(weight * p, q), without(q, token), stop_probability(weight, p, q)
+        p, q, weight = leftover(weight, p, q), without(q, token), stop_probability(weight, p, q)
     if is_root or coin.flip(weight):
         return Verdict(node.context, coin.choose(p))
     return None

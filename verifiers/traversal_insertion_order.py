@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from simulator.vectors import residual, without
-from verifiers._weights import child_weight, stop_probability
+from simulator.vectors import without
+from verifiers._weights import child_weight, leftover, stop_probability
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class TraversalInsertionOrder:
         name="traversal_insertion_order",
         title="Traversal verification by insertion order",
         source=Source("weng2025traversal", "traversal verification, with one bug"),
-        lossless_for=(),
+        lossless_for=("adaptive",),
+        control=True,
         departs="Leaves are visited by the order of their paths instead of depth first.",
     )
 
@@ -83,6 +84,6 @@ def _delete(leaf: _Node) -> None:
     assert parent is not None
     del parent.children[token]
     p, q, weight = parent.p, parent.q, parent.weight
-    parent.p, parent.q = residual(weight * p, q), without(q, token)
+    parent.p, parent.q = leftover(weight, p, q), without(q, token)
     parent.weight = stop_probability(weight, p, q)
     _reweigh(parent)

@@ -1,12 +1,12 @@
-"""Draft schemes: the random rules that build a draft tree from the draft process `q`."""
+"""The delayed tree of i.i.d. branches, the scheme that most verifiers are made for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.errors import InvalidInput
 from simulator.protocol import Coin, Context, TokenProcess
+from simulator.schemes._shape import smaller_shapes, validate_shape
 from simulator.trees import DraftTree
 
 
@@ -24,12 +24,7 @@ class Delayed:
     name: ClassVar[str] = "delayed"
 
     def __post_init__(self) -> None:
-        if self.K < 1:
-            raise InvalidInput(f"K = {self.K}: a draft tree needs at least one branch; use K >= 1")
-        if self.L1 < 0 or self.L2 < 0:
-            raise InvalidInput(f"L1 = {self.L1}, L2 = {self.L2}: lengths cannot be negative; use 0 or more")
-        if self.L2 == 0 and self.K > 1:
-            raise InvalidInput(f"L2 = 0 leaves no room for K = {self.K} branches; use K = 1 or L2 >= 1")
+        validate_shape(self.K, self.L1, self.L2)
 
     @property
     def depth(self) -> int:
@@ -49,18 +44,12 @@ class Delayed:
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability: `V**(L1 + K L2)` where `q > 0` everywhere."""
-        return sum(_count_paths(draft, trunk, self.L2) ** self.K for trunk in _support(draft, (), self.L1))
+        return sum(len(_support(draft, trunk, self.L2)) ** self.K for trunk in _support(draft, (), self.L1))
 
     def reductions(self) -> list[Delayed]:
-        """Every delayed tree that is no larger, itself included: shallowest first, then fewest drafted tokens."""
-        single = [Delayed(1, 0, length) for length in range(self.depth + 1)]
-        several = [
-            Delayed(K, L1, L2)
-            for K in range(2, self.K + 1)
-            for L1 in range(self.L1 + 1)
-            for L2 in range(1, self.L2 + 1)
-        ]
-        return sorted(single + several, key=lambda scheme: (scheme.depth, scheme.nodes, scheme.K))
+        """Every delayed tree that is no larger, single paths once: shallowest first, then fewest drafted tokens."""
+        shapes = smaller_shapes(self.K, self.L1, self.L2)
+        return sorted((Delayed(*shape) for shape in shapes), key=lambda scheme: (scheme.depth, scheme.nodes, scheme.K))
 
     def as_dict(self) -> dict[str, Any]:
         """The scheme as plain data, for rows and instance files."""
@@ -82,20 +71,3 @@ def _support(draft: TokenProcess, start: Context, length: int) -> list[Context]:
     for _ in range(length):
         contexts = [(*c, token) for c in contexts for token, mass in enumerate(draft.row(c)) if mass > 0]
     return contexts
-
-
-def _count_paths(draft: TokenProcess, start: Context, length: int) -> int:
-    return len(_support(draft, start, length))
-
-
-SCHEMES = {Delayed.name: Delayed}
-
-
-def scheme_from_dict(fields: Any) -> Delayed:
-    """The scheme that `as_dict` described; raises `InvalidInput` on anything else."""
-    if not isinstance(fields, dict) or fields.get("name") not in SCHEMES:
-        raise InvalidInput(f"unknown scheme {fields!r}; known: {', '.join(SCHEMES)}")
-    values = {key: value for key, value in fields.items() if key != "name"}
-    if set(values) != {"K", "L1", "L2"} or not all(type(value) is int for value in values.values()):
-        raise InvalidInput(f"scheme {fields!r} must have whole numbers K, L1 and L2")
-    return Delayed(**values)

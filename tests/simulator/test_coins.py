@@ -1,0 +1,196 @@
+"""The enumerating coin gives exact laws and refuses nonsense; the sampling coin inverts cumulative sums."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import count
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator import Coin, InvalidVerifier, SamplingCoin, outcomes
+from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
+
+HALF, THIRD = fmpq(1, 2), fmpq(1, 3)
+STATE = "two runs with the same answers from the coin went different ways"
+
+
+def law_of(run: Callable[[Coin], Any], arithmetic: Arithmetic = RATIONAL) -> dict[Any, Any]:
+    masses: dict[Any, Any] = defaultdict(int)
+    for outcome, weight in outcomes(run, arithmetic):
+        masses[outcome] += as_python(weight)
+    return dict(masses)
+
+
+def test_nested_flips_and_choices_have_the_law_computed_by_hand() -> None:
+    def run(coin: Coin) -> str:
+        if coin.flip(THIRD):
+            return "abc"[coin.choose([1, 2, 1])]
+        return "d" if coin.flip(fmpq(3, 4)) else "abc"[coin.choose([fmpq(1, 6), 0, fmpq(1, 3)])]
+
+    # a: 1/3 1/4 + 2/3 1/4 1/3, b: 1/3 1/2, c: 1/3 1/4 + 2/3 1/4 2/3, d: 2/3 3/4
+    assert law_of(run) == {"a": Fraction(5, 36), "b": Fraction(1, 6), "c": Fraction(7, 36), "d": Fraction(1, 2)}
+
+
+#: A program for the coin: a leaf, or a probability with two programs, or weights with as many programs.
+PROGRAMS = st.recursive(
+    st.integers(0, 3),
+    lambda inner: st.one_of(
+        st.tuples(st.fractions(0, 1, max_denominator=6), inner, inner),
+        st.lists(st.tuples(st.integers(0, 3), inner), min_size=1, max_size=3).filter(
+            lambda pairs: any(weight for weight, _ in pairs)
+        ),
+    ),
+    max_leaves=8,
+)
+
+
+def interpret(program: Any, coin: Coin) -> int:
+    while not isinstance(program, int):
+        if isinstance(program, tuple):
+            probability, heads, tails = program
+            program = heads if coin.flip(RATIONAL.number(probability)) else tails
+        else:
+            program = program[coin.choose([weight for weight, _ in program])][1]
+    return program
+
+
+def expected(program: Any) -> dict[int, Fraction]:
+    if isinstance(program, int):
+        return {program: Fraction(1)}
+    if isinstance(program, tuple):
+        parts = [(program[0], program[1]), (1 - program[0], program[2])]
+    else:
+        total = sum(weight for weight, _ in program)
+        parts = [(Fraction(weight, total), inner) for weight, inner in program]
+    masses: dict[int, Fraction] = defaultdict(Fraction)
+    for mass, inner in parts:
+        for leaf, share in expected(inner).items():
+            masses[leaf] += mass * share
+    return {leaf: mass for leaf, mass in masses.items() if mass}
+
+
+@given(PROGRAMS)
+def test_enumeration_agrees_with_the_recursive_law_of_random_programs(program: Any) -> None:
+    found = law_of(lambda coin: interpret(program, coin))
+    assert found == expected(program)
+    assert sum(found.values()) == 1
+
+
+def test_impossible_answers_are_not_visited() -> None:
+    def run(coin: Coin) -> tuple[bool, bool, int]:
+        return coin.flip(0), coin.flip(1), coin.choose([0, HALF, 0])
+
+    assert list(outcomes(run, RATIONAL)) == [((False, True, 1), 1)]
+
+
+def test_a_run_without_questions_has_weight_one() -> None:
+    assert list(outcomes(lambda coin: "x", RATIONAL)) == [("x", 1)]
+
+
+@pytest.mark.parametrize("value", [0.5, np.float64(0.5), None, "1/2", Fraction(1, 2)], ids=repr)
+def test_rational_run_refuses_every_other_kind_of_number(value: Any) -> None:
+    with pytest.raises(InvalidVerifier, match="in a rational run; build probabilities from the rows"):
+        law_of(lambda coin: coin.flip(value))
+    with pytest.raises(InvalidVerifier, match="in a rational run; build probabilities from the rows"):
+        law_of(lambda coin: coin.choose([1, value]))
+
+
+@pytest.mark.parametrize("probability", [fmpq(-1, 1000), fmpq(1001, 1000), -1, 2], ids=str)
+def test_probabilities_outside_the_unit_interval_are_refused(probability: Any) -> None:
+    with pytest.raises(InvalidVerifier) as caught:
+        law_of(lambda coin: coin.flip(probability))
+    assert str(caught.value) == f"the coin was asked for probability {probability}; it must lie in [0, 1]"
+
+
+def test_float_run_forgives_rounding_and_nothing_more() -> None:
+    # 1 + 2**-52 is what p/q can round to; 1e-6 is a mistake.
+    assert law_of(lambda coin: coin.flip(1 + 2**-52), FLOAT64) == {True: 1.0}
+    assert law_of(lambda coin: coin.flip(-(2**-60)), FLOAT64) == {False: 1.0}
+    for probability in (1 + 1e-6, -1e-6, float("nan")):
+        with pytest.raises(InvalidVerifier, match=r"it must lie in \[0, 1\]"):
+            law_of(lambda coin, asked=probability: coin.flip(asked), FLOAT64)
+
+
+@pytest.mark.parametrize("weights", [[0, 0], [], [1, -1], [2, fmpq(-1, 9)]], ids=str)
+def test_weights_that_are_no_measure_are_refused(weights: list[Any]) -> None:
+    with pytest.raises(InvalidVerifier, match="they must be >= 0, not all 0"):
+        law_of(lambda coin: coin.choose(weights))
+
+
+def test_a_changing_probability_is_detected_as_state() -> None:
+    calls = count(2)
+    with pytest.raises(InvalidVerifier, match=STATE):
+        law_of(lambda coin: coin.flip(fmpq(1, next(calls))))
+
+
+def test_changing_weights_are_detected_as_state() -> None:
+    calls = count(1)
+    with pytest.raises(InvalidVerifier, match=STATE):
+        law_of(lambda coin: coin.choose([1, next(calls)]))
+
+
+def test_asking_less_than_before_is_detected_as_state() -> None:
+    calls = count()
+
+    def run(coin: Coin) -> bool:
+        return coin.flip(HALF) and coin.flip(HALF) if next(calls) == 0 else True
+
+    with pytest.raises(InvalidVerifier, match=STATE):
+        law_of(run)
+
+
+def test_hidden_randomness_is_detected() -> None:
+    hidden = Random(0)
+    with pytest.raises(InvalidVerifier, match=STATE):
+        law_of(lambda coin: coin.flip(HALF if hidden.random() < 0.5 else THIRD) and coin.flip(HALF))
+
+
+class Dial:
+    """A generator that returns what it is told."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def random(self) -> float:
+        return self.value
+
+
+@pytest.mark.parametrize(
+    ("value", "index"), [(0.0, 1), (0.2499999, 1), (0.25, 3), (0.9999999, 3), (1 - 2**-53, 3)], ids=str
+)
+@pytest.mark.parametrize("kind", [list, np.array, RATIONAL.vector], ids=["list", "float64", "rational"])
+def test_sampling_coin_never_chooses_what_has_no_weight(value: float, index: int, kind: Any) -> None:
+    weights = kind([0, 2, 0, 6, 0])
+    assert SamplingCoin(Dial(value)).choose(weights) == index
+
+
+@pytest.mark.parametrize("probability", [0.25, fmpq(1, 4)], ids=["float64", "rational"])
+def test_sampling_coin_shows_heads_below_the_probability(probability: Any) -> None:
+    assert [SamplingCoin(Dial(v)).flip(probability) for v in (0.0, 0.2499, 0.25, 0.9)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(("probability", "answer"), [(0, False), (1, True)])
+def test_sampling_coin_is_sure_of_certain_events(probability: int, answer: bool) -> None:
+    assert {SamplingCoin(Dial(v)).flip(probability) for v in (0.0, 1 - 2**-53)} == {answer}
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.1, float("nan")], ids=str)
+def test_sampling_coin_refuses_what_is_no_probability(probability: float) -> None:
+    with pytest.raises(InvalidVerifier, match=r"it must lie in \[0, 1\]"):
+        SamplingCoin(Dial(0.5)).flip(probability)
+
+
+@pytest.mark.parametrize("weights", [[0, 0], [float("nan"), 1.0], [float("inf"), 1.0]], ids=str)
+def test_both_coins_refuse_weights_that_are_no_measure(weights: list[Any]) -> None:
+    with pytest.raises(InvalidVerifier, match="they must be >= 0, not all 0"):
+        SamplingCoin(Dial(0.5)).choose(weights)
+    with pytest.raises(InvalidVerifier, match="they must be >= 0, not all 0"):
+        law_of(lambda coin: coin.choose(weights), FLOAT64)

@@ -1,0 +1,163 @@
+"""n-gram pairs agree with counting by hand and with the interpolation formula in exact fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator import InvalidInput, TextPair
+from simulator.arithmetic import as_python
+
+TEXT = "abracadabra"
+
+
+def counted(text: str, context: str, symbol: str) -> int:
+    """Occurrences of `symbol` right after `context`, by reading the text at every position."""
+    return sum(text.startswith(context + symbol, start) for start in range(len(text)))
+
+
+def interpolated(pair: TextPair, context: tuple[int, ...], token: int) -> Fraction:
+    """The formula of [witten1991zero], method C, by its recursion on contexts."""
+    tokens = list(pair.encode(pair.text))
+
+    def seen(token: int) -> int:
+        gram = [*context, token]
+        return sum(tokens[start : start + len(gram)] == gram for start in range(len(tokens)))
+
+    follow = [seen(y) for y in range(pair.vocab_size)]
+    kinds = sum(count > 0 for count in follow)
+    shorter = interpolated(pair, context[1:], token) if context else Fraction(1, pair.vocab_size)
+    return (follow[token] + kinds * shorter) / (sum(follow) + kinds) if kinds else shorter
+
+
+def test_alphabet_is_by_frequency_then_code_point() -> None:
+    # a 5, b 2, r 2, c 1, d 1
+    assert [TextPair(TEXT, size, 0, 0).alphabet for size in (2, 3, 4, 5)] == ["a", "ab", "abr", "abrc"]
+    assert TextPair("zyxzyx", 3, 0, 0).alphabet == "xy"
+
+
+def test_rare_symbols_share_the_last_token() -> None:
+    pair = TextPair(TEXT, 3, 1, 0)
+    assert pair.encode("abcr") == (0, 1, 2, 2)
+    assert pair.show((0, 1, 2)) == "ab·"
+    assert pair.show(pair.encode("ba?")) == "ba·"
+
+
+def test_counts_agree_with_reading_the_text() -> None:
+    pair = TextPair(TEXT, 3, 2, 0)
+    reduced = "".join(symbol if symbol in "ab" else "·" for symbol in TEXT)
+    for order in range(3):
+        for index, context in enumerate(product("ab·", repeat=order)):
+            found = pair.counts[order][index].tolist()
+            assert found == [counted(reduced, "".join(context), symbol) for symbol in "ab·"]
+
+
+def test_interpolation_of_one_context_is_the_one_computed_by_hand() -> None:
+    # a (5) and the rest (6) in 11 symbols, 2 kinds: P(a) = (5 + 2 1/2) / (11 + 2) = 6/13.
+    # After a always the rest, 4 times, 1 kind: P(a | a) = (0 + 1 6/13) / (4 + 1) = 6/65.
+    # After the rest 4 times a, twice the rest, 2 kinds: P(a | rest) = (4 + 2 6/13) / (6 + 2) = 8/13.
+    by_hand = {(): Fraction(6, 13), (0,): Fraction(6, 65), (1,): Fraction(8, 13)}
+    pair = TextPair(TEXT, 2, 1, 0, denominator=1000)
+    assert {context: interpolated(pair, context, 0) for context in by_hand} == by_hand
+    # In thousandths, the remainder on the larger entry.
+    assert (pair.model(0) * 1000).tolist() == [[461, 539]]
+    assert (pair.model(1) * 1000).tolist() == [[92, 908], [616, 384]]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_model_agrees_with_the_formula_in_fractions(size: int, order: int) -> None:
+    pair = TextPair(TEXT, size, 2, 0)
+    for row, context in zip(pair.model(order), product(range(size), repeat=order), strict=True):
+        wanted = [interpolated(pair, context, token) for token in range(size)]
+        assert sum(wanted) == 1
+        assert row.sum() == 1
+        largest = wanted.index(max(wanted))
+        for token, value in enumerate(row):
+            gap = wanted[token] - as_python(value)
+            if token != largest and wanted.count(max(wanted)) == 1:
+                # The table is computed in float64, so a value within 2**-50 of a multiple may round either way.
+                assert -Fraction(1, 2**50) < gap < Fraction(1, 2**16) + Fraction(1, 2**50)
+            else:
+                assert abs(gap) < Fraction(size, 2**16)
+
+
+def test_unseen_contexts_fall_back_to_the_shorter_one() -> None:
+    pair = TextPair("abababab", 2, 2, 0)
+    assert pair.counts[2][0].tolist() == [0, 0]  # aa is never seen
+    table = pair.model(2)
+    assert table[0].tolist() == pair.model(1)[0].tolist()
+
+
+def test_every_token_keeps_positive_probability() -> None:
+    assert all(value > 0 for row in TextPair(TEXT, 4, 2, 1).model(2) for value in row)
+
+
+def test_frequent_roots_are_ranked_with_their_shares() -> None:
+    pair = TextPair(TEXT, 3, 1, 0)  # followed: a 4 times, b 2, rest 4; ties keep the order of contexts
+    assert pair.frequent_roots() == [((0,), Fraction(2, 5)), ((2,), Fraction(2, 5)), ((1,), Fraction(1, 5))]
+    assert pair.frequent_roots(2) == [((0,), Fraction(1, 2)), ((2,), Fraction(1, 2))]
+
+
+def test_contexts_that_never_occur_are_no_roots() -> None:
+    pair = TextPair("abababab", 2, 2, 0)
+    assert pair.frequent_roots() == [((0, 1), Fraction(1, 2)), ((1, 0), Fraction(1, 2))]
+    assert TextPair(TEXT, 2, 0, 0).frequent_roots() == [((), Fraction(1))]
+
+
+@given(st.text("abc", min_size=4, max_size=30).filter(lambda text: len(set(text)) == 3), st.integers(1, 9))
+def test_root_weights_are_a_distribution(text: str, count: int) -> None:
+    roots = TextPair(text, 3, 2, 0).frequent_roots(count)
+    weights = [weight for _, weight in roots]
+    assert sum(weights) == 1
+    assert weights == sorted(weights, reverse=True)
+    assert len(roots) == len({root for root, _ in roots}) <= count
+
+
+def test_root_of_takes_the_last_symbols() -> None:
+    pair = TextPair(TEXT, 3, 2, 0)
+    assert pair.root_of("xxab") == (0, 1)
+    assert TextPair(TEXT, 3, 0, 0).root_of("xxab") == ()
+    with pytest.raises(InvalidInput, match="root 'a' has 1 symbols; an order-2 target needs 2"):
+        pair.root_of("a")
+
+
+def test_processes_continue_the_root_each_at_its_order() -> None:
+    pair = TextPair(TEXT, 3, 2, 1)
+    target, draft = pair.processes((0, 1))
+    assert target.row(()).tolist() == pair.model(2)[1].tolist()  # context ab
+    assert draft.row(()).tolist() == pair.model(1)[1].tolist()  # context b
+    assert target.row((2, 0)).tolist() == pair.model(2)[6].tolist()  # context ·a
+    assert draft.row((2, 0)).tolist() == pair.model(1)[0].tolist()  # context a
+    with pytest.raises(InvalidInput, match="do not fit the root context"):
+        pair.processes((0,))
+
+
+def test_digest_is_that_of_the_text_alone() -> None:
+    assert TextPair(TEXT, 2, 0, 0).digest == TextPair(TEXT, 3, 1, 1).digest
+    assert TextPair(TEXT, 2, 0, 0).digest != TextPair(TEXT + "a", 2, 0, 0).digest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((TEXT, 1, 0, 0), "text needs a vocabulary of at least 2 tokens, not 1"),
+        ((TEXT, 6, 0, 0), "the text has 5 different symbols, too few for --vocab 6"),
+        (("", 2, 0, 0), "the text has 0 different symbols, too few for --vocab 2"),
+        ((TEXT, 2, 1, 2), "draft order 2 and target order 1: orders must satisfy 0 <= draft <= target"),
+        ((TEXT, 2, 1, -1), "draft order -1 and target order 1: orders must satisfy 0 <= draft <= target"),
+        ((TEXT, 4, 9, 0), "order 9 at V = 4 means more than 1,000,000 numbers; lower one of them"),
+        ((TEXT, 4, 0, 0, 3), "denominator 3 does not fit 4 tokens; use 4 to 2^40"),
+        (("ab", 2, 2, 0), "the text has 2 symbols, too few for order 2"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_texts_and_orders_that_do_not_work_are_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        TextPair(*arguments)
+    assert str(caught.value) == message

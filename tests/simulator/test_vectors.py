@@ -1,0 +1,93 @@
+"""Vector functions agree with their definitions, on exact rows drawn by Hypothesis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.vectors import acceptance, positive_part, residual, without
+
+
+@st.composite
+def rows(draw: Any, count: int) -> list[Any]:
+    """`count` exact rows over one small vocabulary, zeros likely."""
+    size = draw(st.integers(2, 4))
+    units = st.lists(st.integers(0, 6), min_size=size, max_size=size).filter(any)
+    return [RATIONAL.vector(row) / fmpq(sum(row)) for row in (draw(units) for _ in range(count))]
+
+
+@given(rows(2))
+def test_accepted_and_residual_mass_together_give_the_target(pair: list[Any]) -> None:
+    p, q = pair
+    accepted = RATIONAL.vector([min(a, b) for a, b in zip(p, q, strict=True)])
+    assert (accepted + (1 - accepted.sum()) * residual(p, q) == p).all()
+
+
+@given(rows(2))
+def test_residual_is_a_distribution_apart_from_the_reverse_residual(pair: list[Any]) -> None:
+    p, q = pair
+    there, back = residual(p, q), residual(q, p)
+    assert there.sum() == 1
+    assert min(there) >= 0
+    assert (p == q).all() or (there * back).sum() == 0
+
+
+@given(rows(1))
+def test_residual_of_equal_rows_is_the_row_itself(single: list[Any]) -> None:
+    assert (residual(single[0], single[0]) == single[0]).all()
+
+
+@given(rows(1), st.data())
+def test_without_conditions_on_another_token(single: list[Any], data: Any) -> None:
+    (q,) = single
+    token = data.draw(st.integers(0, len(q) - 1))
+    before = q.tolist()
+    rest = without(q, token)
+    assert q.tolist() == before, "the row that came in was changed"
+    if q[token] == 1:
+        assert (rest == q).all()
+    else:
+        assert rest[token] == 0
+        assert all(rest[y] * (1 - q[token]) == q[y] for y in range(len(q)) if y != token)
+
+
+@given(rows(2))
+def test_accepted_mass_of_a_drafted_token_is_the_smaller_probability(pair: list[Any]) -> None:
+    p, q = pair
+    drafted = [token for token in range(len(q)) if q[token] > 0]
+    assert [q[x] * acceptance(p, q, x) for x in drafted] == [min(p[x], q[x]) for x in drafted]
+
+
+def test_positive_part_keeps_the_arithmetic() -> None:
+    exact = positive_part(RATIONAL.vector(["-1/2", 0, "1/3"]))
+    assert exact.tolist() == [0, 0, fmpq(1, 3)]
+    assert all(type(value) is fmpq for value in exact)
+    assert positive_part(np.array([-0.5, 0.0, 0.25])).tolist() == [0.0, 0.0, 0.25]
+
+
+@given(rows(2))
+def test_float64_agrees_with_rational(pair: list[Any]) -> None:
+    p, q = pair
+    rounded_p, rounded_q = FLOAT64.vector(p), FLOAT64.vector(q)
+    # A dozen roundings, then a division by a sum of excesses that is at least 1/576 where it is not zero.
+    if (p != q).any():
+        gap = abs(residual(rounded_p, rounded_q) - FLOAT64.vector(residual(p, q))).max()
+        assert gap < 1e-12
+    if q[0] != 1:
+        assert abs(without(rounded_q, 0) - FLOAT64.vector(without(q, 0))).max() < 1e-12
+
+
+def test_functions_leave_read_only_rows_alone() -> None:
+    p, q = RATIONAL.vector(["1/3", "2/3"]), RATIONAL.vector(["2/3", "1/3"])
+    p.setflags(write=False)
+    q.setflags(write=False)
+    assert residual(p, q).tolist() == [0, 1]
+    assert without(q, 0).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        p[0] = fmpq(1)

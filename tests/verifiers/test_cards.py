@@ -1,0 +1,220 @@
+"""Every field of a card has a test that would expose a lie; losslessness is tested by conformance."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simulator
+import verifiers
+from simulator import CallableProcess, Coin, Delayed, DraftNode, InvalidInput, SamplingCoin, Verdict, Verifier
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.conformance import SHAPES, conformance_instances, corner_instances
+from simulator.enumerate import verdicts
+from simulator.lossless import block_law
+from simulator.trees import DraftTree
+from verifiers import REGISTRY, make
+from verifiers.bibliography import BIBLIOGRAPHY
+
+NAMES = list(REGISTRY)
+FOLDER = Path(str(verifiers.__file__)).parent
+
+
+def docstring(name: str) -> str:
+    return str(importlib.import_module(f"verifiers.{name}").__doc__)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_name_is_that_of_the_file_and_of_the_entry(name: str) -> None:
+    verifier = make(name)
+    assert verifier.card.name == name == type(verifier).__module__.removeprefix("verifiers.")
+    assert REGISTRY[name].card is verifier.card
+    assert isinstance(verifier, Verifier)
+
+
+def test_every_algorithm_file_has_its_entry() -> None:
+    files = {path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_")} - {"bibliography"}
+    algorithms = {name for name in files if "card: ClassVar[Card]" in (FOLDER / f"{name}.py").read_text("utf-8")}
+    assert algorithms == files
+    assert set(REGISTRY) <= files
+
+
+def test_titles_are_distinct() -> None:
+    titles = [make(name).card.title for name in NAMES]
+    assert all(titles)
+    assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_source_is_in_the_bibliography_and_cited_by_the_docstring(name: str) -> None:
+    card = make(name).card
+    if card.source is None:
+        assert card.status == "new"
+    else:
+        assert card.source.key in BIBLIOGRAPHY
+        assert card.status == "negative control" or f"[{card.source.key}]" in docstring(name)
+
+
+def test_every_cited_key_is_in_the_bibliography_and_every_entry_is_cited() -> None:
+    rooms = [Path(str(room.__file__)).parent for room in (simulator, verifiers)]
+    text = "".join(path.read_text("utf-8") for room in rooms for path in room.rglob("*.py"))
+    cited = set(re.findall(r"\[([a-z]+\d{4}[a-z]+)\]", text))
+    assert cited == set(BIBLIOGRAPHY)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_status_is_told_alike_by_card_docstring_and_source(name: str) -> None:
+    card, text = make(name).card, docstring(name)
+    planted = text.startswith("Negative control: ")
+    lossy = text.startswith("Declared lossy: ")
+    assert card.control == (card.status == "negative control") == planted
+    assert (card.source is not None and card.source.place.endswith("with one bug")) == planted
+    assert (not card.control and card.lossless_for == ()) == (card.status == "declared lossy") == lossy
+    if planted or lossy:
+        assert card.departs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_declared_schemes_exist(name: str) -> None:
+    assert set(make(name).card.lossless_for) <= set(simulator.SCHEMES)
+
+
+@cache
+def efficiencies(name: str, shape: tuple[int, int, int, int]) -> list[Any]:
+    """Exact block efficiency on every conformance and corner instance of this shape."""
+    instances = [*conformance_instances(shape, 8), *corner_instances(shape)]
+    return [
+        block_law(make(name), i.target, i.draft, Delayed(*shape[1:]), "rational").block_efficiency for i in instances
+    ]
+
+
+def dominates(better: str, worse: str) -> bool:
+    pairs = [pair for s in SHAPES for pair in zip(efficiencies(better, s), efficiencies(worse, s), strict=True)]
+    return all(high >= low for high, low in pairs)
+
+
+@pytest.mark.parametrize(("better", "worse"), [(name, other) for name in NAMES for other in make(name).card.dominates])
+def test_declared_domination_holds_exactly(better: str, worse: str) -> None:
+    assert dominates(better, worse)
+
+
+def test_domination_can_be_refused() -> None:
+    assert not dominates("naive", "block")
+    assert not dominates("nss", "naive")
+    assert not dominates("block", "naive_tree")
+    assert not dominates("naive_tree", "block")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if make(name).card.reads_draft])
+def test_declared_reader_of_the_draft_changes_with_it(name: str) -> None:
+    def changes(shape: tuple[int, int, int, int]) -> Iterator[bool]:
+        first, second = list(conformance_instances(shape, 2))
+        size, K, L1, L2 = shape
+        for path in ([0] * (L1 + L2), [1] * (L1 + L2)):
+            tree = DraftTree.from_paths(path[:L1], [path[L1:]] * (K - 1) + [[size - 1] * L2])
+            laws = [verdicts(make(name), tree, first.target, i.draft, RATIONAL) for i in (first, second)]
+            yield laws[0] != laws[1]
+
+    assert any(changed for shape in SHAPES for changed in changes(shape))
+
+
+class FirstPathOnly:
+    """A verifier that is shown one path, whatever was drafted."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self.card = verifier.card
+        self._verifier = verifier
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        return self._verifier.verify(_Path(root), coin)
+
+
+class _Path:
+    def __init__(self, node: DraftNode) -> None:
+        self._node = node
+        self.context, self.target, self.draft, self.children = node.context, node.target, node.draft, node.children[:1]
+
+    def child(self, token: int) -> _Path:
+        return _Path(self._node.child(token))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_single_path_is_declared_exactly_when_the_other_paths_do_not_matter(name: str) -> None:
+    shape = (3, 2, 0, 2)
+    differs = False
+    for instance in conformance_instances(shape, 4):
+        alone, whole = (
+            block_law(verifier, instance.target, instance.draft, Delayed(*shape[1:]), "rational")
+            for verifier in (FirstPathOnly(make(name)), make(name))
+        )
+        differs |= [t.tolist() for t in alone.correction] != [t.tolist() for t in whole.correction]
+    assert differs == (not make(name).card.single_path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_float_call_works_at_the_declared_vocabulary(name: str) -> None:
+    size = make(name).card.max_vocab or 32_000
+    generator = np.random.default_rng(0)
+    target, draft = (CallableProcess(size, lambda _: generator.dirichlet(np.full(size, 0.1))) for _ in range(2))
+    coin = SamplingCoin(generator)
+    tree = Delayed(3, 1, 2).draw(draft, coin)
+    verdict = make(name).verify(tree.root(target, draft), coin)
+    assert verdict.accepted in tree
+    assert 0 <= verdict.correction < size
+
+
+def test_unknown_verifiers_and_parameters_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="unknown verifier 'magic'; known: nss, naive, "):
+        make("magic")
+    with pytest.raises(InvalidInput, match="naive has no parameter 'w'; its parameters: none"):
+        make("naive", w=Fraction(1))
+    with pytest.raises(InvalidInput, match="relaxed has no parameter 'v'; its parameters: w"):
+        make("relaxed", v=Fraction(1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_entries_are_factories_exactly_when_they_have_parameters(name: str) -> None:
+    assert isinstance(REGISTRY[name], type) == bool(make(name).card.parameters)
+
+
+#: Values tried for a parameter; each verifier refuses those that make no sense for it.
+VALUES = (Fraction(0), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"), [(name, parameter) for name in NAMES for parameter in make(name).card.parameters]
+)
+def test_declared_parameter_is_taken_explained_and_matters(name: str, parameter: str) -> None:
+    assert make(name).card.parameters[parameter]
+    laws = set()
+    for value in VALUES:
+        try:
+            verifier = make(name, **{parameter: value})
+        except InvalidInput:
+            continue
+        for instance in conformance_instances((3, 2, 0, 2), 3):
+            law = block_law(verifier, instance.target, instance.draft, Delayed(2, 0, 2), "rational")
+            laws.add((instance.digest(), tuple(as_python(mass) for mass in law.accepted[0])))
+    assert len(laws) > 3
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"), [(name, parameter) for name in NAMES for parameter in make(name).card.parameters]
+)
+def test_negative_parameter_is_refused_by_name(name: str, parameter: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"^{name}: .*\b{parameter} = -1"):
+        make(name, **{parameter: Fraction(-1)})
+
+
+@pytest.mark.parametrize("w", [Fraction(-1, 10), Fraction(11, 10), 2])
+def test_strictness_outside_the_unit_interval_is_refused(w: Any) -> None:
+    with pytest.raises(InvalidInput, match=rf"relaxed: w = {w} must lie between 0 and 1"):
+        make("relaxed", w=w)

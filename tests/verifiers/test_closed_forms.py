@@ -1,0 +1,131 @@
+"""Closed forms of top-down verifiers equal enumeration exactly; torch equals numpy; so does the estimator."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from simulator import Delayed, check
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.coins import outcomes
+from simulator.conformance import CASES, case_instances, conformance_instances, corner_instances
+from simulator.enumerate import verdicts
+from simulator.estimator import TopDown, tree_efficiency, tree_efficiency_by_coins
+from verifiers import REGISTRY, make
+from verifiers.khisti import winner_law
+
+TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
+#: Rounding of a few dozen operations on numbers of size at most 1.
+ROUNDING = 1e-12
+
+
+def one_step(size: int, k: int, count: int = 3):
+    yield from conformance_instances((size, k, 0, 1), count)
+    yield from corner_instances((size, k, 0, 1))
+
+
+def test_the_verifiers_with_closed_forms_are_the_ones_named_here():
+    assert [name for name in REGISTRY if isinstance(make(name), TopDown)] == TOP_DOWN
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", TOP_DOWN)
+def test_acceptance_rate_equals_enumeration(name, k):
+    verifier = make(name)
+    for size in (2, 3):
+        for instance in one_step(size, k):
+            law = check(verifier, instance.target, instance.draft, Delayed(k, 0, 1))
+            rate = verifier.acceptance_rate(instance.target.row(()), instance.draft.row(()), k)
+            assert as_python(rate) == law.block_efficiency - 1
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("name", TOP_DOWN)
+def test_branching_probabilities_equal_enumeration(name, k):
+    verifier = make(name)
+    for size in (2, 3):
+        for instance in one_step(size, k, 2):
+            p, q = instance.target.row(()), instance.draft.row(())
+            for tree, _ in outcomes(partial(Delayed(k, 0, 1).draw, instance.draft), RATIONAL):
+                law = verifier.branch(p, q, tree.children[()])
+                found = RATIONAL.zeros(size)
+                for (accepted, token), mass in verdicts(
+                    verifier, tree, instance.target, instance.draft, RATIONAL
+                ).items():
+                    found[(*accepted, token)[0]] += mass
+                assert law.tolist() == found.tolist()
+
+
+@pytest.mark.parametrize("name", TOP_DOWN)
+def test_many_instances_at_once_equal_one_by_one_and_torch_equals_numpy(name):
+    torch = pytest.importorskip("torch", reason="the extra `models` is not installed")
+    verifier = make(name)
+    generator = np.random.default_rng(0)
+    p, q = (generator.dirichlet(np.ones(5), size=(2, 3)) for _ in range(2))
+    rates, laws = verifier.acceptance_rate(p, q, 3), verifier.branch(p, q, (0, 3, 3))
+    assert rates.shape == (2, 3)
+    assert laws.shape == (2, 3, 5)
+    assert abs(laws.sum(-1) - 1).max() <= ROUNDING
+    for place in np.ndindex(2, 3):
+        assert abs(verifier.acceptance_rate(p[place], q[place], 3) - rates[place]) <= ROUNDING
+        assert abs(verifier.branch(p[place], q[place], (0, 3, 3)) - laws[place]).max() <= ROUNDING
+    tensors = torch.from_numpy(p), torch.from_numpy(q)
+    assert abs(verifier.acceptance_rate(*tensors, 3).numpy() - rates).max() <= ROUNDING
+    assert abs(verifier.branch(*tensors, (0, 3, 3)).numpy() - laws).max() <= ROUNDING
+
+
+@pytest.mark.parametrize("name", TOP_DOWN)
+def test_exact_rows_may_come_as_many_instances_too(name):
+    verifier = make(name)
+    instances = list(one_step(3, 2))
+    p, q = (np.stack([getattr(i, side).row(()) for i in instances]) for side in ("target", "draft"))
+    alone = [verifier.acceptance_rate(i.target.row(()), i.draft.row(()), 2) for i in instances]
+    assert list(verifier.acceptance_rate(p, q, 2)) == alone
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_optimal_transport_attains_the_single_step_optimum(k):
+    for size in (2, 3, 4):
+        for instance in one_step(size, k):
+            p, q = ([as_python(value) for value in process.row(())] for process in (instance.target, instance.draft))
+            subsets = [set(some) for r in range(size + 1) for some in combinations(range(size), r)]
+            optimum = min(
+                sum(p[y] for y in range(size) if y not in some) + 1 - (1 - sum(q[y] for y in some)) ** k
+                for some in subsets
+            )
+            found = check(make("optimal_transport"), instance.target, instance.draft, Delayed(k, 0, 1))
+            assert found.block_efficiency == 1 + optimum
+            for other in TOP_DOWN:
+                rate = make(other).acceptance_rate(instance.target.row(()), instance.draft.row(()), k)
+                assert as_python(rate) <= optimum
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_the_lower_bound_of_khisti_is_one(k):
+    strict = 0
+    for size in (2, 3):
+        for instance in one_step(size, k, 6):
+            p, q = instance.target.row(()), instance.draft.row(())
+            bound = sum(min(a, b) for a, b in zip(p, winner_law(p, q, k), strict=True))
+            rate = make("khisti").acceptance_rate(p, q, k)
+            assert bound <= rate
+            strict += bound < rate
+    assert strict > 0 or k == 1
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_fixed_tree_estimator_equals_the_coins_and_averages_to_block_efficiency(name):
+    verifier = make(name)
+    for case in CASES["delayed"]:
+        for instance in case_instances(case, 1):
+            mean = RATIONAL.number(0)
+            for tree, weight in outcomes(partial(case[1].draw, instance.draft), RATIONAL):
+                root = tree.root(instance.target, instance.draft)
+                value = tree_efficiency(verifier, root)
+                assert value == tree_efficiency_by_coins(verifier, root)
+                mean += weight * value
+            law = check(verifier, instance.target, instance.draft, case[1])
+            assert as_python(mean) == law.block_efficiency

@@ -1,0 +1,20 @@
+"""Every verifier of the registry passes every conformance check that applies to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator.conformance import ConformanceCheck, checks_for
+from verifiers import REGISTRY, make
+
+CHECKS = [pytest.param(check, id=f"{name}-{check}") for name in REGISTRY for check in checks_for(make(name))]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_verifier_conforms(check: ConformanceCheck) -> None:
+    check()
+
+
+def test_every_verifier_is_checked_on_every_shape() -> None:
+    for name in REGISTRY:
+        assert len(checks_for(make(name))) >= 12

@@ -1,0 +1,71 @@
+"""Every lossy verifier of the registry is refuted, and its violation shrinks to the witness on file."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from simulator import Check, Delayed, Instance, check
+from simulator.conformance import SHAPES, conformance_instances
+from simulator.search import shrink
+from verifiers import REGISTRY, make
+
+WITNESSES = Path(__file__).resolve().parents[1] / "data" / "witnesses"
+CONTROLS = [name for name in REGISTRY if make(name).card.status in ("negative control", "declared lossy")]
+#: A person can follow a witness with no more rows than this by hand.
+SMALL = 10
+
+
+def failures(name: str) -> list[Check]:
+    """Failed checks on the conformance instances of the first shape that has any."""
+    for shape in SHAPES:
+        checks = (check(make(name), i.target, i.draft, Delayed(*shape[1:])) for i in conformance_instances(shape, 8))
+        failed = [found for found in checks if not found.lossless]
+        if failed:
+            return failed
+    raise AssertionError(f"{name} is declared lossy, but no conformance instance refutes it")
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_violation_shrinks_to_the_witness_on_file(name: str) -> None:
+    witness = shrink(make(name), failures(name)[0])
+    path = WITNESSES / f"{name}.json"
+    assert witness.shrunk
+    assert path.exists(), f"write this to {path}:\n{witness.instance.dumps()}"
+    assert witness.instance.dumps() == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_witness_does_not_depend_on_which_instance_failed(name: str) -> None:
+    last = failures(name)[-1]
+    assert shrink(make(name), last).instance.dumps() == (WITNESSES / f"{name}.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_witness_on_file_refutes_and_is_small(name: str) -> None:
+    instance = Instance.load(WITNESSES / f"{name}.json")
+    assert instance.scheme is not None
+    found = check(make(name), instance.target, instance.draft, instance.scheme)
+    assert found.violation is not None
+    assert instance.about["refutes"] == name
+    assert (list(found.violation.context), found.violation.token) == (
+        instance.about["context"],
+        instance.about["token"],
+    )
+    assert found.violation.expected == Fraction(instance.about["target asks for"])
+    assert found.violation.found == Fraction(instance.about["block has"])
+    assert len(instance.as_dict()["target"]) + len(instance.as_dict()["draft"]) <= SMALL
+
+
+@pytest.mark.parametrize("name", [name for name in REGISTRY if "delayed" in make(name).card.lossless_for])
+def test_no_witness_refutes_a_lossless_verifier(name: str) -> None:
+    for path in WITNESSES.glob("*.json"):
+        instance = Instance.load(path)
+        assert instance.scheme is not None
+        assert check(make(name), instance.target, instance.draft, instance.scheme).max_deviation == 0
+
+
+def test_every_witness_on_file_belongs_to_a_control() -> None:
+    assert {path.stem for path in WITNESSES.glob("*.json")} == set(CONTROLS)

@@ -1,0 +1,123 @@
+"""Relations between verifiers, exact, each on a stated number of instances, and the stored counterexamples."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from simulator import Delayed, TableProcess, UnsupportedTree, Verdict, check
+from simulator.arithmetic import RATIONAL
+from simulator.coins import outcomes
+from simulator.compatibility import compatibility
+from simulator.conformance import CASES, case_instances, conformance_instances
+from simulator.families import FAMILIES
+from simulator.schemes import SCHEMES, WithoutReplacement
+from verifiers import REGISTRY, make
+from verifiers._greedy_order import greedy_masses
+from verifiers._paths import first_path
+
+INSTANCES = [(case[1], instance) for case in CASES["delayed"] for instance in case_instances(case, 8)]
+SINGLE = ["naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
+BLOCKS = ["traversal", "gbv", "mixed_order"]
+ACCEPT_ALL = ["naive", "block", *SINGLE, "traversal", "tree_monte_carlo"]
+
+
+def efficiency(name: str, instance, scheme) -> Fraction:
+    return check(make(name), instance.target, instance.draft, scheme).block_efficiency
+
+
+def laws(name: str, instance, scheme) -> list:
+    law = check(make(name), instance.target, instance.draft, scheme).law
+    return [masses.tolist() for masses in law.correction]
+
+
+def test_the_number_of_instances_is_the_one_that_is_quoted():
+    assert len(INSTANCES) == 52
+
+
+@pytest.mark.parametrize(("names", "twin"), [(SINGLE, "naive"), (BLOCKS, "block")], ids=["naive", "block"])
+def test_with_one_path_the_whole_law_is_that_of(names, twin):
+    for size, length in ((2, 3), (3, 2)):
+        scheme = Delayed(1, 0, length)
+        for instance in case_instances((size, scheme), 8):
+            wanted = laws(twin, instance, scheme)
+            for name in names:
+                assert laws(name, instance, scheme) == wanted, name
+
+
+@pytest.mark.parametrize("name", ACCEPT_ALL)
+def test_where_p_equals_q_everything_is_accepted(name):
+    for size, K, L1, L2 in ((2, 3, 0, 2), (3, 2, 1, 1), (3, 2, 0, 2)):
+        for seed in range(4):
+            instance = FAMILIES["equal"].instance(size, L1 + L2, np.random.default_rng(seed), 20)
+            assert efficiency(name, instance, Delayed(K, L1, L2)) == L1 + L2 + 1
+
+
+def test_tree_monte_carlo_equals_block_in_block_efficiency():
+    assert all(efficiency("tree_monte_carlo", i, s) == efficiency("block", i, s) for s, i in INSTANCES)
+
+
+def test_block_never_falls_below_naive_and_is_strictly_above_somewhere():
+    pairs = [(efficiency("block", i, s), efficiency("naive", i, s)) for s, i in INSTANCES]
+    assert all(ours >= theirs for ours, theirs in pairs)
+    assert any(ours > theirs for ours, theirs in pairs)
+
+
+def test_counterexample_gbv_falls_below_block():
+    half = TableProcess([[["1/2", "1/2"]], [["1/2", "1/2"]] * 2])
+    scheme = Delayed(2, 0, 1)
+    assert check(make("gbv"), half, half, scheme).block_efficiency == Fraction(7, 4)
+    assert check(make("block"), half, half, scheme).block_efficiency == 2
+
+
+def test_counterexample_specinfer_without_replacement():
+    target = TableProcess([[["1/3", "2/3"]], [["1/3", "2/3"]] * 2])
+    draft = TableProcess([[["2/3", "1/3"]]])
+    found = check(make("specinfer"), target, draft, WithoutReplacement(2, 0, 1))
+    first = found.law.reach[1] + found.law.correction[0][0]
+    assert [str(mass) for mass in first] == ["1/4", "3/4"]  # the target wants 1/3, 2/3
+    assert found.total_variation == Fraction(1, 12)
+
+
+def test_mixed_order_is_gbv_at_one_and_block_at_zero():
+    scheme, gbv, block = Delayed(2, 1, 1), make("gbv"), make("block")
+    for instance in conformance_instances((3, 2, 1, 1), 6):
+        for a, twin in ((1, gbv), (0, block)):
+            ours = check(make("mixed_order", a=Fraction(a)), instance.target, instance.draft, scheme)
+            assert ours.block_efficiency == check(twin, instance.target, instance.draft, scheme).block_efficiency
+
+
+def test_mixing_rows_instead_of_paths_would_be_another_law():
+    scheme = Delayed(2, 0, 2)
+    instance = next(conformance_instances((3, 2, 0, 2), 1))
+    differs = False
+    for tree, _ in outcomes(lambda coin: scheme.draw(instance.draft, coin), RATIONAL):
+        path = first_path(tree.root(instance.target, instance.draft))
+        _, (total, second) = greedy_masses(path, 2)
+        token = path[1].context[-1]
+        q = path[0].draft[token]
+        mixed = (second + q * path[1].draft) / (total + q)
+        differs |= bool(total > 0) and mixed.tolist() != ((second / total + path[1].draft) / 2).tolist()
+    assert differs
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", REGISTRY)
+def test_card_agrees_with_the_computed_matrix(name, scheme):
+    cell = compatibility(make(name), scheme, 3)
+    assert (cell.status == "lossless") == (scheme in make(name).card.lossless_for)
+    assert cell.instances > 0 or cell.status != "lossless"
+
+
+def test_matrix_shows_a_verifier_that_refuses_a_tree():
+    class Picky:
+        card = make("nss").card
+
+        def verify(self, root, coin):
+            if len(root.children) > 1:
+                raise UnsupportedTree("one path only")
+            return Verdict((), coin.choose(root.target))
+
+    assert compatibility(Picky(), "top_k", 1).status == "not defined"

@@ -1,0 +1,121 @@
+"""The verifiers that were proved are the ones that sample: the same object with a sampling coin follows its exact law.
+
+The only statistics of the suite. Every verifier is run `RUNS` times, drafting included, with fixed seeds; Pearson's
+chi-square statistic of its blocks against the exact law must stay below the quantile of level `LEVEL` divided by the
+number of verifiers (Bonferroni), so a new set of seeds would fail by chance once in `1 / LEVEL` times.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from simulator import Coin, Delayed, DraftNode, Instance, SamplingCoin, Verdict, Verifier, block_law
+from simulator.arithmetic import FLOAT64, as_python
+from simulator.conformance import conformance_instances
+from simulator.processes import context_index
+from verifiers import REGISTRY, make
+
+RUNS = 100_000
+LEVEL = 0.001
+#: Outcomes expected less often than this are counted together, as the chi-square approximation asks.
+FEWEST = 10
+SHAPE = (3, 2, 0, 2)
+SCHEME = Delayed(*SHAPE[1:])
+INSTANCE = next(conformance_instances(SHAPE, 1))
+
+Block = tuple[tuple[int, ...], int]
+
+
+def exact_law(verifier: Verifier) -> dict[Block, Fraction]:
+    law = block_law(verifier, INSTANCE.target, INSTANCE.draft, SCHEME, "rational")
+    return {
+        (context, token): as_python(law.correction[depth][context_index(context, SHAPE[0]), token])
+        for depth in range(SCHEME.depth + 1)
+        for context in product(range(SHAPE[0]), repeat=depth)
+        for token in range(SHAPE[0])
+    }
+
+
+def sampled(verifier: Verifier, seed: int, coin_kind: Any = SamplingCoin) -> Counter[Block]:
+    """Blocks of `RUNS` runs in float64, each with its own draft tree."""
+    instance: Instance = INSTANCE.converted(FLOAT64, SCHEME.depth)
+    coin = coin_kind(np.random.default_rng(seed))
+    blocks = Counter[Block]()
+    for _ in range(RUNS):
+        root = SCHEME.draw(instance.draft, coin).root(instance.target, instance.draft)
+        verdict = verifier.verify(root, coin)
+        blocks[verdict.accepted, verdict.correction] += 1
+    return blocks
+
+
+def agrees(blocks: Counter[Block], law: dict[Block, Fraction], level: float) -> bool:
+    """Whether nothing impossible was seen and the chi-square statistic is below its quantile at this level."""
+    if any(not law[block] for block in blocks):
+        return False
+    expected = {block: float(mass) * RUNS for block, mass in law.items() if mass}
+    cells = [(blocks[block], mean) for block, mean in expected.items() if mean >= FEWEST]
+    rare = [(blocks[block], mean) for block, mean in expected.items() if mean < FEWEST]
+    if rare:
+        cells.append((sum(seen for seen, _ in rare), sum(mean for _, mean in rare)))
+    statistic = sum((seen - mean) ** 2 / mean for seen, mean in cells)
+    return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
+
+
+@pytest.mark.parametrize("name", list(REGISTRY))
+def test_sampled_blocks_agree_with_the_exact_law(name: str) -> None:
+    verifier = make(name)
+    seed = list(REGISTRY).index(name)
+    assert agrees(sampled(verifier, seed), exact_law(verifier), LEVEL / len(REGISTRY))
+
+
+class Lenient:
+    """`naive` that forgives one in fifty rejections."""
+
+    card = make("naive").card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        return make("naive").verify(root, _Lenient(coin))
+
+
+class _Lenient:
+    def __init__(self, coin: Coin) -> None:
+        self._coin = coin
+        self.choose = coin.choose
+
+    def flip(self, probability: Any) -> bool:
+        return self._coin.flip(probability) or self._coin.choose([1, 49]) == 0
+
+
+class CrookedCoin(SamplingCoin):
+    """Chooses with five percent too much weight on the first index."""
+
+    def choose(self, weights: Any) -> int:
+        skewed = np.array(weights, dtype=np.float64)
+        skewed[0] *= 1.05
+        return super().choose(skewed)
+
+
+def test_a_small_bias_of_the_verifier_is_noticed() -> None:
+    blocks = sampled(Lenient(), 0)
+    assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(REGISTRY))
+    assert agrees(blocks, exact_law(Lenient()), LEVEL / len(REGISTRY))
+
+
+def test_a_small_bias_of_the_coin_is_noticed() -> None:
+    blocks = sampled(make("naive"), 0, CrookedCoin)
+    assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(REGISTRY))
+
+
+def test_a_block_that_cannot_happen_is_noticed() -> None:
+    law = exact_law(make("naive"))
+    impossible = next(block for block, mass in law.items() if not mass)
+    blocks = sampled(make("naive"), 0)
+    assert agrees(blocks, law, LEVEL)
+    assert not agrees(blocks + Counter([impossible]), law, LEVEL)

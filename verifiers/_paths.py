@@ -1,0 +1,61 @@
+"""Paths of a delayed tree of i.i.d. branches, and block verification of one of them against any law.
+
+Choosing one of the `K` branches by a rule turns the draft law into a selection law `r` on paths. Block verification of
+the chosen path with `r` in place of `q` is lossless for every rule [thomas2026greedy].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simulator.errors import UnsupportedTree
+from simulator.protocol import Coin, DraftNode, Vector, Verdict
+from verifiers._weights import child_weight, leftover, stop_probability
+
+
+def block_verify(path: Sequence[DraftNode], laws: Sequence[Vector], coin: Coin) -> Verdict:
+    """Block verification of a path drafted from `laws`.
+
+    path: its nodes, root first, `L + 1` of them. laws: the next-token law at each of the first `L` nodes, shape `(V,)`.
+    """
+    weights = [1]
+    for node, law, child in zip(path, laws, path[1:], strict=False):
+        weights.append(child_weight(weights[-1], node.target, law, child.context[-1]))
+    if coin.flip(weights[-1]):
+        return Verdict(path[-1].context, coin.choose(path[-1].target))
+    for depth in range(len(laws) - 1, 0, -1):
+        node, law, weight = path[depth], laws[depth], weights[depth]
+        if coin.flip(stop_probability(weight, node.target, law)):
+            return Verdict(node.context, coin.choose(leftover(weight, node.target, law)))
+    return Verdict(path[0].context, coin.choose(leftover(1, path[0].target, laws[0])))
+
+
+def first_path(root: DraftNode) -> list[DraftNode]:
+    """The nodes of the first path, root included."""
+    path = [root]
+    while path[-1].children:
+        path.append(path[-1].child(path[-1].children[0]))
+    return path
+
+
+def count_iid_branches(root: DraftNode) -> int:
+    """`K` of a delayed tree of i.i.d. branches, 1 for a single path; raises `UnsupportedTree` for any other tree."""
+    node = root
+    while len(node.children) == 1:
+        node = node.child(node.children[0])
+    if node.children:
+        _branch_depth(node, len(node.children))
+    return max(len(node.children), 1)
+
+
+def _branch_depth(node: DraftNode, paths: int) -> int:
+    """Length of the branches below `node`, through which `paths` of them go."""
+    if not node.children:
+        return 0
+    depths = {_branch_depth(node.child(token), node.children.count(token)) for token in set(node.children)}
+    if len(node.children) != paths or len(depths) != 1:
+        raise UnsupportedTree(
+            f"the tree at {node.context} is not made of i.i.d. branches: "
+            f"{len(node.children)} drafts for {paths} paths; draft it with the scheme `delayed`"
+        )
+    return 1 + depths.pop()

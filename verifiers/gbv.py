@@ -1,0 +1,39 @@
+"""Greedy multi-path block verification: take the most promising branch, then verify it as a block.
+
+[thomas2026greedy]. On a delayed tree with `K` i.i.d. branches:
+1. Rank the tokens at every node by `p/q`, among equals the larger token number higher.
+2. Of the branches take the path that is best in lexicographic order. With `A` the mass of the paths ranked below the
+   prefix `c` and `x = q(c)`, both given the trunk, its law is `r(c) = (A + x)^K - A^K`; on the trunk it is `q`.
+3. Run block verification on that path with `r(c, y)/r(c)` in place of `q`.
+
+Lossless, since block verification is lossless for whatever law its path has. It does not dominate `block`: where
+`p = q` the best of several branches is no longer distributed like `p`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from verifiers._greedy_order import greedy_masses, greedy_path
+from verifiers._paths import block_verify, count_iid_branches
+
+
+@dataclass(frozen=True)
+class GreedyBlock:
+    """See the module. Raises `UnsupportedTree` unless the branches are i.i.d."""
+
+    card: ClassVar[Card] = Card(
+        name="gbv",
+        title="Greedy multi-path block verification",
+        source=Source("thomas2026greedy", "greedy multi-path block verification"),
+        lossless_for=("delayed", "adaptive"),
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a prefix of the best branch and draw a correction token."""
+        paths = count_iid_branches(root)
+        path = greedy_path(root)
+        laws = [selected / total for total, selected in greedy_masses(path, paths)]
+        return block_verify(path, laws, coin)

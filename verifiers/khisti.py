@@ -1,0 +1,163 @@
+"""Importance-weighted tournament: the drafts play against each other, the winner faces the target.
+
+[khisti2025multi], the two-step scheme with truncated programs. At each node with drafts `X1..Xk` from `q`:
+1. The current winner has law `r`, at first `q`. Against the next draft it is decided by weights `w_ij + w_ji = 1`
+   (token `i` beats token `j` with probability `w_ij`): `r'(i) = r_i q_i + sum_{j != i} w_ij (r_i q_j + r_j q_i)`.
+2. The weights of a round maximise `sum min(p, r')`, a linear program; where `p = r` they are all 1/2.
+3. Accept the last winner with probability `min(1, p/r)`, else draw from normalised `(p - r)+`.
+
+Lossless for any weights, as long as `r` is the law that they induce. So the weights of the solver are rounded to
+multiples of 1/64 first and `r` is computed from what was rounded: the output is exact whatever the solver returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import linprog
+
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import acceptance, one_hot, positive_part, residual, stacked
+from verifiers._memo import memoised
+from verifiers._top_down import walk
+
+#: Weights are multiples of one over this number.
+GRAIN = 64
+#: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
+DECIMALS = 10
+
+
+@dataclass(frozen=True)
+class Khisti:
+    """See the module."""
+
+    card: ClassVar[Card] = Card(
+        name="khisti",
+        title="Importance-weighted tournament",
+        source=Source("khisti2025multi", "importance-weighted sampling, then speculative sampling"),
+        lossless_for=("delayed", "adaptive"),
+        departs="The optimal weights of a round are rounded to multiples of 1/64.",
+        max_vocab=100,
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        return walk(root, coin, _solve)
+
+    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
+        """Probability that one node accepts a draft; `sum min(p, r)` is a lower bound. p, q: shape `(n.., V)`.
+
+        A rejected winner leaves a residual draw `y`, which meets a draft unless `y` was never drawn: that is followed
+        for each `y` beside the law of the winner.
+        """
+        return stacked(lambda target, draft: _accepted(target, draft, k), p, q)
+
+    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+        """Law of the next token given the drafts in their order, shape `(n.., V)`."""
+        return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+
+
+@memoised
+def tournament(p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
+    """For each round after the first draft: the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the winner's new law.
+
+    A token that meets itself stands on the diagonal with one half, since the sum counts that meeting twice.
+    """
+    rounds = []
+    winner = q
+    for _ in range(k - 1):
+        units = _weights(_rounded(p), _rounded(winner), _rounded(q))
+        winner = _play(units, winner, q)
+        rounds.append((units, winner))
+    return rounds
+
+
+def _play(units: Any, winner: Vector, challenger: Vector) -> Vector:
+    """One round: the (possibly incomplete) law of the new winner."""
+    meet = winner[:, None] * challenger[None, :]
+    return (_like(units, winner) * (meet + meet.T)).sum(1) / GRAIN
+
+
+def _like(units: Any, q: Vector) -> Any:
+    """Whole numbers as something that multiplies the entries of `q`."""
+    if hasattr(q, "new_tensor"):
+        return q.new_tensor(units.tolist())
+    return units.astype(object) if q.dtype == object else units
+
+
+def _rounded(row: Vector) -> tuple[float, ...]:
+    return tuple(round(float(value), DECIMALS) for value in row.tolist())
+
+
+def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -> Any:
+    """The weights of one round in units of `1/GRAIN`, shape `(V, V)`."""
+    size = len(p)
+    units = np.full((size, size), GRAIN // 2)
+    pairs = [(i, j) for i in range(size) for j in range(i + 1, size) if r[i] * q[j] + r[j] * q[i] > 0]
+    if p == r or not pairs:
+        return units
+    # variables: w_ij for the pairs, then t_i <= min(p_i, r'_i); maximise sum t
+    gain = np.zeros((size, len(pairs) + size))
+    base = np.array([r[i] * q[i] for i in range(size)])
+    for column, (i, j) in enumerate(pairs):
+        meet = r[i] * q[j] + r[j] * q[i]
+        gain[i, column] = -meet  # t_i - w_ij meet <= ...
+        gain[j, column] = meet  # t_j - (1 - w_ij) meet <= ...
+        base[j] += meet
+    gain[:, len(pairs) :] = np.eye(size)
+    bounds = [(0.0, 1.0)] * len(pairs) + [(0.0, value) for value in p]
+    objective = np.concatenate([np.zeros(len(pairs)), -np.ones(size)])
+    solved = linprog(objective, A_ub=gain, b_ub=base, bounds=bounds, method="highs")
+    if solved.x is None:
+        return units  # any weights are lossless
+    for column, (i, j) in enumerate(pairs):
+        units[i, j] = round(GRAIN * min(1.0, max(0.0, float(solved.x[column]))))
+        units[j, i] = GRAIN - units[i, j]
+    return units
+
+
+def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    winner, law = drafted[0], q
+    for challenger, (units, after) in zip(drafted[1:], tournament(p, q, len(drafted)), strict=True):
+        stays = int(units[winner, challenger])
+        if challenger != winner and coin.choose([stays, GRAIN - stays]) == 1:
+            winner = challenger
+        law = after
+    if coin.flip(acceptance(p, law, winner)):
+        return winner
+    return coin.choose(residual(p, law))
+
+
+def winner_law(p: Vector, q: Vector, k: int) -> Vector:
+    """Law `r` of the winner of `k` drafts, shape `(V,)`."""
+    rounds = tournament(p, q, k)
+    return rounds[-1][1] if rounds else q
+
+
+def _accepted(p: Vector, q: Vector, k: int) -> Any:
+    law = winner_law(p, q, k)
+    rate = (p - positive_part(p - law)).sum()
+    rest = residual(p, law)
+    lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
+    for token in range(len(p)):
+        others = q - q * one_hot(q, token)
+        unseen = others  # the winner is i and `token` was not drawn yet
+        for units, _ in tournament(p, q, k):
+            unseen = _play(units, unseen, others)
+        rate = rate + rest[token] * ((law - unseen) * lost).sum()
+    return rate
+
+
+def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    winner = one_hot(q, drafted[0])
+    for challenger, (units, _) in zip(drafted[1:], tournament(p, q, len(drafted)), strict=True):
+        loses = winner * _like(units[challenger], q) / GRAIN
+        loses[challenger] = loses[challenger] * 0
+        winner = winner - loses
+        winner[challenger] = winner[challenger] + loses.sum()
+    law = winner_law(p, q, len(drafted))
+    passed = winner * (p - positive_part(p - law)) / (law + (law <= 0))
+    return passed + (1 - passed.sum()) * residual(p, law)

@@ -1,0 +1,55 @@
+"""Two path orders mixed: the greedy branch with probability `a`, else the first one, then block verification.
+
+New here. On a delayed tree with `K` i.i.d. branches:
+1. Before looking at the drafts throw a coin: with probability `a` use the greedy order of `gbv`, else the first path.
+2. The chosen path has the prefix law `r(c) = a r_gbv(c) + (1 - a) q(c)`: a mixture of path laws, not of token rows.
+3. Run block verification on that path with `r(c, y)/r(c)` in place of `q`.
+
+Lossless for every fixed `a`. It keeps most of what either order loses: `gbv` where `p` is close to `q`, `block` where
+the branches differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from simulator.arithmetic import as_fraction
+from simulator.errors import InvalidInput
+from simulator.protocol import Card, Coin, DraftNode, Verdict
+from verifiers._greedy_order import greedy_masses, greedy_path
+from verifiers._paths import block_verify, count_iid_branches, first_path
+
+
+@dataclass(frozen=True)
+class MixedOrder:
+    """See the module. a: weight of the greedy order, a fraction in [0, 1]; anything else raises `InvalidInput`."""
+
+    a: Fraction = Fraction(1, 2)
+
+    card: ClassVar[Card] = Card(
+        name="mixed_order",
+        title="Block verification of a mixture of two path orders",
+        source=None,
+        lossless_for=("delayed", "adaptive"),
+        parameters={"a": "weight of the greedy order in [0, 1]"},
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "a", as_fraction(self.a, "mixed_order: a"))
+        if not 0 <= self.a <= 1:
+            raise InvalidInput(f"mixed_order: a = {self.a} must lie between 0 and 1")
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a prefix of the chosen branch and draw a correction token."""
+        greedy, first = self.a.numerator, self.a.denominator - self.a.numerator  # whole numbers keep exact runs exact
+        paths = count_iid_branches(root)
+        path = first_path(root) if coin.choose([greedy, first]) else greedy_path(root)
+        laws = []
+        plain: Any = 1  # q(c) along the path
+        for node, child, (total, selected) in zip(path, path[1:], greedy_masses(path, paths), strict=False):
+            mixed = greedy * selected + first * (plain * node.draft)
+            laws.append(mixed / (greedy * total + first * plain))
+            plain = plain * node.draft[child.context[-1]]
+        return block_verify(path, laws, coin)

@@ -1,0 +1,145 @@
+"""The best any verifier can do at one node: a largest exact flow from sets of drafts to tokens.
+
+[sun2023spectr] pose the program, [khisti2025multi] and [hu2025towards] analyse it. At a node with `k` drafts from `q`:
+1. Only the set `S` of different drafted tokens matters; `P(S)` is its probability.
+2. Send as much mass as possible from the sets to the tokens in them, at most `P(S)` from `S`, at most `p(y)` to `y`.
+3. Given `S`, return `y` with probability `flow(S, y)/P(S)`; with what is left draw from normalised `p` minus all flow.
+
+The flow is found by augmenting paths in the arithmetic of the run, so it is exact for rationals, and the acceptance
+rate is the optimum of one step, `min over sets T of [p(not T) + 1 - (1 - q(T))^k]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import ascending_ratio, one_hot, stacked
+from verifiers._memo import memoised
+from verifiers._top_down import walk
+
+Set = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OptimalTransport:
+    """See the module."""
+
+    card: ClassVar[Card] = Card(
+        name="optimal_transport",
+        title="Optimal transport at every node",
+        source=Source("sun2023spectr", "the optimal-transport program, equation 6"),
+        lossless_for=("delayed", "adaptive"),
+        departs="The program is solved as a maximum flow from sets of drafts, without a solver, so that it is exact.",
+        max_vocab=12,
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        return walk(root, coin, _solve)
+
+    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
+        """`min over T of [p(not T) + 1 - (1 - q(T))^k]`, the optimum of one step. p, q: shape `(n.., V)`.
+
+        The minimum is attained by a set of tokens with the largest `p/q`, so that one sort suffices.
+        """
+        return stacked(lambda target, draft: _optimum(target, draft, k), p, q)
+
+    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+        """Law of the next token given the drafts, shape `(n.., V)`."""
+        return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+
+
+@memoised
+def transport(p: Vector, q: Vector, k: int) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
+    """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`."""
+    rest = p.tolist()
+    masses = set_masses(q.tolist(), k)
+    left = dict(masses)
+    flow: dict[Set, dict[int, Any]] = {drafts: {} for drafts in masses}
+    for drafts in masses:  # small sets first: they have the least choice
+        while left[drafts] > 0 and (path := _augmenting(drafts, flow, rest)) is not None:
+            _push(path, flow, left, rest)
+    return masses, flow, rest
+
+
+def set_masses(q: list[Any], k: int) -> dict[Set, Any]:
+    """The probability that `k` draws from `q` give exactly this set of tokens, by inclusion and exclusion."""
+    support = [token for token, mass in enumerate(q) if mass > 0]
+    masses = {}
+    for size in range(1, min(k, len(support)) + 1):
+        for drafts in combinations(support, size):
+            mass = sum(
+                (-1) ** (size - part) * sum(q[token] for token in some) ** k
+                for part in range(1, size + 1)
+                for some in combinations(drafts, part)
+            )
+            if mass > 0:
+                masses[drafts] = mass
+    return masses
+
+
+def _augmenting(start: Set, flow: dict[Set, dict[int, Any]], rest: list[Any]) -> list[tuple[Set, int]] | None:
+    """A shortest chain of (set, token) steps that ends at a token with mass left; flow is taken back in between."""
+    chains = [[(start, token)] for token in start]
+    seen = set(start)
+    for chain in chains:  # grows while it is walked: breadth first
+        token = chain[-1][1]
+        if rest[token] > 0:
+            return chain
+        for drafts, sent in flow.items():
+            if sent.get(token, 0) > 0:
+                for other in drafts:
+                    if other not in seen:
+                        seen.add(other)
+                        chains.append([*chain, (drafts, other)])
+    return None
+
+
+def _push(path: list[tuple[Set, int]], flow: dict[Set, dict[int, Any]], left: dict[Set, Any], rest: list[Any]) -> None:
+    """Send as much as fits along the chain: each later set gives up the token before and takes its own."""
+    start, end = path[0][0], path[-1][1]
+    taken = [(drafts, token) for (drafts, _), (_, token) in zip(path[1:], path, strict=False)]
+    amount = min(left[start], rest[end], *(flow[drafts][token] for drafts, token in taken))
+    for drafts, token in taken:
+        flow[drafts][token] -= amount
+    for drafts, token in path:
+        flow[drafts][token] = flow[drafts].get(token, 0) + amount
+    left[start] -= amount
+    rest[end] -= amount
+
+
+def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    masses, flow, rest = transport(p, q, len(drafted))
+    drafts = tuple(sorted(set(drafted)))
+    sent = flow[drafts]
+    missing = masses[drafts] - sum(sent.values())
+    rejected = missing if missing > 0 and max(rest) > 0 else 0  # rounding may leave one side of nothing
+    choice = coin.choose([*sent.values(), rejected])
+    return list(sent)[choice] if choice < len(sent) else coin.choose(rest)
+
+
+def _optimum(p: Vector, q: Vector, k: int) -> Any:
+    kept, drafted = p.sum(), q.sum() * 0
+    best = kept
+    order = ascending_ratio(p, q)[::-1]
+    for token in sorted(order, key=lambda token: bool(q[token] > 0)):  # tokens with q = 0 first: they cost nothing
+        kept, drafted = kept - p[token], drafted + q[token]
+        best = min(best, kept + 1 - (1 - drafted) ** k)
+    return best
+
+
+def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    masses, flow, rest = transport(p, q, len(drafted))
+    drafts = tuple(sorted(set(drafted)))
+    law = p * 0
+    for token, sent in flow[drafts].items():
+        law = law + sent / masses[drafts] * one_hot(p, token)
+    spare = sum(rest)
+    missing = 1 - law.sum()
+    for token, mass in enumerate(rest):
+        law[token] = law[token] + (missing * mass / spare if spare > 0 else mass * 0)
+    return law

@@ -1,0 +1,53 @@
+"""Tree Monte Carlo: walk the path once, carrying the mass of every correction that is still possible.
+
+[hu2024accelerated], accelerated speculative sampling. Along the first path, with the weights `w_i` of `block`:
+1. At position `i` (prefix `x_1..x_i`, next draft `x_{i+1}`): `S = sum (q - w_i p)+` and `t = (1 - w_{i+1})/S`
+   (1 where `S = 0`). Multiply all earlier masses by `t` and add the masses `t (w_i p(y) - q(y))+`: correction `y` here.
+2. After the last draft the masses and `w_L` sum to 1: draw one of them; `w_L` stands for the
+   whole path, with a correction from `p`.
+
+Given the drafts its law is that of `block`, although the literature ranks it below: with `s_i = sum (w_i p - q)+` the
+sum `S_i` is `s_i + 1 - w_i`, so that the factors `t` multiply to what `block` gets from the tails of its coins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from simulator.vectors import positive_part
+from verifiers._weights import weighted_path
+
+
+@dataclass(frozen=True)
+class TreeMonteCarlo:
+    """See the module."""
+
+    card: ClassVar[Card] = Card(
+        name="tree_monte_carlo",
+        title="Tree Monte Carlo (accelerated speculative sampling)",
+        source=Source("hu2024accelerated", "accelerated speculative sampling"),
+        lossless_for=("delayed", "without_replacement", "topology", "adaptive"),
+        single_path=True,
+        dominates=("naive", "block"),
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a prefix of the first path and draw a correction token."""
+        path = weighted_path(root)
+        masses: list[Any] = []
+        for (node, weight), (_, after) in pairwise(path):
+            p, q = node.target, node.draft
+            missing = positive_part(q - weight * p).sum()
+            scale = (1 - after) / missing if missing > 0 else 1
+            masses = [earlier * scale for earlier in masses]
+            masses.append(positive_part(weight * p - q) * scale)
+        leaf, whole = path[-1]
+        flat = [mass for here in masses for mass in here.tolist()]
+        drawn = coin.choose([*flat, whole])
+        if drawn == len(flat):
+            return Verdict(leaf.context, coin.choose(leaf.target))
+        depth, token = divmod(drawn, len(leaf.target))
+        return Verdict(path[depth][0].context, token)

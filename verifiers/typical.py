@@ -1,0 +1,58 @@
+"""Declared lossy: typical acceptance, which asks whether a token is plausible, not whether it is owed.
+
+[cai2024medusa], typical acceptance:
+1. A drafted token `x` passes if `p(x) > min(epsilon, delta exp(-H(p)))`, with the entropy `H` of the target.
+2. Accept the longest path of passing tokens (the first one among equals); the correction is drawn from `p`.
+
+Nothing is random but the correction, so the output follows the draft wherever the draft is plausible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp, log
+from typing import ClassVar
+
+from simulator.arithmetic import as_fraction
+from simulator.errors import InvalidInput
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+
+
+@dataclass(frozen=True)
+class Typical:
+    """See the module. epsilon, delta: positive thresholds; anything else raises `InvalidInput`."""
+
+    epsilon: Fraction = Fraction(9, 100)
+    delta: Fraction = Fraction(3, 10)
+
+    card: ClassVar[Card] = Card(
+        name="typical",
+        title="Typical acceptance (Medusa)",
+        source=Source("cai2024medusa", "typical acceptance"),
+        lossless_for=(),
+        reads_draft=False,
+        departs="The threshold is computed in float64 also in exact runs: it only decides, it is no probability.",
+        parameters={"epsilon": "hard threshold", "delta": "factor of exp(-entropy)"},
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", as_fraction(self.epsilon, "typical: epsilon"))
+        object.__setattr__(self, "delta", as_fraction(self.delta, "typical: delta"))
+        if not (self.epsilon > 0 and self.delta > 0):
+            raise InvalidInput(f"typical: epsilon = {self.epsilon} and delta = {self.delta} must be positive")
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept the longest plausible path and draw a correction token."""
+        node = self._longest(root)
+        return Verdict(node.context, coin.choose(node.target))
+
+    def _longest(self, node: DraftNode) -> DraftNode:
+        passing = [token for token in dict.fromkeys(node.children) if self._passes(node.target, token)]
+        ends = [self._longest(node.child(token)) for token in passing]
+        return max(ends, key=lambda end: len(end.context), default=node)
+
+    def _passes(self, p: Vector, token: int) -> bool:
+        masses = [float(mass) for mass in p.tolist()]
+        entropy = -sum(mass * log(mass) for mass in masses if mass > 0)
+        return masses[token] > min(float(self.epsilon), float(self.delta) * exp(-entropy))
