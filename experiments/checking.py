@@ -210,8 +210,8 @@ def nearest_hint(scheme: DraftScheme, runs: float, limit: int, vocab_size: int) 
     return f"the nearest shape that fits is {fits[-1]}, or raise --max-runs" if fits else "raise --max-runs"
 
 
-def run(report: Report, stream: Stream) -> bool:
-    """Check the instances one by one into `report`, with a bar; False if Ctrl-C ended it early."""
+def run(report: Report, stream: Stream) -> None:
+    """Check the instances one by one into `report`, with a bar; Ctrl-C leaves it incomplete."""
     several = stream.planned > 1
     steps = stream.planned if several else report.scheme.count(next(stream.open()).instance.draft)
     with bar(f"{report.named.label}: {'instances' if several else 'draft trees'}", steps) as tick:
@@ -224,7 +224,6 @@ def run(report: Report, stream: Stream) -> bool:
                     break
         except KeyboardInterrupt:
             report.complete = False
-    return report.complete
 
 
 def _check(report: Report, root: Root, tick: Tick | None) -> Check:

@@ -16,9 +16,9 @@ from rich.console import Console
 import verifiers
 from experiments import options as opt
 from experiments.names import NamedVerifier, find_verifier, parse_range
-from experiments.output import check_files, write_json, write_whole
+from experiments.output import check_files, write_json
 from experiments.problem import FileProblem
-from experiments.progress import remark
+from experiments.progress import INTERRUPTED, remark
 from experiments.rows import RowFile
 from simulator.arithmetic import arithmetic_named
 from simulator.errors import DraftproofError, InvalidInput
@@ -32,7 +32,6 @@ app = typer.Typer(
     help="Exact answers about speculative-decoding verifiers: is it lossless, and how many tokens does a block bring?",
 )
 
-INTERRUPTED = 130
 INTERNAL = 70
 
 
@@ -64,9 +63,10 @@ def _complain(message: str) -> int:
     return 2
 
 
-def _console() -> Console:
-    """Standard output; wide when it is no terminal, so that tables in files do not wrap."""
-    return Console(width=None if sys.stdout.isatty() else 140, markup=False, highlight=False)
+def _console(json_target: str | None) -> Console:
+    """Standard output, silent where JSON goes there; wide when it is no terminal, so that tables do not wrap."""
+    width = None if sys.stdout.isatty() else 140
+    return Console(width=width, markup=False, highlight=False, quiet=json_target == "-")
 
 
 def _verifiers(chosen: list[str] | None) -> list[NamedVerifier]:
@@ -100,8 +100,7 @@ def list_command(json_target: opt.JsonTarget = None) -> int:
 
     check_files((), {"--json": json_target})
     write_json(json_target, catalogue_fields())
-    if json_target != "-":
-        show_catalogue(_console())
+    show_catalogue(_console(json_target))
     return 0
 
 
@@ -177,27 +176,8 @@ def check(
         source,
     )
     checking.announce(report, stream, max_runs)
-    complete = checking.run(report, stream)
-    if report.instances == 0:
-        remark("interrupted before the first instance was done")
-        return INTERRUPTED
-    fields = report.as_json()
-    console = Console(quiet=True) if json_target == "-" else _console()
-    verdicts.show_report(console, report)
-    if "roots" in fields and len(fields["roots"]) > 1:
-        verdicts.show_roots(console, report)
-    fields["witness"] = None
-    if report.failed is not None:
-        found = checking.find_witness(report, problem)
-        same = isinstance(problem, FileProblem) and problem.instance.scheme == shape and witness is None
-        file = instance if same and instance else verdicts.save_witness(found, witness)
-        verdicts.show_witness(console, found, file, named.spec, saved=not same)
-        fields["witness"] = verdicts.witness_fields(found, file)
-    if complete:
-        write_json(json_target, fields)
-        return 0 if report.lossless else 1
-    remark(f"interrupted after {report.instances:,} of {report.planned:,} instances; no JSON was written")
-    return INTERRUPTED
+    checking.run(report, stream)
+    return verdicts.deliver(_console(json_target), report, problem, witness, json_target)
 
 
 @app.command()
@@ -246,7 +226,7 @@ def compare(
     """Exact block efficiency of verifiers over shapes, each checked for losslessness on the way."""
     from experiments import compare as comparing
     from experiments import tables
-    from experiments.plot import delay_figure
+    from experiments.files import write_files
 
     outputs = {"--csv": csv_file, "--latex": latex_file, "--markdown": markdown_file, "--plot": plot_file}
     check_files((instance, text), {"--resume": resume, "--json": json_target, **outputs})
@@ -275,7 +255,7 @@ def compare(
     if not rows:
         remark("interrupted before the first row was done")
         return INTERRUPTED
-    console = Console(quiet=True) if json_target == "-" else _console()
+    console = _console(json_target)
     console.print(tables.compare_table(rows, f"{problem}, {arithmetic}"))
     if by_root:
         console.print(tables.roots_table(rows))
@@ -284,17 +264,8 @@ def compare(
         remark(f"interrupted after {len(rows)} of {len(tasks)} rows{where}; no other file was written")
         return INTERRUPTED
     write_json(json_target, {"rows": rows})
-    texts = ((csv_file, tables.as_csv), (latex_file, tables.as_latex), (markdown_file, tables.as_markdown))
-    for path, content in texts:
-        if path:
-            write_whole(path, content(rows))
-    if plot_file and (picture := delay_figure(rows, str(problem))):
-        write_whole(plot_file, picture)
-        console.print(f"picture: {plot_file}")
-    elif plot_file:
-        remark(
-            f"{plot_file} was not drawn: it shows delayed trees and verifiers that are not refuted, and there are none"
-        )
+    for line in write_files(rows, str(problem), outputs):
+        console.print(line)
     return 0
 
 
@@ -312,6 +283,5 @@ def matrix(
     cells = cells_of.compute(named, instances)
     rows = [each for each in named for _ in SCHEMES]
     write_json(json_target, {"cells": [cells_of.cell_fields(cell, row) for cell, row in zip(cells, rows, strict=True)]})
-    if json_target != "-":
-        cells_of.show(_console(), named, cells)
+    cells_of.show(_console(json_target), named, cells)
     return 0

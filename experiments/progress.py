@@ -12,7 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from simulator.protocol import Progress as Tick
 
-__all__ = ["Tick", "bar", "duration", "quiet", "remark"]
+__all__ = ["INTERRUPTED", "Tick", "bar", "duration", "quiet", "remark"]
+
+#: Exit code after Ctrl-C.
+INTERRUPTED = 130
 
 stderr = Console(stderr=True, highlight=False)
 

@@ -12,10 +12,40 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from experiments.checking import Report
-from experiments.output import EXACT, number_fields, short, write_whole
+from experiments.checking import Report, find_witness
+from experiments.output import EXACT, number_fields, short, write_json, write_whole
+from experiments.problem import FileProblem, Problem
+from experiments.progress import INTERRUPTED, remark
 from experiments.rows import accepted_length
 from simulator.search import Witness
+
+
+def deliver(
+    console: Console, report: Report, problem: Problem, witness_file: str | None, json_target: str | None
+) -> int:
+    """Show the verdict, find and save the witness, write the JSON; returns the exit code."""
+    if report.instances == 0:
+        remark("interrupted before the first instance was done")
+        return INTERRUPTED
+    fields = {**report.as_json(), "witness": None}
+    show_report(console, report)
+    if len(fields.get("roots", ())) > 1:
+        show_roots(console, report)
+    if report.failed is not None:
+        found = find_witness(report, problem)
+        file = problem.path if isinstance(problem, FileProblem) and problem.instance.scheme == report.scheme else None
+        if file is None or witness_file is not None:
+            fields["witness"] = witness_fields(found, save_witness(found, witness_file))
+        else:
+            fields["witness"] = witness_fields(found, file)
+        show_witness(
+            console, found, fields["witness"]["file"], report.named.spec, saved=fields["witness"]["file"] != file
+        )
+    if not report.complete:
+        remark(f"interrupted after {report.instances:,} of {report.planned:,} instances; no JSON was written")
+        return INTERRUPTED
+    write_json(json_target, fields)
+    return 0 if report.lossless else 1
 
 
 def witness_path(witness: Witness) -> Path:

@@ -143,7 +143,7 @@ def test_files_are_written_beside_the_table(draftproof, tmp_path):
 def test_a_picture_with_nothing_to_draw_is_left_out(draftproof, tmp_path):
     ran = draftproof("compare", "relaxed", "--vocab", 2, "--plot", "a.png")
     assert ran.code == 0
-    assert "not drawn" in ran.err
+    assert "not drawn" in ran.out
     assert not (tmp_path / "a.png").exists()
 
 
