@@ -31,7 +31,11 @@ COMMAND = [
 
 
 def start(arguments: list[str], folder: Path) -> subprocess.Popen:
-    program = "import sys; from experiments.cli import main; sys.argv[0] = 'draftproof'; main()"
+    program = (
+        "import signal, sys; "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "  # a background job starts with it ignored
+        "from experiments.cli import main; sys.argv[0] = 'draftproof'; main()"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=folder,
