@@ -25,7 +25,7 @@ $(VENV)/.dev: $(VENV)/.core
 
 run: $(VENV)/.core
 	@mkdir -p runs
-	$(BIN)/draftproof compare --text pydoc_data.topics --vocab 4 --K 1..3 --L1 0..4 --L2 0..2 --budget 4 \
+	$(BIN)/draftproof compare --text pydoc_data.topics --vocab 4 --K 1..3 --L1 0..2 --L2 1..2 --max-nodes 5 \
 	  --arithmetic rational --resume runs/delay.jsonl --plot runs/delay.png --csv runs/delay.csv --markdown runs/delay.md
 
 test: $(VENV)/.dev

@@ -54,7 +54,7 @@ def card_line(card: Card) -> list[str]:
     ]
 
 
-CARD_HEADINGS = ("verifier", "title", "source", "lossless for", "status", "reads", "uses", "never below")
+CARD_HEADINGS = ("verifier", "title", "source", "lossless for", "status", "reads", "uses", "dominates")
 
 
 def cards_markdown() -> str:

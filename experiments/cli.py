@@ -202,6 +202,9 @@ def compare(
     budget: Annotated[
         int | None, typer.Option(min=0, help="Only shapes of exactly N drafted tokens.", rich_help_panel="Scheme")
     ] = None,
+    max_nodes: Annotated[
+        int | None, typer.Option(min=0, help="Only shapes of at most N drafted tokens.", rich_help_panel="Scheme")
+    ] = None,
     arithmetic: opt.ArithmeticName = "float64",
     engine: opt.Engine = "auto",
     jobs: Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")] = os.cpu_count()
@@ -246,7 +249,9 @@ def compare(
     if not any((scheme, tree, confidence, K, L1, L2)) and isinstance(problem, FileProblem) and problem.instance.scheme:
         scheme, K, L1, L2, tree, confidence = opt.flags_of(problem.instance.scheme)
     ranges = {flag: parse_range(text, f"--{flag}") for flag, text in (("K", K), ("L1", L1), ("L2", L2)) if text}
-    schemes = comparing.shapes(partial(opt.build_scheme, scheme or "delayed", tree, confidence), ranges, budget)
+    schemes = comparing.shapes(
+        partial(opt.build_scheme, scheme or "delayed", tree, confidence), ranges, budget, max_nodes
+    )
     settings = comparing.Settings(arithmetic, engine, jobs, max_runs)
     kept = RowFile(resume)
     tasks = comparing.plan(problem, named, schemes, settings)

@@ -55,9 +55,9 @@ class Task:
 
 
 def shapes(
-    build: Callable[..., DraftScheme], ranges: Mapping[str, Sequence[int]], budget: int | None
+    build: Callable[..., DraftScheme], ranges: Mapping[str, Sequence[int]], budget: int | None, most: int | None = None
 ) -> list[DraftScheme]:
-    """The valid shapes of the ranges, those of exactly `budget` drafted tokens if given.
+    """The valid shapes of the ranges, those of exactly `budget` and at most `most` drafted tokens if given.
 
     build: makes a scheme from K, L1 and L2; ranges: what is given of those three.
     """
@@ -65,11 +65,14 @@ def shapes(
     if len(combinations) > 1:
         combinations = [shape for shape in combinations if shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0]
     kept = [scheme for scheme in (build(**shape) for shape in combinations) if budget in (None, scheme.nodes)]
+    kept = [scheme for scheme in kept if most is None or scheme.nodes <= most]
     if budget is not None:  # all splits of a single path are the same tree: one is enough for a picture
         singles = [scheme for scheme in kept if scheme.as_dict().get("K") == 1]
         kept = singles[-1:] + [scheme for scheme in kept if scheme not in singles]
     if not kept:
-        wanted = "is valid (L2 = 0 needs K = 1)" if budget is None else f"has exactly {budget} drafted tokens"
+        wanted = (
+            "is valid (L2 = 0 needs K = 1)" if budget is None else f"has exactly {budget} drafted tokens (--budget)"
+        )
         raise InvalidInput(f"no shape in the ranges {wanted}; widen --K, --L1 or --L2")
     return kept
 

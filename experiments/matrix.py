@@ -66,6 +66,8 @@ def show(console: Console, chosen: Sequence[NamedVerifier], cells: Sequence[Cell
         for cell in cells[row * len(SCHEMES) : (row + 1) * len(SCHEMES)]:
             word, style = _MARKS[cell.status]
             count = f" {cell.instances}" if cell.status == "lossless" else ""
+            if cell.status == "witness" and cell.undefined:
+                count = ", -"  # it refuses some trees of the scheme
             line.append(Text(word + count + ("" if agrees(cell, named) else " (card says otherwise)"), style=style))
         table.add_row(*line)
     table.caption = f"lossless n: proved on n instances ({proved:,} in all); witness: refuted; -: not defined there."

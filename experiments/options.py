@@ -18,7 +18,7 @@ from simulator.families import FAMILIES, family_named
 from simulator.instance import Instance
 from simulator.ngram import TextPair
 from simulator.protocol import DraftScheme
-from simulator.schemes import SCHEMES
+from simulator.schemes import SCHEMES, scheme_from_dict
 
 _WHERE = "Instance"
 _SHAPE = "Scheme"
@@ -154,8 +154,12 @@ def choose_scheme(
         if base is not None and name in (None, base.name):
             if not given and tree is None and confidence is None:
                 return base
-            kept = {key: value for key, value in base.as_dict().items() if key in ("K", "L1", "L2")}
-            return build_scheme(base.name, tree, confidence, **{**kept, **given})
+            scheme: DraftScheme = scheme_from_dict({**base.as_dict(), **given})
+            changed = build_scheme(base.name, tree, confidence).as_dict()
+            flags = {"tree": tree, "confidence": confidence}
+            return scheme_from_dict(
+                {**scheme.as_dict(), **{key: changed[key] for key in flags if flags[key] is not None}}
+            )
         if name in (None, "delayed") and "L2" not in given and problem.instance.depth < 2:
             given["L2"] = max(problem.instance.depth - given.get("L1", 0), 0)
             given.setdefault("K", 2 if given["L2"] else 1)
@@ -177,6 +181,6 @@ def flags_of(scheme: DraftScheme) -> tuple[str | None, ...]:
 
 
 def _whole(text: str, whole: str) -> int:
-    if not text.strip().isdigit():
+    if not text.strip().isdecimal():
         raise InvalidInput(f"--tree {whole!r}: give the number of children of each node, as in 2,1,0,0")
     return int(text)

@@ -23,6 +23,7 @@ import numpy as np
 from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.coins import outcomes
 from simulator.enumerate import verdicts
+from simulator.errors import InvalidInput
 from simulator.families import CORNER_CASES, FAMILIES
 from simulator.instance import Instance
 from simulator.lossless import assert_lossless, block_law
@@ -34,7 +35,7 @@ from simulator.trees import DraftTree
 Case: TypeAlias = tuple[int, DraftScheme]
 
 #: (V, K, L1, L2) of the delayed trees.
-SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1))
+SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1), (3, 3, 0, 1), (2, 4, 0, 1))
 #: For every scheme the trees, with their vocabulary, on which a verifier that declares it is judged.
 CASES: Mapping[str, tuple[Case, ...]] = MappingProxyType(
     {
@@ -108,6 +109,10 @@ def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
     declared = verifier.card.lossless_for
     checks = []
     for scheme in declared:
+        if scheme not in CASES:
+            raise InvalidInput(
+                f"{verifier.card.name} declares the unknown scheme {scheme!r}; known: {', '.join(CASES)}"
+            )
         for case in CASES[scheme]:
             checks += [
                 _named(

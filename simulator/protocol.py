@@ -88,7 +88,7 @@ class Card:
     reads_draft: whether it looks at `q`. single_path: whether it looks at the first path only.
     dominates: verifiers whose block efficiency it never falls below, on any instance.
     departs: how it differs from the paper, "" if it does not.
-    max_vocab: None, or the largest `V` for which one call takes under a second.
+    max_vocab: None, or a `V` up to which one call with four drafts takes under a second.
     """
 
     name: str

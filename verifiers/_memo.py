@@ -18,6 +18,8 @@ def memoised(solve: Callable[[Vector, Vector, int], T]) -> Callable[[Vector, Vec
     known: dict[Any, T] = {}
 
     def remembered(p: Vector, q: Vector, k: int) -> T:
+        if hasattr(p, "new_tensor"):  # a tensor may carry gradients and live on a device: not remembered
+            return solve(p, q, k)
         key = (p.dtype, tuple(p.tolist()), tuple(q.tolist()), k)
         if key not in known:
             if len(known) >= LIMIT:

@@ -22,7 +22,10 @@ from verifiers._paths import block_verify, count_iid_branches
 
 @dataclass(frozen=True)
 class GreedyBlock:
-    """See the module. Raises `UnsupportedTree` unless the branches are i.i.d."""
+    """See the module. Raises `UnsupportedTree` unless the branches are i.i.d.
+
+    Ranks come from quotients `p/q`; in float64 ties may break otherwise, just as losslessly.
+    """
 
     card: ClassVar[Card] = Card(
         name="gbv",

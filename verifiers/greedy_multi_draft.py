@@ -10,11 +10,12 @@ The acceptance rate `p(others) + sum min(p, q')` over the rest is the optimum fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import acceptance, residual, without
+from simulator.vectors import acceptance, minimum, one_hot, residual, stacked, top_tokens, without
 from verifiers._top_down import walk
 
 
@@ -33,11 +34,38 @@ class GreedyMultiDraft:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _solve)
 
+    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
+        """`p(others) + sum min(p, q')` over the rest, on greedy drafts. p, q: shape `(n.., V)`, one by one."""
+        return stacked(lambda target, draft: _accepted(target, draft, k), p, q)
+
+    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+        """Law of the next token given the drafts in their order, shape `(n.., V)`."""
+        return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     *sure, last = drafted
-    for token in sure:
-        q = without(q, token)
+    q = _without_all(q, sure)
     if q[last] > 0 and coin.flip(acceptance(p, q, last)):
         return last
     return coin.choose(residual(p, q))
+
+
+def _without_all(q: Vector, tokens: Sequence[int]) -> Vector:
+    for token in tokens:
+        q = without(q, token)
+    return q
+
+
+def _accepted(p: Vector, q: Vector, k: int) -> Any:
+    count = min(k, int((q > 0).sum()))
+    sure = top_tokens(q, count - 1)
+    overlap = minimum(p, _without_all(q, sure))
+    return overlap.sum() + sum(p[token] - overlap[token] for token in sure)
+
+
+def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    *sure, last = drafted
+    q = _without_all(q, sure)
+    accepted = acceptance(p, q, last) if q[last] > 0 else 0
+    return accepted * one_hot(p, last) + (1 - accepted) * residual(p, q)

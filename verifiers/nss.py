@@ -39,7 +39,7 @@ class NaiveSampling:
 
     def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
         """Law of the next token given the drafts, shape `(n.., V)`: `p` itself."""
-        return p
+        return p * 1
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
@@ -67,19 +66,17 @@ def transport(p: Vector, q: Vector, k: int) -> tuple[dict[Set, Any], dict[Set, d
 
 
 def set_masses(q: list[Any], k: int) -> dict[Set, Any]:
-    """The probability that `k` draws from `q` give exactly this set of tokens, by inclusion and exclusion."""
-    support = [token for token, mass in enumerate(q) if mass > 0]
-    masses = {}
-    for size in range(1, min(k, len(support)) + 1):
-        for drafts in combinations(support, size):
-            mass = sum(
-                (-1) ** (size - part) * sum(q[token] for token in some) ** k
-                for part in range(1, size + 1)
-                for some in combinations(drafts, part)
-            )
-            if mass > 0:
-                masses[drafts] = mass
-    return masses
+    """The probability that `k` draws from `q` give exactly this set of tokens, draw by draw, smallest sets first."""
+    masses: dict[Set, Any] = {(): 1}
+    for _ in range(k):
+        grown: dict[Set, Any] = {}
+        for drafts, mass in masses.items():
+            for token, chance in enumerate(q):
+                if chance > 0:
+                    larger = drafts if token in drafts else tuple(sorted((*drafts, token)))
+                    grown[larger] = grown.get(larger, 0) + mass * chance
+        masses = grown
+    return dict(sorted(masses.items(), key=lambda item: (len(item[0]), item[0])))
 
 
 def _augmenting(start: Set, flow: dict[Set, dict[int, Any]], rest: list[Any]) -> list[tuple[Set, int]] | None:

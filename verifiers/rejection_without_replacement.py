@@ -12,11 +12,12 @@ drawn without replacement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import acceptance, residual, without
+from simulator.vectors import acceptance, one_hot, residual, stacked, without
 from verifiers._top_down import walk
 
 
@@ -35,6 +36,17 @@ class RejectionWithoutReplacement:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _solve)
 
+    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
+        """Probability that one node accepts one of `k` drafts without replacement, by recursion over them.
+
+        p, q: shape `(n.., V)`, one instance after the other. A draw after the last rejection never meets a draft.
+        """
+        return stacked(lambda target, draft: 1 - _missed(target, draft, k), p, q)
+
+    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+        """Law of the next token given the drafts in their order, shape `(n.., V)`."""
+        return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     for token in drafted:
@@ -44,3 +56,29 @@ def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
             return token
         p, q = residual(p, q), without(q, token)
     return coin.choose(p)
+
+
+def _missed(p: Vector, q: Vector, k: int) -> Any:
+    """Probability that the next `k` drafts are all rejected."""
+    tokens = [token for token, mass in enumerate(q.tolist()) if mass > 0]
+    if k == 0 or not tokens:
+        return 1
+    missed = q.sum() * 0
+    for token in tokens:
+        rejected = 1 - acceptance(p, q, token)
+        if rejected > 0:
+            rest = without(q, token)
+            left = k - 1 if len(tokens) > 1 else 0
+            missed = missed + q[token] * rejected * _missed(residual(p, q), rest, left)
+    return missed
+
+
+def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    law, left = p * 0, 1
+    for token in drafted:
+        if q[token] > 0:
+            accepted = acceptance(p, q, token)
+            law = law + left * accepted * one_hot(law, token)
+            left = left * (1 - accepted)
+            p, q = residual(p, q), without(q, token)
+    return law + left * p

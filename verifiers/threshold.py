@@ -10,14 +10,15 @@ With `single = total = 1` this is `nss` and lossless; smaller values accept more
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from simulator.arithmetic import as_fraction
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import without
+from simulator.vectors import one_hot, stacked, without
 from verifiers._top_down import walk
 
 
@@ -48,15 +49,30 @@ class Threshold:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, self._solve)
 
-    def _solve(self, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-        scale, limit = self.total.denominator, self.total.numerator
-        before = p.sum() * 0
-        rest = p
+    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+        """Law of the next token given the drafts in their order, shape `(n.., V)`."""
+        return stacked(lambda target: self._branch(target, drafted), p)
+
+    def _branch(self, p: Vector, drafted: Sequence[int]) -> Vector:
+        law, left, before, rest = p * 0, 1, p.sum() * 0, p
         for token in dict.fromkeys(drafted):
-            outright = p[token] * self.single.denominator >= self.single.numerator
-            left = limit - before * scale  # u is above what was tried; this much of it is left
-            if outright or p[token] * scale >= left or coin.flip(p[token] * scale / left):
+            accepted = self._accepts(p, token, before)
+            law = law + left * accepted * one_hot(law, token)
+            left = left * (1 - accepted)
+            before, rest = before + p[token], without(rest, token)
+        return law + left * rest
+
+    def _accepts(self, p: Vector, token: int, before: Any) -> Any:
+        """Probability that `token` is accepted when drafts of target mass `before` were not."""
+        scale = self.total.denominator
+        left = self.total.numerator - before * scale  # u is above what was tried; this much of it is left
+        outright = p[token] * self.single.denominator >= self.single.numerator
+        return 1 if outright or p[token] * scale >= left else p[token] * scale / left
+
+    def _solve(self, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+        before, rest = p.sum() * 0, p
+        for token in dict.fromkeys(drafted):
+            if coin.flip(self._accepts(p, token, before)):
                 return token
-            before = before + p[token]
-            rest = without(rest, token)
+            before, rest = before + p[token], without(rest, token)
         return coin.choose(rest)

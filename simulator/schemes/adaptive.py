@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from simulator.arithmetic import arithmetic_of
+from simulator.arithmetic import arithmetic_of, as_fraction
 from simulator.coins import outcomes
 from simulator.errors import InvalidInput
 from simulator.protocol import Coin, Context, TokenProcess
@@ -36,6 +36,7 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         validate_shape(self.K, self.L1, self.L2)
+        object.__setattr__(self, "confidence", as_fraction(self.confidence, f"{self.name}: confidence"))
         if self.K != 1:
             raise InvalidInput(f"K = {self.K}: the scheme {self.name} drafts one path; use K = 1")
         if not 0 <= self.confidence <= 1:

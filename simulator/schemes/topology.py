@@ -28,7 +28,7 @@ class Topology:
     name: ClassVar[str] = "topology"
 
     def __post_init__(self) -> None:
-        if not self.tree or any(count < 0 for count in self.tree):
+        if not self.tree or any(type(count) is not int or count < 0 for count in self.tree):
             raise InvalidInput(f"tree {self.tree}: give the number of children of each node, 0 or more")
         if sum(self.tree) != len(self.tree) - 1 or any(sum(self.tree[:n]) < n for n in range(1, len(self.tree))):
             raise InvalidInput(

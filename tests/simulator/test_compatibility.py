@@ -24,7 +24,7 @@ def test_declared_schemes_are_exactly_those_on_which_nothing_refutes_it(name: st
 def test_cell_counts_what_was_proved_and_holds_the_witness() -> None:
     steps: list[int] = []
     proved = compatibility(make("nss"), "delayed", 2, steps.append)
-    assert (proved.instances, proved.undefined, proved.witness) == (4 * (2 + 5), 0, None)
+    assert (proved.instances, proved.undefined, proved.witness) == (6 * (2 + 5), 0, None)
     assert steps == [1] * len(CASES["delayed"])
     refuted = compatibility(make("naive_from_target"), "delayed", 2)
     assert refuted.status == "witness"

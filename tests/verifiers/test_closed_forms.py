@@ -14,10 +14,15 @@ from simulator.coins import outcomes
 from simulator.conformance import CASES, case_instances, conformance_instances, corner_instances
 from simulator.enumerate import verdicts
 from simulator.estimator import TopDown, tree_efficiency, tree_efficiency_by_coins
+from simulator.families import FAMILIES
+from simulator.schemes import Greedy, WithoutReplacement
 from verifiers import REGISTRY, make
 from verifiers.khisti import winner_law
+from verifiers.optimal_transport import set_masses
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
+#: Those of other schemes: their branching laws hold for any drafts.
+OTHERS = ["rejection_without_replacement", "greedy_multi_draft", "threshold"]
 #: Rounding of a few dozen operations on numbers of size at most 1.
 ROUNDING = 1e-12
 
@@ -28,7 +33,7 @@ def one_step(size: int, k: int, count: int = 3):
 
 
 def test_the_verifiers_with_closed_forms_are_the_ones_named_here():
-    assert [name for name in REGISTRY if isinstance(make(name), TopDown)] == TOP_DOWN
+    assert [name for name in REGISTRY if isinstance(make(name), TopDown)] == TOP_DOWN + OTHERS
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
@@ -43,7 +48,7 @@ def test_acceptance_rate_equals_enumeration(name, k):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("name", TOP_DOWN)
+@pytest.mark.parametrize("name", TOP_DOWN + OTHERS)
 def test_branching_probabilities_equal_enumeration(name, k):
     verifier = make(name)
     for size in (2, 3):
@@ -129,3 +134,30 @@ def test_fixed_tree_estimator_equals_the_coins_and_averages_to_block_efficiency(
                 mean += weight * value
             law = check(verifier, instance.target, instance.draft, case[1])
             assert as_python(mean) == law.block_efficiency
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("rejection_without_replacement", WithoutReplacement), ("greedy_multi_draft", Greedy)]
+)
+def test_acceptance_rate_on_its_own_scheme_equals_enumeration(name, kind):
+    for k in (1, 2, 3, 4):
+        for instance in one_step(3, k, 6):
+            law = check(make(name), instance.target, instance.draft, kind(k, 0, 1))
+            rate = make(name).acceptance_rate(instance.target.row(()), instance.draft.row(()), k)
+            assert as_python(rate) == law.block_efficiency - 1
+
+
+def test_sets_whose_probability_is_tiny_are_kept_in_float64():
+    """Inclusion and exclusion would cancel here: q = 1 - 2e-9, 1e-9, 1e-9."""
+    masses = set_masses([1 - 2e-9, 1e-9, 1e-9], 3)
+    assert masses[0, 1, 2] == pytest.approx(6 * (1 - 2e-9) * 1e-18, rel=1e-12)  # rounding of a product
+    assert sum(masses.values()) == pytest.approx(1, abs=1e-12)
+
+
+def test_khisti_may_fall_below_specinfer():
+    instance = FAMILIES["perturbed"].instance(3, 1, np.random.default_rng(4), 20)
+    ours, theirs = (
+        check(make(name), instance.target, instance.draft, Delayed(3, 0, 1)).block_efficiency
+        for name in ("khisti", "specinfer")
+    )
+    assert ours < theirs

@@ -34,7 +34,7 @@ def laws(name: str, instance, scheme) -> list:
 
 
 def test_the_number_of_instances_is_the_one_that_is_quoted():
-    assert len(INSTANCES) == 52
+    assert len(INSTANCES) == 78
 
 
 @pytest.mark.parametrize(("names", "twin"), [(SINGLE, "naive"), (BLOCKS, "block")], ids=["naive", "block"])
