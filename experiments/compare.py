@@ -93,6 +93,7 @@ def plan(
     for scheme in schemes:
         roots = problem.roots(scheme.depth)
         instance = roots[0].instance.converted(arithmetic, scheme.depth)
+        digests = [[root.instance.digest(), str(root.weight)] for root in roots]
         for named in chosen:
             engine = choose_engine(named.verifier, settings.engine)
             started = time.perf_counter()
@@ -110,7 +111,7 @@ def plan(
                     assert_function(named.verifier, instance.target, instance.draft, scheme, generator)
             identity = strong_id(
                 {
-                    "roots": [[root.instance.digest(), str(root.weight)] for root in roots],
+                    "roots": digests,
                     "version": version("draftproof"),
                     "verifier": named.identity,
                     "scheme": scheme.as_dict(),

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from experiments.output import number_fields, write_whole
 from simulator.errors import InvalidInput
+from simulator.law import moments
 
 
 def versions() -> dict[str, str]:
@@ -39,11 +40,10 @@ def mixture(weights: list[Fraction], values: list[Fraction | float]) -> Fraction
 
 def accepted_length(distribution: list[Fraction | float]) -> dict[str, Any]:
     """Mean of `tau + 1`, variance of `tau` and its distribution, as row fields."""
-    mean = sum((depth + 1) * mass for depth, mass in enumerate(distribution))
-    square = sum((depth + 1) ** 2 * mass for depth, mass in enumerate(distribution))
+    mean, variance = moments(distribution)
     return {
         **number_fields("block_efficiency", mean),
-        **number_fields("variance", square - mean * mean),
+        **number_fields("variance", variance),
         "depth_distribution": [float(mass) for mass in distribution],
     }
 

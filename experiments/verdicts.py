@@ -33,14 +33,10 @@ def deliver(
         show_roots(console, report)
     if report.failed is not None:
         found = find_witness(report, problem)
-        file = problem.path if isinstance(problem, FileProblem) and problem.instance.scheme == report.scheme else None
-        if file is None or witness_file is not None:
-            fields["witness"] = witness_fields(found, save_witness(found, witness_file))
-        else:
-            fields["witness"] = witness_fields(found, file)
-        show_witness(
-            console, found, fields["witness"]["file"], report.named.spec, saved=fields["witness"]["file"] != file
-        )
+        given = isinstance(problem, FileProblem) and problem.instance.scheme == report.scheme and not witness_file
+        file = problem.path if isinstance(problem, FileProblem) and given else save_witness(found, witness_file)
+        fields["witness"] = witness_fields(found, file)
+        show_witness(console, found, file, report.named.spec, saved=not given)
     if not report.complete:
         remark(f"interrupted after {report.instances:,} of {report.planned:,} instances; no JSON was written")
         return INTERRUPTED

@@ -75,8 +75,10 @@ def _guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
             raise InvalidVerifier(f"verify raised {type(error).__name__}: {error} (line {line})") from error
         if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
             raise InvalidVerifier(
-                f"verify returned {verdict!r}; it must be a Verdict(accepted, correction) of whole numbers"
+                f"verify returned {verdict!r}; it must be a Verdict(accepted, correction), accepted a tuple"
             )
+        if not all(isinstance(token, (int, np.integer)) for token in verdict.accepted):
+            raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
         return verdict
 
     return run
@@ -102,7 +104,8 @@ def assert_function(
     Looks for state and for randomness beside the coin on sampled draft trees: each is visited twice in a row, then all
     of them backwards.
     """
-    trees = [scheme.draw(draft, _SupportCoin(generator)) for _ in range(samples)]
+    coin = _SupportCoin(generator)
+    trees = [scheme.draw(draft, coin) for _ in range(samples)]
 
     def visit(tree: AttachedTree) -> dict[tuple[Context, int], Any]:
         return verdicts(verifier, tree, target, draft, target.arithmetic)

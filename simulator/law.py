@@ -19,6 +19,13 @@ from simulator.processes import TableProcess, context_at
 from simulator.protocol import Context
 
 
+def moments(distribution: Sequence[Fraction | float]) -> tuple[Fraction | float, Fraction | float]:
+    """Mean of `tau + 1` and variance of `tau`, from `P(tau = d)` for `d = 0..L`."""
+    mean: Fraction | float = sum((depth + 1) * mass for depth, mass in enumerate(distribution))
+    square: Fraction | float = sum((depth + 1) ** 2 * mass for depth, mass in enumerate(distribution))
+    return mean, square - mean * mean
+
+
 @dataclass(frozen=True)
 class Violation:
     """A place where the balance equation fails: `expected` is `D(c) p(y|c)`, `found` is `D(c,y) + e(c,y)`."""
@@ -88,13 +95,12 @@ class BlockLaw:
     @property
     def block_efficiency(self) -> Fraction | float:
         """`E[tau + 1]`: accepted tokens plus the correction token."""
-        return sum((d + 1) * mass for d, mass in enumerate(self.depth_distribution))
+        return moments(self.depth_distribution)[0]
 
     @property
     def variance(self) -> Fraction | float:
         """The variance of the accepted depth `tau`."""
-        square = sum((d + 1) ** 2 * mass for d, mass in enumerate(self.depth_distribution))
-        return square - self.block_efficiency**2
+        return moments(self.depth_distribution)[1]
 
     def balance(self, target: TableProcess) -> list[Any]:
         """`D(c) p(y|c) - D(c,y) - e(c,y)` for each depth, shape `(V**d, V)`: all zero if and only if lossless."""

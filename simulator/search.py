@@ -57,7 +57,8 @@ def shrink(verifier: Verifier, known: Check, examples: int = SEARCH_EXAMPLES) ->
 
     Shapes are tried from the smallest up (fewest tokens, then shallowest tree, then fewest drafted
     tokens); on the first shape with a violation Hypothesis shrinks the fractions. The same verifier and
-    shape give the same witness every time, whatever instance failed first. known: a failed rational check.
+    shape give the same witness every time, whatever instance failed first; only where no shape shows a violation
+    at random are the rows of `known` simplified instead. known: a failed rational check.
     """
     for size in range(2, known.instance.vocab_size + 1):
         for scheme in known.scheme.reductions():
@@ -98,9 +99,6 @@ def _with_row(instance: Instance, name: str, depth: int, row: int, denominator: 
 
 
 def _search(verifier: Verifier, instances: Any, scheme: DraftScheme, examples: int) -> Check | None:
-    def violated(instance: Instance) -> bool:
-        return _fails(verifier, instance, scheme)
-
     quiet = settings(
         max_examples=examples,
         database=None,
@@ -109,7 +107,7 @@ def _search(verifier: Verifier, instances: Any, scheme: DraftScheme, examples: i
         suppress_health_check=list(HealthCheck),
     )
     try:
-        minimal = find(instances, violated, settings=quiet, random=Random(0))
+        minimal = find(instances, lambda instance: _fails(verifier, instance, scheme), settings=quiet, random=Random(0))
     except NoSuchExample:
         return None
     return check(verifier, minimal.target, minimal.draft, scheme)
@@ -129,10 +127,15 @@ def _row(draw: Any, size: int) -> list[fmpq]:
 @st.composite
 def _instances(draw: Any, size: int, scheme: DraftScheme) -> Instance:
     """Instances for `scheme`; the target after the last drafted token is one generic row."""
-    contexts = range(sum(size**depth for depth in range(scheme.depth)))
-    target = [draw(_row(size)) for _ in contexts]
-    draft = [draw(_row(size)) for _ in contexts]
+    contexts = _inner_contexts(size, scheme.depth)
+    target = [draw(_row(size)) for _ in range(contexts)]
+    draft = [draw(_row(size)) for _ in range(contexts)]
     return _assemble(target, draft, size, scheme.depth)
+
+
+def _inner_contexts(size: int, depth: int) -> int:
+    """Number of contexts above the leaves of a tree of this depth."""
+    return sum(int(size**length) for length in range(depth))
 
 
 def grid_size(size: int, depth: int, denominator: int) -> int:
@@ -141,7 +144,7 @@ def grid_size(size: int, depth: int, denominator: int) -> int:
         raise InvalidInput(f"--exhaustive {denominator}: the denominator must be at least 1")
     if table_entries(size, depth) > MAX_TABLE_ENTRIES:
         raise TooLarge(f"V = {size} at depth {depth} has too many contexts for --exhaustive; make it smaller")
-    contexts = sum(size**length for length in range(depth))
+    contexts = _inner_contexts(size, depth)
     rows = comb(denominator + size - 1, size - 1)
     if 2 * contexts * log10(max(rows, 2)) > 1000:
         raise TooLarge(f"--exhaustive {denominator} has {rows:,}^{2 * contexts:,} instances; make V, L or D smaller")
@@ -150,7 +153,7 @@ def grid_size(size: int, depth: int, denominator: int) -> int:
 
 def grid_sample(size: int, depth: int, denominator: int, random: Random) -> Instance:
     """One instance of the grid, all equally likely."""
-    contexts = sum(size**length for length in range(depth))
+    contexts = _inner_contexts(size, depth)
     rows = _grid_rows(size, denominator)
     chosen = [random.choice(rows) for _ in range(2 * contexts)]
     return _assemble(chosen[:contexts], chosen[contexts:], size, depth)
@@ -160,17 +163,16 @@ def grid(size: int, depth: int, denominator: int) -> Iterator[Instance]:
     """Every instance for trees of this depth whose probabilities are multiples of `1/denominator`.
 
     The target after the last drafted token, where every verifier draws from `p` itself, is held at
-    one generic row, the same for all contexts.
+    one generic row, the same for all contexts. Raises as `grid_size` does.
     """
-    contexts = sum(size**length for length in range(depth))
+    grid_size(size, depth, denominator)
+    contexts = _inner_contexts(size, depth)
     for rows in product(_grid_rows(size, denominator), repeat=2 * contexts):
         yield _assemble(rows[:contexts], rows[contexts:], size, depth)
 
 
 def _grid_rows(size: int, denominator: int) -> list[list[fmpq]]:
     """All rows over one denominator, by where the bars stand among the stars."""
-    if denominator < 1:
-        raise InvalidInput(f"--exhaustive {denominator}: the denominator must be at least 1")
     rows = []
     for bars in combinations(range(denominator + size - 1), size - 1):
         ends = (-1, *bars, denominator + size - 1)
@@ -187,7 +189,7 @@ def generic_row(size: int) -> list[fmpq]:
 def _assemble(target: Any, draft: Any, size: int, depth: int) -> Instance:
     """An instance from one row for every context above the leaves, in order of depth, then lexicographic."""
     generic = generic_row(size)
-    ends = [sum(size**length for length in range(d)) for d in range(depth + 1)]
+    ends = [_inner_contexts(size, d) for d in range(depth + 1)]
     levels = [slice(start, end) for start, end in pairwise(ends)]
     target_tables = [RATIONAL.vector(list(target[level])) for level in levels]
     target_tables.append(RATIONAL.vector([generic] * size**depth))

@@ -18,15 +18,17 @@ def positive_part(x: Vector) -> Vector:
     return x * (x > 0)
 
 
-def residual(p: Vector, q: Vector) -> Vector:
+def residual(p: Vector, q: Vector, otherwise: Vector | None = None) -> Vector:
     """Normalised `(p - q)+`: what is left of `p` once drafts from `q` had their chance.
 
     Where `(p - q)+` is zero nothing is ever rejected and the result is never drawn from; it is
-    `p` then, so that no division by zero happens.
+    `otherwise` (by default `p`) then, so that no division by zero happens.
     """
     excess = positive_part(p - q)
     total = excess.sum()
-    return excess / total if total > 0 else p
+    if total > 0:
+        return excess / total
+    return p if otherwise is None else otherwise
 
 
 def sums(x: Vector) -> Any:
@@ -34,12 +36,16 @@ def sums(x: Vector) -> Any:
     return x.sum(-1, keepdims=True)
 
 
+def normalised(x: Vector, otherwise: Vector) -> Vector:
+    """`x` divided by its sum, `otherwise` where that is zero; shape `(n.., V)`."""
+    total = sums(x)
+    nothing = (total <= 0) * 1
+    return x / (total + nothing) + otherwise * nothing
+
+
 def residuals(p: Vector, q: Vector) -> Vector:
     """`residual` for many instances at once, shape `(n.., V)`."""
-    excess = positive_part(p - q)
-    total = sums(excess)
-    nothing = (total <= 0) * 1
-    return excess / (total + nothing) + p * nothing
+    return normalised(positive_part(p - q), p)
 
 
 def one_hot(like: Vector, token: int) -> Vector:

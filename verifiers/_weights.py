@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from simulator.protocol import DraftNode, Vector
-from simulator.vectors import positive_part
+from simulator.vectors import positive_part, residual
 
 
 def child_weight(weight: Any, p: Vector, q: Vector, token: int) -> Any:
@@ -32,9 +32,7 @@ def weighted_path(root: DraftNode) -> list[tuple[DraftNode, Any]]:
 
 def leftover(weight: Any, p: Vector, q: Vector) -> Vector:
     """Normalised `(w p - q)+`, `p` where it is zero: the new target of a node whose continuation was rejected."""
-    excess = positive_part(weight * p - q)
-    total = excess.sum()
-    return excess / total if total > 0 else p
+    return residual(weight * p, q, otherwise=p)
 
 
 def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:

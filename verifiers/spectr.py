@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import acceptances, minimum, one_hot, positive_part, sums
+from simulator.vectors import acceptances, minimum, normalised, one_hot, positive_part, sums
 from verifiers._memo import memoised
 from verifiers._top_down import walk
 
@@ -72,9 +72,7 @@ def pieces(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector, Any]:
     beta = sums(scaled)
     missed = (1 - beta) ** k
     excess = positive_part(p - scaled * (1 - missed) / (beta + (beta <= 0)))
-    total = sums(excess)
-    nothing = (total <= 0) * 1
-    return scaled, excess / (total + nothing) + p * nothing, missed
+    return scaled, normalised(excess, p), missed
 
 
 #: One node's pieces, remembered: a run asks for the same node again and again.

@@ -165,3 +165,10 @@ def test_state_that_the_coin_cannot_notice_is_found_by_visiting_trees_again() ->
 
 def test_arithmetic_of_the_law_is_that_of_the_tables() -> None:
     assert law_of(lambda root, coin: Verdict((), 0)).arithmetic is RATIONAL
+
+
+@pytest.mark.parametrize("accepted", [(1.0,), ([0],), ("0",)], ids=repr)
+def test_accepted_tokens_that_are_no_whole_numbers_are_refused_by_name(accepted: Any) -> None:
+    with pytest.raises(InvalidVerifier) as caught:
+        law_of(lambda root, coin: Verdict(accepted, 0))
+    assert str(caught.value) == f"accepted {accepted!r}, which is no node of the draft tree"
