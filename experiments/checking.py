@@ -79,10 +79,9 @@ class Report:
     scheme: DraftScheme
     arithmetic: str
     engine: str
-    planned: int
-    listed: bool
-    about: str
+    stream: Stream
     source: dict[str, Any]
+    complete: bool = True
     instances: int = 0
     deviations: list[tuple[Fraction | float, Fraction | float]] = field(default_factory=list)
     weights: list[Fraction] = field(default_factory=list)
@@ -90,8 +89,6 @@ class Report:
     labels: list[str] = field(default_factory=list)
     failed: Root | None = None
     failed_check: Check | None = None
-
-    complete: bool = True
 
     @property
     def lossless(self) -> bool:
@@ -141,7 +138,7 @@ class Report:
             **number_fields("total_variation", self.total_variation),
             **accepted_length(self.average()),
         }
-        if self.listed:
+        if not self.stream.stop_at_failure:
             fields["roots"] = [
                 {"root": label, **number_fields("weight", weight), **accepted_length(masses)}
                 for label, weight, masses in zip(self.labels, self.weights, self.distributions, strict=True)
@@ -159,18 +156,18 @@ def _numbered(instances: Iterator[Instance]) -> Iterator[Root]:
         yield Root(f"grid instance {number:,}", Fraction(1), each)
 
 
-def announce(report: Report, stream: Stream, max_runs: int) -> None:
+def announce(report: Report, max_runs: int) -> None:
     """State the cost on stderr before the work, and make sure that `verify` is a function.
 
     Raises `TooLarge` above `max_runs` runs of the verifier, `InvalidVerifier` for one that keeps state.
     """
     generator = np.random.default_rng(0)
-    verifier, scheme = report.named.verifier, report.scheme
+    verifier, scheme, stream = report.named.verifier, report.scheme, report.stream
     started = time.perf_counter()
     runs = trees = sampled = 0.0
     samples = [each.converted(arithmetic_named(report.arithmetic), scheme.depth) for each in stream.sample()]
     tries = max(1, 12 // len(samples))
-    with named_errors(f"{report.named.label} on {scheme}"), quiet():
+    with named_errors(f"{report.named.label} on {scheme}"):
         for instance in samples:
             size = estimate_size(verifier, instance.target, instance.draft, scheme, generator, tries)
             runs += size.runs / len(samples)
@@ -192,9 +189,10 @@ def announce(report: Report, stream: Stream, max_runs: int) -> None:
 
 @contextmanager
 def named_errors(where: str) -> Iterator[None]:
-    """Errors raised on purpose get the culprit before them."""
+    """For whatever runs a verifier: errors raised on purpose get the culprit before them, prints go to stderr."""
     try:
-        yield
+        with quiet():
+            yield
     except DraftproofError as error:
         raise type(error)(f"{where}: {error}") from error
 
@@ -210,8 +208,9 @@ def nearest_hint(scheme: DraftScheme, runs: float, limit: int, vocab_size: int) 
     return f"the nearest shape that fits is {fits[-1]}, or raise --max-runs" if fits else "raise --max-runs"
 
 
-def run(report: Report, stream: Stream) -> None:
+def run(report: Report) -> None:
     """Check the instances one by one into `report`, with a bar; Ctrl-C leaves it incomplete."""
+    stream = report.stream
     several = stream.planned > 1
     steps = stream.planned if several else report.scheme.count(next(stream.open()).instance.draft)
     with bar(f"{report.named.label}: {'instances' if several else 'draft trees'}", steps) as tick:
@@ -228,7 +227,7 @@ def run(report: Report, stream: Stream) -> None:
 
 def _check(report: Report, root: Root, tick: Tick | None) -> Check:
     instance = root.instance.converted(arithmetic_named(report.arithmetic), report.scheme.depth)
-    with named_errors(f"{report.named.label} on {report.scheme}, {root.label}"), quiet():
+    with named_errors(f"{report.named.label} on {report.scheme}, {root.label}"):
         return check(
             report.named.verifier,
             instance.target,

@@ -163,20 +163,17 @@ def check(
             "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
         )
     stream = checking.choose_stream(problem, shape.depth, instances, exhaustive)
-    searched = instances is not None or exhaustive is not None
     source = {**problem.source, "instances": instances} if exhaustive is None else {"exhaustive": exhaustive}
     report = checking.Report(
         named,
         shape,
         arithmetic,
         choose_engine(named.verifier, engine),
-        stream.planned,
-        not searched,
-        stream.about,
+        stream,
         source,
     )
-    checking.announce(report, stream, max_runs)
-    checking.run(report, stream)
+    checking.announce(report, max_runs)
+    checking.run(report)
     return verdicts.deliver(_console(json_target), report, problem, witness, json_target)
 
 

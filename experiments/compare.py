@@ -21,7 +21,7 @@ from experiments.checking import named_errors, nearest_hint
 from experiments.names import NamedVerifier, find_verifier
 from experiments.output import number_fields
 from experiments.problem import Problem, Root
-from experiments.progress import bar, duration, quiet, remark
+from experiments.progress import bar, duration, remark
 from experiments.rows import RowFile, accepted_length, mixture, strong_id, versions
 from simulator.arithmetic import arithmetic_named
 from simulator.enumerate import assert_function, estimate_size
@@ -97,7 +97,7 @@ def plan(
         for named in chosen:
             engine = choose_engine(named.verifier, settings.engine)
             started = time.perf_counter()
-            with named_errors(f"{named.label} on {scheme}"), quiet():
+            with named_errors(f"{named.label} on {scheme}"):
                 size = estimate_size(named.verifier, instance.target, instance.draft, scheme, generator)
             per_run = (time.perf_counter() - started) / max(size.runs_per_tree * 12, 1)
             runs = size.runs * len(roots)
@@ -107,7 +107,7 @@ def plan(
                     f"{settings.max_runs:,}; {nearest_hint(scheme, runs, settings.max_runs, problem.vocab_size)}"
                 )
             if named.from_file:
-                with named_errors(f"{named.label} on {scheme}"), quiet():
+                with named_errors(f"{named.label} on {scheme}"):
                     assert_function(named.verifier, instance.target, instance.draft, scheme, generator)
             identity = strong_id(
                 {
@@ -128,7 +128,7 @@ def compute_row(roots: Sequence[Root], source: dict[str, Any], task: Task, setti
     started = time.perf_counter()
     checks = []
     for root in roots:
-        with named_errors(f"{task.verifier.label} on {task.scheme}, root {root.label!r}"), quiet():
+        with named_errors(f"{task.verifier.label} on {task.scheme}, root {root.label!r}"):
             checks.append(_check(task.verifier.verifier, root.instance, task.scheme, settings))
     weights = [root.weight for root in roots]
     average = [

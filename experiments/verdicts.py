@@ -38,7 +38,7 @@ def deliver(
         fields["witness"] = witness_fields(found, file)
         show_witness(console, found, file, report.named.spec, saved=not given)
     if not report.complete:
-        remark(f"interrupted after {report.instances:,} of {report.planned:,} instances; no JSON was written")
+        remark(f"interrupted after {report.instances:,} of {report.stream.planned:,} instances; no JSON was written")
         return INTERRUPTED
     write_json(json_target, fields)
     return 0 if report.lossless else 1
@@ -87,10 +87,10 @@ def show_report(console: Console, report: Report) -> None:
     exact = report.arithmetic == "rational"
     verdict = _VERDICTS[report.lossless, exact] if report.complete or not report.lossless else _UNDECIDED
     console.print(Text(f"{report.named.label} on {report.scheme}: ").append(*verdict))
-    console.print(f"  {report.about}")
+    console.print(f"  {report.stream.about}")
     count = f"{report.instances:,} instance{'s' if report.instances != 1 else ''}"
-    if report.instances < report.planned:
-        count += f" of {report.planned:,}, stopped {'at the first failure' if report.complete else 'by Ctrl-C'}"
+    if report.instances < report.stream.planned:
+        count += f" of {report.stream.planned:,}, stopped {'at the first failure' if report.complete else 'by Ctrl-C'}"
     console.print(
         f"  {count}, {report.arithmetic}, engine {report.engine}\n"
         f"  max deviation {short(report.max_deviation, EXACT)}, total variation {short(report.total_variation, EXACT)}"
