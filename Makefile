@@ -1,12 +1,12 @@
 # `make run`: set up, then the main job on the embedded text. `make test`: set up, then lint, types and tests.
-# `make check`: the heavy checks. `make bench`: the speed comparisons. All they need is Python 3.11+ and a package index.
+# `make check`: the heavy checks. `make bench`: runs a second. `make speed`: engines compared. Needs Python 3.11+ and an index.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench clean
+.PHONY: help run test check bench speed clean
 
 help:
 	@sed -n '1,2s/^# //p' Makefile
@@ -39,6 +39,9 @@ check: test
 
 bench: $(VENV)/.dev
 	$(BIN)/pytest tests/benchmarks --benchmark-only --benchmark-disable-gc --benchmark-columns=median,ops --benchmark-sort=name
+
+speed: $(VENV)/.core
+	$(BIN)/python -m experiments.speed
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

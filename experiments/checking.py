@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 from typing import Any
 
-import numpy as np
-
+from experiments.cost import Settings, announcement, check_runs, check_steps, expected_cost
 from experiments.names import NamedVerifier
 from experiments.output import number_fields
+from experiments.planned import Planned
 from experiments.problem import FamilyProblem, FileProblem, Problem, Root
-from experiments.progress import Tick, bar, duration, quiet, remark
-from experiments.rows import accepted_length, mixture, versions
-from simulator.arithmetic import arithmetic_named
-from simulator.enumerate import assert_function, estimate_size
-from simulator.errors import DraftproofError, InvalidInput, TooLarge
+from experiments.progress import Tick, bar, named_errors, quiet, remark
+from experiments.rows import accepted_length, largest, mixture, versions
+from simulator.arithmetic import Arithmetic
+from simulator.errors import DraftproofError, InvalidInput
 from simulator.instance import Instance
-from simulator.lossless import Check, check
+from simulator.lossless import Check, Evaluator, check
+from simulator.processes import table_entries
 from simulator.protocol import DraftScheme
 from simulator.search import Witness, generic_row, grid, grid_sample, grid_size, shrink
 
@@ -36,17 +34,19 @@ class Stream:
     planned: int
     stop_at_failure: bool
     open: Callable[[], Iterator[Root]]
-    sample: Callable[[], list[Instance]]
+    sample: Callable[[], list[Root]]
     about: str
 
 
-def choose_stream(problem: Problem, depth: int, instances: int | None, exhaustive: int | None) -> Stream:
+def choose_stream(
+    problem: Problem, depth: int, arithmetic: Arithmetic, instances: int | None, exhaustive: int | None
+) -> Stream:
     """Random instances, an exhaustive grid, or the roots of the problem; raises `InvalidInput` on a contradiction."""
     if instances is not None and exhaustive is not None:
         raise InvalidInput("--instances and --exhaustive both say what to check; give one of them")
     if instances is None and exhaustive is None:
-        roots = problem.roots(depth)
-        return Stream(len(roots), False, lambda: iter(roots), lambda: [roots[0].instance], str(problem))
+        roots = problem.roots(depth, arithmetic)
+        return Stream(len(roots), False, lambda: iter(roots), lambda: roots[:1], str(problem))
     if not isinstance(problem, FamilyProblem):
         flag = "--instances" if instances is not None else "--exhaustive"
         raise InvalidInput(f"{flag} makes its own instances; leave out {problem.flag}")
@@ -56,7 +56,7 @@ def choose_stream(problem: Problem, depth: int, instances: int | None, exhaustiv
             grid_size(problem.vocab_size, depth, exhaustive),
             True,
             lambda: _numbered(grid(problem.vocab_size, depth, exhaustive)),
-            lambda: [grid_sample(problem.vocab_size, depth, exhaustive, random) for _ in range(24)],
+            lambda: list(_numbered(grid_sample(problem.vocab_size, depth, exhaustive, random) for _ in range(24))),
             f"every p and q with probabilities in multiples of 1/{exhaustive}, V = {problem.vocab_size}; "
             f"the target after the last drafted token is held at {generic_text(problem.vocab_size)}",
         )
@@ -65,8 +65,8 @@ def choose_stream(problem: Problem, depth: int, instances: int | None, exhaustiv
     return Stream(
         instances,
         True,
-        lambda: (Root(f"seed {seed}", Fraction(1), problem.member(seed, depth)) for seed in seeds),
-        lambda: [problem.member(seed, depth) for seed in seeds[:4]],
+        lambda: (problem.member(seed, depth, arithmetic) for seed in seeds),
+        lambda: [problem.member(seed, depth, arithmetic) for seed in seeds[:4]],
         f"{problem} and the next ones, probabilities in multiples of 1/{problem.denominator}",
     )
 
@@ -77,18 +77,23 @@ class Report:
 
     named: NamedVerifier
     scheme: DraftScheme
-    arithmetic: str
-    engine: str
+    settings: Settings
     stream: Stream
     source: dict[str, Any]
+    engine: str = ""
+    evaluator: Evaluator = field(init=False)
     complete: bool = True
     instances: int = 0
-    deviations: list[tuple[Fraction | float, Fraction | float]] = field(default_factory=list)
+    deviations: list[Fraction | float] = field(default_factory=list)
+    variations: list[Fraction | float | None] = field(default_factory=list)
     weights: list[Fraction] = field(default_factory=list)
     distributions: list[list[Fraction | float]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     failed: Root | None = None
     failed_check: Check | None = None
+
+    def __post_init__(self) -> None:
+        self.evaluator = self.settings.evaluator(self.named)
 
     @property
     def lossless(self) -> bool:
@@ -98,20 +103,22 @@ class Report:
     @property
     def max_deviation(self) -> Fraction | float:
         """The largest violation of the balance equation so far."""
-        return max(deviation for deviation, _ in self.deviations)
+        return max(self.deviations)
 
     @property
-    def total_variation(self) -> Fraction | float:
-        """The largest total variation so far."""
-        return max(distance for _, distance in self.deviations)
+    def total_variation(self) -> Fraction | float | None:
+        """The largest total variation so far; None if that of some instance was not computed."""
+        return largest(self.variations)
 
     def add(self, root: Root, found: Check) -> None:
         """Take in the verdict on one instance."""
         self.instances += 1
-        self.deviations.append((found.max_deviation, found.total_variation))
+        self.engine = found.engine
+        self.deviations.append(found.max_deviation)
+        self.variations.append(found.total_variation)
         self.weights.append(root.weight)
         self.labels.append(root.label)
-        self.distributions.append(found.law.depth_distribution)
+        self.distributions.append(found.metrics.depth_distribution)
         if self.failed is None and not found.lossless:
             self.failed, self.failed_check = root, found
 
@@ -128,7 +135,7 @@ class Report:
         fields = {
             "verifier": self.named.label,
             "scheme": self.scheme.as_dict(),
-            "arithmetic": self.arithmetic,
+            "arithmetic": self.settings.arithmetic,
             "engine": self.engine,
             "instances": self.instances,
             "source": self.source,
@@ -153,67 +160,28 @@ def generic_text(vocab_size: int) -> str:
 
 def _numbered(instances: Iterator[Instance]) -> Iterator[Root]:
     for number, each in enumerate(instances, start=1):
-        yield Root(f"grid instance {number:,}", Fraction(1), each)
+        yield Root(f"grid instance {number:,}", Fraction(1), each.target, each.draft)
 
 
-def announce(report: Report, max_runs: int) -> None:
-    """State the cost on stderr before the work, and make sure that `verify` is a function.
-
-    Raises `TooLarge` above `max_runs` runs of the verifier, `InvalidVerifier` for one that keeps state.
-    """
-    generator = np.random.default_rng(0)
-    verifier, scheme, stream = report.named.verifier, report.scheme, report.stream
-    started = time.perf_counter()
-    runs = trees = sampled = 0.0
-    samples = [each.converted(arithmetic_named(report.arithmetic), scheme.depth) for each in stream.sample()]
-    tries = max(1, 12 // len(samples))
-    with named_errors(f"{report.named.label} on {scheme}"):
-        for instance in samples:
-            size = estimate_size(verifier, instance.target, instance.draft, scheme, generator, tries)
-            runs += size.runs / len(samples)
-            trees += float(min(size.trees, 10**300)) / len(samples)
-            sampled += size.runs_per_tree * tries
-        seconds = runs * stream.planned * (time.perf_counter() - started) / max(sampled, 1)
-        runs *= min(stream.planned, 10**300)
-        if runs > max_runs:
-            raise TooLarge(
-                f"at V = {samples[0].vocab_size} this needs about {runs:.1e} runs, more than {max_runs:,}; "
-                f"{nearest_hint(scheme, runs, max_runs, samples[0].vocab_size)}"
-            )
-        assert_function(verifier, samples[0].target, samples[0].draft, scheme, generator)
-    each = f"{stream.planned:,} x " if stream.planned > 1 else ""
-    remark(
-        f"{each}{trees:,.0f} draft trees, about {runs:,.0f} runs of {report.named.label} in all, {duration(seconds)}"
-    )
-
-
-@contextmanager
-def named_errors(where: str) -> Iterator[None]:
-    """For whatever runs a verifier: errors raised on purpose get the culprit before them, prints go to stderr."""
-    try:
-        with quiet():
-            yield
-    except DraftproofError as error:
-        raise type(error)(f"{where}: {error}") from error
-
-
-def nearest_hint(scheme: DraftScheme, runs: float, limit: int, vocab_size: int) -> str:
-    """The way out of a problem that is too large."""
-    fits = [
-        smaller
-        for smaller in scheme.reductions()
-        if 1 < smaller.depth < smaller.nodes
-        and runs * float(vocab_size) ** max(smaller.nodes - scheme.nodes, -300) <= limit
-    ]
-    return f"the nearest shape that fits is {fits[-1]}, or raise --max-runs" if fits else "raise --max-runs"
+def announce(report: Report) -> None:
+    """State the cost on stderr before the work; raises as `expected_cost` does."""
+    samples = [(root.target, root.draft) for root in report.stream.sample()]
+    cost = expected_cost(report.named, report.scheme, report.settings, samples)
+    if cost.engine == "enumerate":
+        runs = cost.steps * min(report.stream.planned, 10**300)
+        check_runs(report.named, report.scheme, report.settings, runs, samples[0][0].vocab_size)
+    else:
+        check_steps(report.named, report.scheme, report.settings, cost, report.stream.planned)
+    report.engine = cost.engine
+    remark(announcement(cost, report.stream.planned))
 
 
 def run(report: Report) -> None:
     """Check the instances one by one into `report`, with a bar; Ctrl-C leaves it incomplete."""
     stream = report.stream
     several = stream.planned > 1
-    steps = stream.planned if several else report.scheme.count(next(stream.open()).instance.draft)
-    with bar(f"{report.named.label}: {'instances' if several else 'draft trees'}", steps) as tick:
+    steps, unit = (stream.planned, "instances") if several else _steps(report)
+    with bar(f"{report.named.label}: {unit}", steps) as tick:
         try:
             for root in stream.open():
                 report.add(root, _check(report, root, None if several else tick))
@@ -225,36 +193,41 @@ def run(report: Report) -> None:
             report.complete = False
 
 
+def _steps(report: Report) -> tuple[float, str]:
+    """What the bar of a single instance counts."""
+    first, depth = next(report.stream.open()), report.scheme.depth
+    if report.engine == "enumerate":
+        return float(report.scheme.count(first.instance(depth).draft)), "draft trees"
+    return table_entries(first.target.vocab_size, depth) / max(first.target.vocab_size - 1, 1), "contexts"
+
+
 def _check(report: Report, root: Root, tick: Tick | None) -> Check:
-    instance = root.instance.converted(arithmetic_named(report.arithmetic), report.scheme.depth)
     with named_errors(f"{report.named.label} on {report.scheme}, {root.label}"):
-        return check(
-            report.named.verifier,
-            instance.target,
-            instance.draft,
-            report.scheme,
-            report.arithmetic,
-            report.engine,
-            tick,
-        )
+        return report.evaluator.check(root.target, root.draft, report.scheme, tick)
 
 
-def find_witness(report: Report, problem: Problem) -> Witness:
-    """The smallest witness for a failed report; on an instance file it is that instance."""
+def find_witness(report: Report, problem: Problem) -> Witness | None:
+    """The smallest witness for a failed report; on an instance file it is that instance.
+
+    None where the instance is too large to be written down and no smaller one fails.
+    """
     assert report.failed is not None
     assert report.failed_check is not None
-    verifier = report.named.verifier
-    exact = report.failed.instance.converted(arithmetic_named("rational"), report.scheme.depth)
-    as_found = Witness.of(replace(report.failed_check, instance=exact), shrunk=False)
+    verifier, scheme = report.named.verifier, report.scheme
+    as_found = None
     try:
-        known = check(verifier, exact.target, exact.draft, report.scheme)
+        exact = report.failed.instance(scheme.depth)
+        as_found = Witness.of(exact, report.failed_check, shrunk=False)
+        if isinstance(verifier, Planned):
+            return as_found
+        known = check(verifier, exact.target, exact.draft, scheme, engine=report.settings.engine)
         if known.lossless:  # float64 rounding looked like a violation
             return as_found
-        as_found = Witness.of(known, shrunk=False)
+        as_found = Witness.of(exact, known, shrunk=False)
         if isinstance(problem, FileProblem):
             return as_found
         remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
         with quiet():
-            return shrink(verifier, known)
+            return shrink(verifier, exact, scheme)
     except (DraftproofError, KeyboardInterrupt):  # no exact run, or no patience
         return as_found

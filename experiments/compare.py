@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from importlib.metadata import version
 from itertools import product
-from multiprocessing import get_context
 from typing import Any
 
-import numpy as np
-
-from experiments.checking import named_errors, nearest_hint
+from experiments.bounds import Goal, bound_fields, bound_root, expected_seconds
+from experiments.cost import Cost, Settings, check_runs, expected_cost
 from experiments.names import NamedVerifier, find_verifier
 from experiments.output import number_fields
+from experiments.pool import spread
 from experiments.problem import Problem, Root
-from experiments.progress import bar, duration, remark
-from experiments.rows import RowFile, accepted_length, mixture, strong_id, versions
-from simulator.arithmetic import arithmetic_named
-from simulator.enumerate import assert_function, estimate_size
-from simulator.errors import InvalidInput, TooLarge
-from simulator.lossless import Check, check, choose_engine
-from simulator.protocol import DraftScheme, Verifier
+from experiments.progress import bar, duration, named_errors, remark
+from experiments.rows import RowFile, accepted_length, largest, mixture, strong_id, versions
+from simulator.arithmetic import RATIONAL, arithmetic_named
+from simulator.errors import InvalidInput
+from simulator.lossless import Check, Evaluator
+from simulator.protocol import DraftScheme
+from simulator.schemes import Delayed
 
+#: Bounds in comparisons.
+GOAL = Goal()
+#: Without being asked, bounds are computed for shapes of so many paths, if all of them take no longer than so.
+QUICK_PATHS, QUICK_SECONDS = 256, 120.0
 #: Below this many seconds of expected work the cost of starting processes is not worth it.
 PARALLEL_FROM_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How rows are computed."""
+class BoundTask:
+    """One bound to compute: a shape, and the expected cost."""
 
-    arithmetic: str
-    engine: str
-    jobs: int
-    max_runs: int
+    scheme: Delayed
+    strong_id: str
+    cost: Cost
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,7 @@ class Task:
     verifier: NamedVerifier
     scheme: DraftScheme
     strong_id: str
-    runs: float
-    seconds: float
+    cost: Cost
 
 
 def shapes(
@@ -87,52 +85,94 @@ def plan(
     problem: Problem, chosen: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], settings: Settings
 ) -> list[Task]:
     """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit."""
-    generator = np.random.default_rng(0)
     arithmetic = arithmetic_named(settings.arithmetic)
     tasks = []
+    known: dict[Any, float] = {}
+    roots_of = lru_cache(lambda depth: problem.roots(depth, arithmetic))
     for scheme in schemes:
-        roots = problem.roots(scheme.depth)
-        instance = roots[0].instance.converted(arithmetic, scheme.depth)
-        digests = [[root.instance.digest(), str(root.weight)] for root in roots]
+        roots = roots_of(scheme.depth)
+        identity = [[root.digest(scheme.depth) or problem.source, root.label, str(root.weight)] for root in roots]
         for named in chosen:
-            engine = choose_engine(named.verifier, settings.engine)
-            started = time.perf_counter()
-            with named_errors(f"{named.label} on {scheme}"):
-                size = estimate_size(named.verifier, instance.target, instance.draft, scheme, generator)
-            per_run = (time.perf_counter() - started) / max(size.runs_per_tree * 12, 1)
-            runs = size.runs * len(roots)
-            if runs > settings.max_runs:
-                raise TooLarge(
-                    f"{named.label} on {scheme} at V = {problem.vocab_size} needs about {runs:.1e} runs, more than "
-                    f"{settings.max_runs:,}; {nearest_hint(scheme, runs, settings.max_runs, problem.vocab_size)}"
-                )
-            if named.from_file:
-                with named_errors(f"{named.label} on {scheme}"):
-                    assert_function(named.verifier, instance.target, instance.draft, scheme, generator)
-            identity = strong_id(
-                {
-                    "roots": digests,
-                    "version": version("draftproof"),
-                    "verifier": named.identity,
-                    "scheme": scheme.as_dict(),
-                    "arithmetic": settings.arithmetic,
-                    "engine": engine,
-                }
-            )
-            tasks.append(Task(named, scheme, identity, runs, runs * per_run))
+            cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], known)
+            if cost.engine == "enumerate":
+                check_runs(named, scheme, settings, cost.steps * len(roots), problem.vocab_size)
+            fields = {
+                "roots": identity,
+                "version": version("draftproof"),
+                "verifier": named.identity,
+                "scheme": scheme.as_dict(),
+                "arithmetic": settings.arithmetic,
+                "engine": cost.engine,
+                **({"steady": True} if settings.steady else {}),
+            }
+            total = replace(cost, steps=cost.steps * len(roots), seconds=cost.seconds * len(roots))
+            tasks.append(Task(named, scheme, strong_id(fields), total))
     return tasks
 
 
-def compute_row(roots: Sequence[Root], source: dict[str, Any], task: Task, settings: Settings) -> dict[str, Any]:
-    """One row: the exact law on every root, checked for losslessness, and its weighted average."""
-    started = time.perf_counter()
-    checks = []
-    for root in roots:
-        with named_errors(f"{task.verifier.label} on {task.scheme}, root {root.label!r}"):
-            checks.append(_check(task.verifier.verifier, root.instance, task.scheme, settings))
+def plan_bounds(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[BoundTask]:
+    """The optimum of every delayed shape; wanted: None for those that are quick, False for none."""
+    tasks = []
+    for scheme in schemes if wanted is not False else ():
+        if not isinstance(scheme, Delayed):
+            continue
+        paths = float(problem.vocab_size) ** scheme.depth
+        if wanted is None and paths > QUICK_PATHS:
+            continue
+        expected = expected_seconds(problem.vocab_size, scheme)
+        roots = problem.roots(scheme.depth, RATIONAL)
+        identity = [[root.digest(scheme.depth) or problem.source, root.label, str(root.weight)] for root in roots]
+        fields = {"roots": identity, "version": version("draftproof"), "bound": scheme.as_dict(), "gap": GOAL.gap}
+        seconds = expected * len(roots)
+        tasks.append(BoundTask(scheme, strong_id(fields), Cost("bound", "", len(roots), seconds)))
+    if wanted is None and sum(task.cost.seconds for task in tasks) > QUICK_SECONDS:
+        remark(f"the optimum of {len(tasks)} shapes is left out; --optimum computes it")
+        return []
+    return tasks
+
+
+class Workplace:
+    """One problem with its settings: roots and evaluators are made once and serve all rows."""
+
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        self._problem, self._source, self._settings = problem, problem.source, settings
+        self._roots = lru_cache(lambda depth: problem.roots(depth, arithmetic_named(settings.arithmetic)))
+        self._evaluators: dict[str, Evaluator] = {}
+
+    def row(self, task: Task | BoundTask) -> dict[str, Any]:
+        """One row: the exact law on every root, checked for losslessness, and its weighted average; or a bound."""
+        started = time.perf_counter()
+        if isinstance(task, BoundTask):
+            exact = self._problem.roots(task.scheme.depth, RATIONAL)
+            found = [bound_root(root, task.scheme, GOAL) for root in exact]
+            fields = {"kind": "bound", **bound_fields(found, task.scheme, ()), "strong_id": task.strong_id}
+            return {**fields, "source": self._source, "versions": versions()}
+        named, scheme = task.verifier, task.scheme
+        if named.spec not in self._evaluators:
+            self._evaluators[named.spec] = self._settings.evaluator(named)
+        roots = self._roots(scheme.depth)
+        checks = []
+        for root in roots:
+            with named_errors(f"{named.label} on {scheme}, root {root.label!r}"):
+                checks.append(self._evaluators[named.spec].check(root.target, root.draft, scheme))
+        fields = _row_fields(task, roots, checks)
+        if self._settings.steady:
+            fields |= number_fields("steady_state", self._steady_state(task, roots[0]))
+        fields |= {"arithmetic": self._settings.arithmetic, "source": self._source, "versions": versions()}
+        return {**fields, "seconds": round(time.perf_counter() - started, 3)}
+
+    def _steady_state(self, task: Task, root: Root) -> Fraction | float:
+        if not isinstance(task.scheme, Delayed):
+            raise InvalidInput(f"--steady-state is computed for delayed trees, not for {task.scheme}")
+        with named_errors(f"{task.verifier.label} on {task.scheme}, --steady-state"):
+            evaluator = self._evaluators[task.verifier.spec]
+            return evaluator.steady_state(root.target, root.draft, task.scheme).efficiency
+
+
+def _row_fields(task: Task, roots: Sequence[Root], checks: Sequence[Check]) -> dict[str, Any]:
     weights = [root.weight for root in roots]
     average = [
-        mixture(weights, [each.law.depth_distribution[depth] for each in checks])
+        mixture(weights, [each.metrics.depth_distribution[depth] for each in checks])
         for depth in range(task.scheme.depth + 1)
     ]
     fields = task.scheme.as_dict()
@@ -146,28 +186,22 @@ def compute_row(roots: Sequence[Root], source: dict[str, Any], task: Task, setti
         "control": task.verifier.verifier.card.control,
         "lossless": all(each.lossless for each in checks),
         **number_fields("max_deviation", max(each.max_deviation for each in checks)),
-        **number_fields("total_variation", max(each.total_variation for each in checks)),
-        "roots": [_root_fields(root.label, root.weight, each) for root, each in zip(roots, checks, strict=True)],
-        "arithmetic": settings.arithmetic,
+        **number_fields("total_variation", largest([each.total_variation for each in checks])),
+        "roots": [_root_fields(root, each) for root, each in zip(roots, checks, strict=True)],
         "engine": checks[0].engine,
-        "source": source,
         "strong_id": task.strong_id,
-        "versions": versions(),
-        "seconds": round(time.perf_counter() - started, 3),
     }
 
 
-def compute_all(problem: Problem, tasks: Sequence[Task], settings: Settings, kept: RowFile) -> bool:
+def compute_all(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings, kept: RowFile) -> bool:
     """Compute the missing rows into `kept`, cheapest first, with a bar; False if Ctrl-C ended it early."""
-    missing = sorted((task for task in tasks if task.strong_id not in kept.rows), key=lambda task: task.seconds)
-    seconds = sum(task.seconds for task in missing)
+    missing = sorted((task for task in tasks if task.strong_id not in kept.rows), key=lambda task: task.cost.seconds)
+    seconds = sum(task.cost.seconds for task in missing)
     parallel = settings.jobs > 1 and len(missing) > 1 and seconds > PARALLEL_FROM_SECONDS
     jobs = min(settings.jobs, len(missing)) if parallel else 1
     reused = f" ({len(tasks) - len(missing)} more are kept from before)" if len(missing) < len(tasks) else ""
-    remark(
-        f"{len(missing)} rows{reused}, {sum(task.runs for task in missing):,.0f} runs, "
-        f"{duration(seconds / jobs)} on {jobs} process{'es' if jobs > 1 else ''}"
-    )
+    processes = f"{jobs} process{'es' if jobs > 1 else ''}"
+    remark(f"{len(missing)} rows{reused}: {_steps(missing)}, {duration(seconds / jobs)} on {processes}")
     produce = _in_parallel if parallel else _one_by_one
     with bar("rows", len(tasks)) as tick:
         tick(len(tasks) - len(missing))
@@ -180,52 +214,66 @@ def compute_all(problem: Problem, tasks: Sequence[Task], settings: Settings, kep
     return True
 
 
-def _one_by_one(problem: Problem, tasks: Sequence[Task], settings: Settings) -> Iterator[dict[str, Any]]:
-    roots = lru_cache(problem.roots)
+def _steps(tasks: Sequence[Task | BoundTask]) -> str:
+    runs = sum(task.cost.steps for task in tasks if task.cost.engine == "enumerate")
+    programs = sum(task.cost.steps for task in tasks if task.cost.engine == "bound")
+    steps = sum(task.cost.steps for task in tasks) - runs - programs
+    amounts = ((runs, "runs"), (steps, "steps of structured engines"), (programs, "programs for the optimum"))
+    return ", ".join(f"{amount:,.0f} {name}" for amount, name in amounts if amount) or "nothing to do"
+
+
+def _one_by_one(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings) -> Iterator[dict[str, Any]]:
+    workplace = Workplace(problem, settings)
     for task in tasks:
-        yield compute_row(roots(task.scheme.depth), problem.source, task, settings)
+        yield workplace.row(task)
 
 
-def _in_parallel(problem: Problem, tasks: Sequence[Task], settings: Settings) -> Iterator[dict[str, Any]]:
-    pool = ProcessPoolExecutor(settings.jobs, get_context("spawn"), _start_worker, (problem, settings))
-    try:
-        # verifiers travel by name: an outsider's class may not be importable by the pickle of another process
-        calls = [(task.verifier.spec, (task.scheme, task.strong_id, task.runs, task.seconds)) for task in tasks]
-        for future in as_completed([pool.submit(_work, *call) for call in calls]):
-            yield future.result()
-    finally:
-        for process in list(pool._processes.values()):  # the pool has no public way to stop now
-            process.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
+def with_optimum(rows: Sequence[dict[str, Any]], bounds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with the optimum of their shape, and what a lossless verifier leaves of it at most: the certified gap."""
+    known = {strong_id(bound["scheme"]): bound for bound in bounds}
+    return [{**row, **_optimum_fields(row, known.get(strong_id(row["scheme"])))} for row in rows]
 
 
-_worker: tuple[Callable[[int], list[Root]], dict[str, Any], Settings]
+def _optimum_fields(row: dict[str, Any], bound: dict[str, Any] | None) -> dict[str, Any]:
+    if bound is None:
+        return {key: None for name in ("optimum", "optimum_upper", "gap") for key in (name, f"{name}_float")}
+    names = (("optimum", "lower"), ("optimum_upper", "upper"))
+    optimum = {f"{name}{end}": bound[f"{side}{end}"] for name, side in names for end in ("", "_float")}
+    if not row["lossless"]:
+        return {**optimum, **number_fields("gap", None)}
+    if row["arithmetic"] == "rational":
+        return {**optimum, **number_fields("gap", Fraction(bound["upper"]) - Fraction(row["block_efficiency"]))}
+    return {**optimum, **number_fields("gap", bound["upper_float"] - row["block_efficiency_float"])}
+
+
+def _in_parallel(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings) -> Iterator[dict[str, Any]]:
+    # verifiers travel by name: an outsider's class may not be importable by the pickle of another process
+    calls = [
+        (task.verifier.spec if isinstance(task, Task) else None, (task.scheme, task.strong_id, task.cost))
+        for task in tasks
+    ]
+    return spread(settings.jobs, _work, calls, _start_worker, problem, settings)
+
+
+_workplace: Workplace
 
 
 def _start_worker(problem: Problem, settings: Settings) -> None:
-    global _worker  # noqa: PLW0603 - one problem for the life of the process, sent once
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    sys.set_int_max_str_digits(0)
-    _worker = (lru_cache(problem.roots), problem.source, settings)
+    global _workplace  # noqa: PLW0603 - one problem for the life of the process, sent once
+    _workplace = Workplace(problem, settings)
 
 
-def _work(spec: str, fields: tuple[DraftScheme, str, float, float]) -> dict[str, Any]:
-    roots, source, settings = _worker
-    task = Task(find_verifier(spec), *fields)
-    return compute_row(roots(task.scheme.depth), source, task, settings)
+def _work(spec: str | None, fields: tuple[Any, str, Cost]) -> dict[str, Any]:
+    return _workplace.row(BoundTask(*fields) if spec is None else Task(find_verifier(spec), *fields))
 
 
-def _check(verifier: Verifier, instance: Any, scheme: DraftScheme, settings: Settings) -> Check:
-    return check(verifier, instance.target, instance.draft, scheme, settings.arithmetic, settings.engine)
-
-
-def _root_fields(label: str, weight: Fraction, found: Check) -> dict[str, Any]:
+def _root_fields(root: Root, found: Check) -> dict[str, Any]:
     return {
-        "root": label,
-        **number_fields("weight", weight),
-        **accepted_length(found.law.depth_distribution),
+        "root": root.label,
+        **number_fields("weight", root.weight),
+        **accepted_length(found.metrics.depth_distribution),
         "lossless": found.lossless,
         **number_fields("max_deviation", found.max_deviation),
         **number_fields("total_variation", found.total_variation),
-        "instance": found.instance.digest(),
+        "instance": root.digest(found.scheme.depth),
     }

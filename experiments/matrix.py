@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+import verifiers
 from experiments.names import NamedVerifier
 from experiments.output import number_fields
 from experiments.progress import bar
@@ -41,10 +42,10 @@ def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:
         "declared": cell.scheme in named.verifier.card.lossless_for,
         "witness": None,
     }
-    if cell.witness is not None and cell.witness.violation is not None:
+    if cell.witness is not None:
         place = cell.witness.violation
         fields["witness"] = {
-            "scheme": cell.witness.scheme.as_dict(),
+            "scheme": cell.witness.instance.as_dict()["scheme"],
             "context": list(place.context),
             "token": place.token,
             **number_fields("expected", place.expected),
@@ -71,4 +72,6 @@ def show(console: Console, chosen: Sequence[NamedVerifier], cells: Sequence[Cell
             line.append(Text(word + count + ("" if agrees(cell, named) else " (card says otherwise)"), style=style))
         table.add_row(*line)
     table.caption = f"lossless n: proved on n instances ({proved:,} in all); witness: refuted; -: not defined there."
+    left_out = [name for name in verifiers.REGISTRY if name not in verifiers.STANDALONE]
+    table.caption += f" Not here: {', '.join(left_out)} (planned for one instance)."
     console.print(table)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import verifiers
+from experiments.planned import GAP, Planned
 from experiments.progress import quiet
 from simulator.arithmetic import parse_fraction
 from simulator.errors import InvalidInput
@@ -45,6 +46,8 @@ class NamedVerifier:
         if self.from_file:
             file = self.spec.rpartition(":")[0]
             return {"file": hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16], "name": name, "spec": self.spec}
+        if isinstance(self.verifier, Planned):
+            return {"name": name, "gap": GAP}
         return {"name": name, **{key: str(getattr(self.verifier, key)) for key in self.verifier.card.parameters}}
 
 
@@ -60,6 +63,10 @@ def find_verifier(spec: str) -> NamedVerifier:
         close = get_close_matches(name, verifiers.REGISTRY, n=1)
         hint = f"did you mean {close[0]!r}" if close else f"known: {', '.join(verifiers.REGISTRY)}"
         raise InvalidInput(f"unknown verifier {name!r}; {hint}, or FILE.py:NAME for one of your own?")
+    if name not in verifiers.STANDALONE:
+        if parameters:
+            raise InvalidInput(f"{spec!r}: {name} is planned for each instance; it takes no parameters here")
+        return NamedVerifier(spec, Planned(name))
     return NamedVerifier(spec, verifiers.make(name, **parameters))
 
 

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from experiments.cost import Settings
 from experiments.names import family_spec
 from experiments.problem import FamilyProblem, FileProblem, Problem, TextProblem
 from experiments.progress import remark
 from experiments.text import EMBEDDED, read_text
-from simulator.arithmetic import parse_fraction
+from simulator.arithmetic import RATIONAL, arithmetic_named, parse_fraction
 from simulator.errors import InvalidInput
 from simulator.families import FAMILIES, family_named
 from simulator.instance import Instance
@@ -69,7 +70,9 @@ Confidence = Annotated[
 ]
 ArithmeticName = Annotated[str, typer.Option("--arithmetic", help="rational or float64.", rich_help_panel=_HOW)]
 Engine = Annotated[str, typer.Option(help="auto, enumerate or structured.", rich_help_panel=_HOW)]
-MaxRuns = Annotated[int, typer.Option(min=1, help="Refuse work of more runs of the verifier.", rich_help_panel=_HOW)]
+MaxRuns = Annotated[int, typer.Option(min=1, help="Refuse to enumerate more runs.", rich_help_panel=_HOW)]
+MaxMemory = Annotated[float, typer.Option(min=0.001, help="Refuse structured work of more GiB.", rich_help_panel=_HOW)]
+Backend = Annotated[str, typer.Option(help="numpy, torch or cuda (float64, structured engines).", rich_help_panel=_HOW)]
 JsonTarget = Annotated[
     str | None, typer.Option("--json", help="JSON to a file, or - for stdout.", rich_help_panel=_OUT)
 ]
@@ -117,9 +120,21 @@ def choose_problem(
         return TextProblem(text, pair, root)
     name, parameters = family_spec(family or "dirichlet")
     family_named(name).instance(
-        size, 0, np.random.default_rng(seed), grain, **parameters
+        size, 0, np.random.default_rng(seed), grain, RATIONAL, **parameters
     )  # fails now rather than later
     return FamilyProblem(name, size, seed, grain, parameters)
+
+
+def choose_settings(
+    arithmetic: str, engine: str, max_runs: int, max_memory: float, backend: str, jobs: int = 1, steady: bool = False
+) -> Settings:
+    """How to compute; raises `InvalidInput` for an unknown backend or arithmetic, or two that contradict."""
+    devices = {"numpy": None, "torch": "cpu", "cuda": "cuda"}
+    if backend not in devices:
+        raise InvalidInput(f"unknown backend {backend!r}; choose {', '.join(devices)}")
+    if arithmetic_named(arithmetic).exact and devices[backend]:
+        raise InvalidInput(f"--backend {backend} holds no rationals; add --arithmetic float64 or use --backend numpy")
+    return Settings(arithmetic, engine, max_runs, max_memory * 2**30, devices[backend], jobs, steady)
 
 
 def check_scheme_name(name: str | None) -> None:

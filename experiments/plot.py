@@ -14,6 +14,7 @@ _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#
 _DASHES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d")
 _BASELINE = "naive"
+_OPTIMUM = "upper bound"
 
 #: For each verifier its points: delay depth, block efficiency, shape.
 Lines = Mapping[str, list[tuple[int, float, str]]]
@@ -43,12 +44,21 @@ def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
             point = (row["block_efficiency_float"], shape)
             points = best[row["verifier"]]
             points[_delay(row)] = max(points.get(_delay(row), point), point)
+    for row in rows if best else ():  # the line that nothing lossless crosses
+        if row["nodes"] == budget and row.get("optimum_upper_float") is not None:
+            points = best[_OPTIMUM]
+            points[_delay(row)] = max(points.get(_delay(row), (0.0, "")), (row["optimum_upper_float"], ""))
     return {name: [(x, *points[x]) for x in sorted(points)] for name, points in best.items()}
 
 
 def draw_delay(axes: Any, lines: Lines) -> None:
     """Draw the lines on matplotlib `axes`."""
     for number, (name, points) in enumerate(lines.items()):
+        if name == _OPTIMUM:
+            axes.plot(
+                *zip(*[point[:2] for point in points], strict=True), color="0.6", linewidth=4, zorder=1, label=name
+            )
+            continue
         axes.plot(
             [x for x, _, _ in points],
             [y for _, y, _ in points],
@@ -106,7 +116,7 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     shapes: dict[int, set[str]] = defaultdict(set)
     for points in lines.values():
         for x, _, shape in points:
-            shapes[x].add(shape)
+            shapes[x] |= {shape} - {""}
     bottom.set_xticks(sorted(shapes), [f"{x}\n" + "\nor ".join(sorted(shapes[x])) for x in sorted(shapes)])
     bottom.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
     note = f"; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}" if undrawn(rows) else ""

@@ -10,9 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from simulator.errors import DraftproofError
 from simulator.protocol import Progress as Tick
 
-__all__ = ["INTERRUPTED", "Tick", "bar", "duration", "quiet", "remark"]
+__all__ = ["INTERRUPTED", "Tick", "bar", "duration", "named_errors", "quiet", "remark"]
 
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
@@ -44,6 +45,16 @@ def bar(label: str, total: float) -> Iterator[Tick]:
 def quiet() -> AbstractContextManager[Any]:
     """Whatever an outsider's verifier prints goes to stderr: stdout is for results."""
     return redirect_stdout(sys.stderr)
+
+
+@contextmanager
+def named_errors(where: str) -> Iterator[None]:
+    """For whatever runs a verifier: errors raised on purpose get the culprit before them, prints go to stderr."""
+    try:
+        with quiet():
+            yield
+    except DraftproofError as error:
+        raise type(error)(f"{where}: {error}") from error
 
 
 def duration(seconds: float) -> str:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from inspect import cleandoc
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def counterexamples(names: Sequence[str]) -> Mapping[tuple[str, str], int | None
 
 def lossless_on_delayed() -> list[str]:
     """The verifiers whose block efficiencies can be compared."""
-    return [name for name, entry in verifiers.REGISTRY.items() if "delayed" in entry.card.lossless_for]
+    return [name for name in verifiers.STANDALONE if "delayed" in verifiers.REGISTRY[name].card.lossless_for]
 
 
 def page() -> str:
@@ -71,14 +72,19 @@ def page() -> str:
         "exactly; a counterexample is the instance with the largest gap.",
     ]
     for name, entry in verifiers.REGISTRY.items():
+        if name not in verifiers.STANDALONE:
+            parts.append(_section(entry, ["Made for one instance: nothing is computed about it here."]))
+            continue
         verifier = verifiers.make(name)
         cells = [compatibility(verifier, scheme, COUNT) for scheme in SCHEMES]
-        parts.append(_section(verifier, entry.card, cells, below if name in names else {}))
+        parts.append(_section(entry, _computed(verifier, cells, below if name in names else {})))
     return "\n\n".join(parts) + "\n"
 
 
-def _section(verifier: Verifier, card: Card, cells: Sequence[Cell], below: Mapping[tuple[str, str], int | None]) -> str:
-    module = sys.modules[type(verifier).__module__]
+def _section(entry: Any, computed: Sequence[str]) -> str:
+    """The section of an entry of the registry, with the facts computed about it."""
+    card: Card = entry.card
+    module = sys.modules[(entry if isinstance(entry, type) else type(entry)).__module__]
     facts = [
         f"**{card.title}**; {card.status}.",
         f"Source: {BIBLIOGRAPHY[card.source.key]} ({card.source.place})" if card.source else "Source: new here.",
@@ -86,16 +92,21 @@ def _section(verifier: Verifier, card: Card, cells: Sequence[Cell], below: Mappi
         f"uses {'the first path' if card.single_path else 'all paths'}.",
         f"Departs from the paper: {card.departs}" if card.departs else "",
         "; ".join(f"Parameter `{key}`: {text}" for key, text in card.parameters.items()),
-        "Schemes: " + ", ".join(_cell(cell) for cell in cells) + ".",
+        *computed,
     ]
+    lines = "\n".join(f"- {fact}" for fact in facts if fact)
+    return f"## {card.name}\n\n{lines}\n\n```text\n{cleandoc(module.__doc__ or '')}\n```"
+
+
+def _computed(verifier: Verifier, cells: Sequence[Cell], below: Mapping[tuple[str, str], int | None]) -> list[str]:
+    card = verifier.card
+    facts = ["Schemes: " + ", ".join(_cell(cell) for cell in cells) + "."]
     mine = {b: place for (a, b), place in below.items() if a == card.name and b != a}
     if mine:
         proved = [f"`{b}`" + (" (proved in general)" if b in card.dominates else "") for b in mine if mine[b] is None]
         facts.append(f"Not below on any of the {len(_instances())} instances: {', '.join(proved) or 'none'}.")
         facts += [_counterexample(card.name, b, place) for b, place in mine.items() if place is not None]
-    facts.append(_cost(verifier))
-    lines = "\n".join(f"- {fact}" for fact in facts if fact)
-    return f"## {card.name}\n\n{lines}\n\n```text\n{cleandoc(module.__doc__ or '')}\n```"
+    return [*facts, _cost(verifier)]
 
 
 def _counterexample(name: str, other: str, place: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -36,6 +36,12 @@ def mixture(weights: list[Fraction], values: list[Fraction | float]) -> Fraction
     if all(isinstance(value, Fraction) for value in values):
         return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0))
     return sum(float(w) * float(v) for w, v in zip(weights, values, strict=True))
+
+
+def largest(values: Sequence[Fraction | float | None]) -> Fraction | float | None:
+    """The largest value, None if one of them is not known."""
+    known = [value for value in values if value is not None]
+    return max(known) if len(known) == len(values) else None
 
 
 def accepted_length(distribution: list[Fraction | float]) -> dict[str, Any]:

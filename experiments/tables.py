@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,22 @@ from experiments.output import short
 
 _PLAIN = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_efficiency_float", "variance_float")
 _REST = ("lossless", "max_deviation_float", "total_variation_float", "arithmetic", "engine", "seconds", "strong_id")
+
+
+#: Tables of more rows are not printed.
+LONGEST = 400
+#: What rows may hold beside their law, with its heading.
+_EXTRA = {
+    "optimum_float": "optimum",
+    "gap_float": "gap",
+    "steady_state_float": "long run",
+    "time": "time T",
+    "speedup": "speedup",
+}
+
+
+def _extra(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    return {name: heading for name, heading in _EXTRA.items() if any(row.get(name) is not None for row in rows)}
 
 
 def verdict_text(row: dict[str, Any]) -> Text:
@@ -38,6 +55,9 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
     table.add_column("Var[tau]", justify="right")
     table.add_column("P(tau = 0, 1, ..) in %")
     table.add_column("deviation", justify="right")
+    extra = _extra(rows)
+    for heading in extra.values():
+        table.add_column(heading, justify="right")
     shape = None
     for row in rows:
         current = row["shape"]
@@ -51,9 +71,48 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
             short(row["variance_float"], 4),
             depths(row),
             short(row["max_deviation_float"], 4) if row["max_deviation_float"] else "0",
+            *(_cell(row.get(name)) for name in extra),
         )
         shape = current
-    table.caption = "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier is no merit."
+    table.caption = (
+        "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier is no merit.\n"
+        f"engine: {engines(rows)}"
+    )
+    return table
+
+
+def _cell(value: float | None) -> str:
+    """A number beside the law; `-` where there is none, 0 for what rounding leaves."""
+    if value is None:
+        return "-"
+    return "0" if abs(value) < 1e-12 else short(value, 4)
+
+
+def engines(rows: Sequence[dict[str, Any]]) -> str:
+    """Which engine computed how many of the rows."""
+    counts = Counter(row["engine"] for row in rows)
+    return ", ".join(f"{engine} ({number:,} row{'s' * (number > 1)})" for engine, number in counts.items())
+
+
+def best_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """For each verifier the shape that brings most: by speedup where times are known, else tokens a target pass."""
+    measure = next((name for name in ("speedup", "steady_state_float") if name in rows[0]), "block_efficiency_float")
+    best: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row["verifier"] not in best or row[measure] > best[row["verifier"]][measure]:
+            best[row["verifier"]] = row
+    extra = _extra(rows)
+    table = Table(title="best shape of each verifier", title_justify="left", caption_justify="left")
+    table.add_column("verifier")
+    for heading in ("K, L1, L2", "drafted", "lossless", "E[tau+1]", *extra.values()):
+        table.add_column(heading, justify="right")
+    for row in sorted(best.values(), key=lambda row: -float(row[measure])):
+        cells = row["shape"], str(row["nodes"]), verdict_text(row), short(row["block_efficiency_float"])
+        name = row["verifier"] + (" (control)" if row["control"] else "")
+        table.add_row(name, *cells, *(_cell(row.get(key)) for key in extra))
+    table.caption = f"engine: {engines(rows)}"
+    if "speedup" in extra:
+        table.caption += "\nspeedup: tokens a pass over its time T, against one token for a target pass without drafts."
     return table
 
 
@@ -78,11 +137,12 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     deepest = max(len(row["depth_distribution"]) for row in rows)
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow([*_PLAIN, *_REST, *(f"P(tau={depth})" for depth in range(deepest))])
+    extra = list(_extra(rows))
+    writer.writerow([*_PLAIN, *_REST, *extra, *(f"P(tau={depth})" for depth in range(deepest))])
     for row in rows:
         masses = row["depth_distribution"]
         padding = [""] * (deepest - len(masses))
-        writer.writerow([*(row[name] for name in (*_PLAIN, *_REST)), *masses, *padding])
+        writer.writerow([*(row.get(name) for name in (*_PLAIN, *_REST, *extra)), *masses, *padding])
     return buffer.getvalue()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,27 @@ def deliver(
     if len(fields.get("roots", ())) > 1:
         show_roots(console, report)
     if report.failed is not None:
-        found = find_witness(report, problem)
-        given = isinstance(problem, FileProblem) and problem.instance.scheme == report.scheme and not witness_file
-        file = problem.path if isinstance(problem, FileProblem) and given else save_witness(found, witness_file)
-        fields["witness"] = witness_fields(found, file)
-        show_witness(console, found, file, report.named.spec, saved=not given)
+        fields["witness"] = _deliver_witness(console, report, problem, witness_file)
     if not report.complete:
         remark(f"interrupted after {report.instances:,} of {report.stream.planned:,} instances; no JSON was written")
         return INTERRUPTED
     write_json(json_target, fields)
     return 0 if report.lossless else 1
+
+
+def _deliver_witness(
+    console: Console, report: Report, problem: Problem, witness_file: str | None
+) -> dict[str, Any] | None:
+    found = find_witness(report, problem)
+    if found is None:
+        remark(
+            "no witness was written: the instance has too many rows, and no smaller one is known; try smaller shapes"
+        )
+        return None
+    given = isinstance(problem, FileProblem) and problem.instance.scheme == report.scheme and not witness_file
+    file = problem.path if isinstance(problem, FileProblem) and given else save_witness(found, witness_file)
+    show_witness(console, found, file, report.named.spec, saved=not given)
+    return witness_fields(found, file)
 
 
 def witness_path(witness: Witness) -> Path:
@@ -84,7 +96,7 @@ _VERDICTS = {
 
 def show_report(console: Console, report: Report) -> None:
     """The verdict in words."""
-    exact = report.arithmetic == "rational"
+    exact = report.settings.arithmetic == "rational"
     verdict = _VERDICTS[report.lossless, exact] if report.complete or not report.lossless else _UNDECIDED
     console.print(Text(f"{report.named.label} on {report.scheme}: ").append(*verdict))
     console.print(f"  {report.stream.about}")
@@ -92,8 +104,8 @@ def show_report(console: Console, report: Report) -> None:
     if report.instances < report.stream.planned:
         count += f" of {report.stream.planned:,}, stopped {'at the first failure' if report.complete else 'by Ctrl-C'}"
     console.print(
-        f"  {count}, {report.arithmetic}, engine {report.engine}\n"
-        f"  max deviation {short(report.max_deviation, EXACT)}, total variation {short(report.total_variation, EXACT)}"
+        f"  {count}, {report.settings.arithmetic}, engine {report.engine}\n"
+        f"  max deviation {short(report.max_deviation, EXACT)}, total variation {_known(report.total_variation)}"
         f"{' (the largest of all instances)' if report.instances > 1 else ''}",
     )
     fields = accepted_length(report.average())
@@ -104,6 +116,10 @@ def show_report(console: Console, report: Report) -> None:
         f"  block efficiency E[tau+1] {fields['block_efficiency_float']:.6f}{exact_value}{over}, "
         f"Var[tau] {fields['variance_float']:.4f}, P(tau = 0, 1, ..) {masses}",
     )
+
+
+def _known(value: Fraction | float | None) -> str:
+    return "not computed" if value is None else short(value, EXACT)
 
 
 def show_roots(console: Console, report: Report) -> None:

@@ -127,9 +127,14 @@ _STATE = (
 )
 
 
-def outcomes(run: Callable[[Coin], T], arithmetic: Arithmetic) -> Iterator[tuple[T, Any]]:
-    """Every outcome of `run` with its exact probability: depth first over the coin's answers."""
-    coin = EnumeratingCoin(arithmetic)
+def outcomes(
+    run: Callable[[Coin], T], arithmetic: Arithmetic, coin: EnumeratingCoin | None = None
+) -> Iterator[tuple[T, Any]]:
+    """Every outcome of `run` with its exact probability: depth first over the coin's answers.
+
+    coin: one that was not used yet, where it should not be the plain one of this arithmetic.
+    """
+    coin = coin or EnumeratingCoin(arithmetic)
     while True:
         coin.start()
         outcome = run(coin)

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 from simulator.conformance import CASES, case_instances
 from simulator.errors import UnsupportedTree
-from simulator.lossless import Check, check
+from simulator.lossless import check
 from simulator.protocol import Progress, Verifier
+from simulator.search import Witness
 
 
 @dataclass(frozen=True)
 class Cell:
     """One verifier on one scheme.
 
-    instances: how many it was proved lossless on. witness: the first failed check, if any. undefined: how many cases
+    instances: how many it was proved lossless on. witness: the first failure, if any. undefined: how many cases
     the verifier refused.
     """
 
@@ -22,7 +23,7 @@ class Cell:
     scheme: str
     instances: int
     undefined: int
-    witness: Check | None
+    witness: Witness | None
 
     @property
     def status(self) -> str:
@@ -42,12 +43,12 @@ def compatibility(verifier: Verifier, scheme: str, count: int = 8, progress: Pro
     for case in CASES[scheme]:
         for instance in case_instances(case, count) if witness is None else ():
             try:
-                found = check(verifier, instance.target, instance.draft, case[1])
+                found = check(verifier, instance.target, instance.draft, case[1], engine="enumerate")
             except UnsupportedTree:
                 undefined += 1
                 break
             if not found.lossless:
-                witness = found
+                witness = Witness.of(instance, found, shrunk=False)
                 break
             proved += 1
         if progress:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import combinations_with_replacement, permutations
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -24,11 +25,13 @@ from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.coins import outcomes
 from simulator.enumerate import verdicts
 from simulator.errors import InvalidInput
+from simulator.estimator import TopDown
 from simulator.families import CORNER_CASES, FAMILIES
 from simulator.instance import Instance
 from simulator.lossless import assert_lossless, block_law
 from simulator.protocol import AttachedTree, Context, DraftNode, DraftScheme, TokenProcess, Vector, Verifier
 from simulator.schemes import Adaptive, AdaptiveDropping, Delayed, Greedy, TopK, Topology, WithoutReplacement
+from simulator.structured import structure_of
 from simulator.trees import DraftTree
 
 #: A vocabulary size and a scheme.
@@ -131,6 +134,10 @@ def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
             _named("function-of-tree-and-coin", case, _is_function, verifier, case),
             _named("float-equals-rational", case, _float_agrees, verifier, case),
         ]
+        if structure_of(verifier, case[1]) is not None:
+            checks.append(_named("structured-equals-enumerated", case, _structure_agrees, verifier, case))
+        if verifier.card.exchangeable and isinstance(verifier, TopDown):
+            checks.append(_named("branch-ignores-order", case, _order_ignored, verifier, case))
         if not verifier.card.reads_draft:
             checks.append(_named("does-not-read-draft", case, _ignores_draft, verifier, case))
         if verifier.card.single_path:
@@ -152,7 +159,7 @@ def _shape(case: Case) -> tuple[int, ...]:
 
 def _lossless(verifier: Verifier, case: Case, instances: Callable[[], Iterator[Instance]]) -> None:
     for instance in instances():
-        assert_lossless(verifier, instance.target, instance.draft, case[1])
+        assert_lossless(verifier, instance.target, instance.draft, case[1], engine="enumerate")
 
 
 def _sample_cases(case: Case) -> Iterator[tuple[Instance, AttachedTree]]:
@@ -164,7 +171,7 @@ def _sample_cases(case: Case) -> Iterator[tuple[Instance, AttachedTree]]:
 
 def _sums_to_one(verifier: Verifier, case: Case) -> None:
     for instance in conformance_instances(_shape(case), 2):
-        law = block_law(verifier, instance.target, instance.draft, case[1], "rational")
+        law = block_law(verifier, instance.target, instance.draft, case[1], "rational", "enumerate")
         assert law.total == 1, f"the blocks of {verifier.card.name} have total mass {law.total}"
 
 
@@ -179,11 +186,33 @@ def _is_function(verifier: Verifier, case: Case) -> None:
 def _float_agrees(verifier: Verifier, case: Case) -> None:
     scheme = case[1]
     for instance in case_instances(case, 2):
-        exact = block_law(verifier, instance.target, instance.draft, scheme, "rational")
-        rounded = block_law(verifier, instance.target, instance.draft, scheme, "float64")
+        exact = block_law(verifier, instance.target, instance.draft, scheme, "rational", "enumerate")
+        rounded = block_law(verifier, instance.target, instance.draft, scheme, "float64", "enumerate")
         for ours, theirs in zip(exact.correction, rounded.correction, strict=True):
             gap = abs(ours.astype(np.float64) - theirs).max()
             assert gap <= FLOAT64.tolerance, f"{verifier.card.name}: float64 differs from rational by {gap}"
+
+
+def _structure_agrees(verifier: Verifier, case: Case) -> None:
+    for instance in case_instances(case, 4):
+        laws = [
+            block_law(verifier, instance.target, instance.draft, case[1], "rational", engine)
+            for engine in ("enumerate", "structured")
+        ]
+        for ours, theirs in zip(laws[0].correction, laws[1].correction, strict=True):
+            assert (ours == theirs).all(), f"{verifier.card.name} does not do what it offers to structured engines"
+
+
+def _order_ignored(verifier: TopDown, case: Case) -> None:
+    """All arrangements of the drafts at the root have the same law of the next token."""
+    drafts = case[1].as_dict().get("K", 2)
+    for instance in case_instances(case, 2):
+        p, q = instance.target.row(()), instance.draft.row(())
+        tokens = [token for token, mass in enumerate(q) if mass > 0]
+        for drafted in combinations_with_replacement(tokens, drafts):
+            law = verifier.branch(p, q, drafted)
+            for order in set(permutations(drafted)):
+                assert (verifier.branch(p, q, order) == law).all(), f"branch tells {order} from {drafted}"
 
 
 def _ignores_draft(verifier: Verifier, case: Case) -> None:

@@ -11,11 +11,21 @@ from typing import Any
 import numpy as np
 
 from simulator.arithmetic import Arithmetic
-from simulator.coins import outcomes
+from simulator.coins import EnumeratingCoin, outcomes
 from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.law import BlockLaw
 from simulator.processes import TableProcess, context_index
-from simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Progress, Verdict, Verifier
+from simulator.protocol import (
+    AttachedTree,
+    Coin,
+    Context,
+    DraftNode,
+    DraftScheme,
+    Progress,
+    TokenProcess,
+    Verdict,
+    Verifier,
+)
 
 
 def enumerate_law(
@@ -45,14 +55,18 @@ def enumerate_law(
 def verdicts(
     verifier: Verifier,
     tree: AttachedTree,
-    target: TableProcess,
-    draft: TableProcess,
+    target: TokenProcess,
+    draft: TokenProcess,
     arithmetic: Arithmetic,
+    coin: EnumeratingCoin | None = None,
 ) -> dict[tuple[Context, int], Any]:
-    """The exact law of the verdict on one tree: probability by (accepted context, correction token)."""
-    run = _guarded(verifier, tree.root(target, draft))
+    """The exact law of the verdict on one tree: probability by (accepted context, correction token).
+
+    coin: see `outcomes`.
+    """
+    run = guarded(verifier, tree.root(target, draft))
     masses: dict[tuple[Context, int], Any] = {}
-    for verdict, mass in outcomes(run, arithmetic):
+    for verdict, mass in outcomes(run, arithmetic, coin):
         block = (verdict.accepted, verdict.correction)
         if block in masses:
             masses[block] += mass
@@ -62,7 +76,7 @@ def verdicts(
     return masses
 
 
-def _guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
+def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
     """`verify` on one tree; whatever an outsider's code raises becomes a finding about it, with its line."""
 
     def run(coin: Coin) -> Verdict:
@@ -146,7 +160,7 @@ def estimate_size(
     runs = 0
     for _ in range(samples):
         root = scheme.draw(draft, coin).root(target, draft)
-        branches = outcomes(_guarded(verifier, root), target.arithmetic)
+        branches = outcomes(guarded(verifier, root), target.arithmetic)
         runs += sum(1 for _ in islice(branches, cap))
     return Size(scheme.count(draft), runs / samples)
 

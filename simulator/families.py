@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from simulator.arithmetic import RATIONAL, Arithmetic
 from simulator.errors import InvalidInput
 from simulator.instance import Instance
-from simulator.processes import MAX_TABLE_ENTRIES, TableProcess, check_denominator, rationalise, table_entries
+from simulator.processes import TableProcess, check_denominator, check_table_size, rationalise
 
 #: `draw(generator, n, V, **parameters)` returns target and draft rows, each of shape `(n, V)`.
 Draw = Callable[..., tuple[Any, Any]]
@@ -33,22 +34,28 @@ class Family:
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     def instance(
-        self, vocab_size: int, depth: int, generator: np.random.Generator, denominator: int = 2**16, **parameters: float
+        self,
+        vocab_size: int,
+        depth: int,
+        generator: np.random.Generator,
+        denominator: int = 2**16,
+        arithmetic: Arithmetic = RATIONAL,
+        **parameters: float,
     ) -> Instance:
-        """A random instance for trees of depth `depth`; raises `InvalidInput` on a bad size or parameter."""
+        """A random instance for trees of depth `depth`; raises `InvalidInput` on a bad size or parameter.
+
+        arithmetic: FLOAT64 gives the same fractions as floats.
+        """
         if vocab_size < 2:
             raise InvalidInput(f"family {self.name} needs a vocabulary of at least 2 tokens, not {vocab_size}")
         check_denominator(denominator, vocab_size)
-        if table_entries(vocab_size, depth) > MAX_TABLE_ENTRIES:
-            raise InvalidInput(
-                f"V = {vocab_size} at depth {depth} means more than {MAX_TABLE_ENTRIES:,} numbers; make it smaller"
-            )
+        check_table_size(vocab_size, depth, arithmetic)
         values = self._values(parameters)
         target, draft = [], []
         for length in range(depth + 1):
             p, q = self.draw(generator, vocab_size**length, vocab_size, **values)
-            target.append(rationalise(p, denominator))
-            draft.append(rationalise(q, denominator))
+            target.append(rationalise(p, denominator, arithmetic))
+            draft.append(rationalise(q, denominator, arithmetic))
         about = {"family": self.name, "denominator": denominator, **values}
         return Instance(TableProcess(target, "target"), TableProcess(draft[: max(depth, 1)], "draft"), about=about)
 

@@ -49,6 +49,30 @@ class Violation:
 
 
 @dataclass(frozen=True)
+class Metrics:
+    """What is kept of a law that is too large to be kept whole.
+
+    depth_distribution: `P(tau = d)` for `d = 0..L`. max_deviation: the largest violation of the balance equation.
+    total_variation: None where it was not computed. worst: where the balance fails most, None where that is not known.
+    """
+
+    depth_distribution: list[Fraction | float]
+    max_deviation: Fraction | float
+    total_variation: Fraction | float | None
+    worst: Violation | None
+
+    @property
+    def block_efficiency(self) -> Fraction | float:
+        """`E[tau + 1]`: accepted tokens plus the correction token."""
+        return moments(self.depth_distribution)[0]
+
+    @property
+    def variance(self) -> Fraction | float:
+        """The variance of the accepted depth `tau`."""
+        return moments(self.depth_distribution)[1]
+
+
+@dataclass(frozen=True)
 class BlockLaw:
     """The exact distribution of a block: accepted node and correction token.
 
@@ -101,6 +125,11 @@ class BlockLaw:
     def variance(self) -> Fraction | float:
         """The variance of the accepted depth `tau`."""
         return moments(self.depth_distribution)[1]
+
+    def metrics(self, target: TableProcess) -> Metrics:
+        """The law in numbers."""
+        worst = self.violation(target)
+        return Metrics(self.depth_distribution, worst.deviation, self.total_variation(target), worst)
 
     def balance(self, target: TableProcess) -> list[Any]:
         """`D(c) p(y|c) - D(c,y) - e(c,y)` for each depth, shape `(V**d, V)`: all zero if and only if lossless."""

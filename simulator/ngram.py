@@ -133,13 +133,14 @@ class TextPair:
         return self.encode(text)[len(text) - self.target_order :]
 
     @cached_property
-    def _models(self) -> tuple[Any, Any]:
-        return self.model(self.target_order), self.model(self.draft_order)
+    def _models(self) -> tuple[MarkovProcess, MarkovProcess]:
+        roots = (0,) * self.target_order, (0,) * self.draft_order
+        return (
+            MarkovProcess(self.model(self.target_order), roots[0], "target"),
+            MarkovProcess(self.model(self.draft_order), roots[1], "draft"),
+        )
 
     def processes(self, root: Context) -> tuple[MarkovProcess, MarkovProcess]:
         """Target and draft that continue the root context, a tuple of `m` tokens."""
         target, draft = self._models
-        return (
-            MarkovProcess(target, root, "target"),
-            MarkovProcess(draft, root[len(root) - self.draft_order :], "draft"),
-        )
+        return target.started(root), draft.started(root[len(root) - self.draft_order :])

@@ -8,6 +8,7 @@ significant.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from math import inf, log2
 from typing import Any
 
@@ -17,8 +18,10 @@ from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows
 from simulator.errors import InvalidInput, TooLarge
 from simulator.protocol import Context, TokenProcess, Vector
 
-#: Largest number of table entries (`V**(depth+1)`) that `tabulate` builds.
-MAX_TABLE_ENTRIES = 1_000_000
+#: Largest number of table entries (`V**(depth+1)`) of exact processes: a quarter of a GiB.
+MAX_TABLE_ENTRIES = 4_000_000
+#: Likewise in float64: one GiB.
+MAX_FLOAT_ENTRIES = 2**27
 
 
 def table_entries(vocab_size: int, depth: int) -> float:
@@ -45,6 +48,8 @@ def context_at(index: int, depth: int, vocab_size: int) -> Context:
 
 def validate_rows(rows: Any, arithmetic: Arithmetic, name: Callable[[int], str]) -> None:
     """Check that every row of `rows`, shape `(n, V)`, is a distribution; `name(i)` says which row is meant."""
+    if not arithmetic.exact and np.all(rows >= 0) and np.all(abs(rows.sum(axis=1) - 1) <= arithmetic.tolerance):
+        return
     for i, row in enumerate(rows):
         for token, value in enumerate(row):
             if not value >= 0:  # also true for NaN
@@ -116,22 +121,61 @@ class MarkovProcess:
             raise InvalidInput(f"{name}: the table has shape {array.shape}; it must be (V**m, V)")
         self.vocab_size = int(array.shape[1])
         self.order = len(root)
+        self.name = name
         if array.shape[0] != self.vocab_size**self.order:
             raise InvalidInput(
                 f"{name}: {array.shape[0]} rows do not fit the root context {root}: "
                 f"order {self.order} at V = {self.vocab_size} needs {self.vocab_size**self.order} rows"
             )
-        if any(not 0 <= token < self.vocab_size for token in root):
-            raise InvalidInput(f"{name}: root context {root} holds a token outside 0..{self.vocab_size - 1}")
+        validate_rows(array, arithmetic_of(array), lambda i: f"{name} row {context_at(i, self.order, self.vocab_size)}")
+        array.setflags(write=False)
         self.arithmetic = arithmetic_of(array)
-        self.root = tuple(root)
-        validate_rows(array, self.arithmetic, lambda i: f"{name} row {context_at(i, self.order, self.vocab_size)}")
-        self._table = array
+        #: The table in every arithmetic that was asked for; shared by processes that differ in their root only.
+        self._tables = {self.arithmetic.name: array}
+        self._start(root)
 
     def row(self, context: Context) -> Vector:
         """The row of the last `m` tokens of `root + context`."""
         state = (self.root + context)[len(context) :]
-        return self._table[context_index(state, self.vocab_size)]
+        return self.states[context_index(state, self.vocab_size)]
+
+    @property
+    def states(self) -> Any:
+        """The row of every context of length `m`, shape `(V**m, V)`, read-only."""
+        return self._tables[self.arithmetic.name]
+
+    def table(self, depth: int) -> Any:
+        """The rows of all contexts of length `depth` after the root, shape `(V**depth, V)`."""
+        width = self.vocab_size**depth
+        states = self.vocab_size**self.order
+        root = context_index(self.root, self.vocab_size)
+        return self.states[(root * (width % states) + np.arange(width)) % states]
+
+    def started(self, root: Context) -> MarkovProcess:
+        """The same process after other tokens."""
+        other = copy(self)
+        other._start(root)
+        return other
+
+    def converted(self, arithmetic: Arithmetic, name: str | None = None) -> MarkovProcess:
+        """The same process in another arithmetic; raises `InvalidInput` for floats that should become exact.
+
+        name: what the error calls it, by default its own name.
+        """
+        if arithmetic.name not in self._tables:
+            table = _converted(self.states, arithmetic, name or self.name)
+            table.setflags(write=False)
+            self._tables[arithmetic.name] = table
+        other = copy(self)
+        other.arithmetic = arithmetic
+        return other
+
+    def _start(self, root: Context) -> None:
+        if len(root) != self.order or any(not 0 <= token < self.vocab_size for token in root):
+            raise InvalidInput(
+                f"{self.name}: root context {root} must hold {self.order} tokens, each of 0..{self.vocab_size - 1}"
+            )
+        self.root = tuple(root)
 
 
 class CallableProcess:
@@ -158,26 +202,44 @@ def tabulate(process: TokenProcess, depth: int, arithmetic: Arithmetic, name: st
     """The tables of `process` for contexts of length 0..depth, in `arithmetic`.
 
     Exact rows become floats on request; float rows never become exact: that raises `InvalidInput`.
-    Raises `TooLarge` above `MAX_TABLE_ENTRIES` entries.
+    Raises `TooLarge` above `MAX_TABLE_ENTRIES` entries, `MAX_FLOAT_ENTRIES` in float64.
     """
-    size = process.vocab_size
-    if table_entries(size, depth) > MAX_TABLE_ENTRIES:
-        raise TooLarge(
-            f"tables of depth {depth} at V = {size} have more than {MAX_TABLE_ENTRIES:,} entries; "
-            "use a smaller vocabulary or a shallower tree"
-        )
+    check_table_size(process.vocab_size, depth, arithmetic)
     if isinstance(process, TableProcess) and process.arithmetic is arithmetic and process.depth == depth:
         return process
-    tables = []
-    for length in range(depth + 1):
-        rows = np.stack([process.row(context_at(i, length, size)) for i in range(size**length)])
-        if arithmetic.exact and arithmetic_of(rows) is not arithmetic:
-            raise InvalidInput(
-                f"{name} holds floats; rational arithmetic needs exact rows: "
-                "round them with simulator.rationalise, or ask for float64"
-            )
-        tables.append(arithmetic.vector(rows) if arithmetic_of(rows) is not arithmetic else rows)
-    return TableProcess(tables, name)
+    return TableProcess([_converted(_rows(process, length), arithmetic, name) for length in range(depth + 1)], name)
+
+
+def _rows(process: TokenProcess, length: int) -> Any:
+    """The rows of all contexts of this length."""
+    if isinstance(process, MarkovProcess):
+        return process.table(length)
+    if isinstance(process, TableProcess) and length <= process.depth:
+        return process.tables[length]
+    size = process.vocab_size
+    return np.stack([process.row(context_at(i, length, size)) for i in range(size**length)])
+
+
+def _converted(rows: Any, arithmetic: Arithmetic, name: str) -> Any:
+    if arithmetic_of(rows) is arithmetic:
+        return rows
+    if arithmetic.exact:
+        raise InvalidInput(
+            f"{name} holds floats; rational arithmetic needs exact rows: "
+            "round them with simulator.rationalise, or ask for float64"
+        )
+    return arithmetic.vector(rows)
+
+
+def check_table_size(vocab_size: int, depth: int, arithmetic: Arithmetic) -> None:
+    """Raises `TooLarge` for tables that would not fit in memory, with the depth that does."""
+    most = MAX_TABLE_ENTRIES if arithmetic.exact else MAX_FLOAT_ENTRIES
+    if table_entries(vocab_size, depth) > most:
+        fits = max((d for d in range(depth) if table_entries(vocab_size, d) <= most), default=0)
+        raise TooLarge(
+            f"tables of depth {depth} at V = {vocab_size} have more than {most:,} {arithmetic.name} entries; "
+            f"the deepest that fit have depth {fits}, or use a smaller vocabulary"
+        )
 
 
 def check_denominator(denominator: int, vocab_size: int) -> None:
@@ -186,9 +248,12 @@ def check_denominator(denominator: int, vocab_size: int) -> None:
         raise InvalidInput(f"denominator {denominator} does not fit {vocab_size} tokens; use {vocab_size} to 2^40")
 
 
-def rationalise(rows: Any, denominator: int) -> Any:
-    """Float rows, shape `(n, V)`, as exact rows over one denominator; the remainder goes to the largest entry."""
+def rationalise(rows: Any, denominator: int, arithmetic: Arithmetic = RATIONAL) -> Any:
+    """Float rows, shape `(n, V)`, as exact rows over one denominator; the remainder goes to the largest entry.
+
+    arithmetic: FLOAT64 gives the same fractions as floats, without the time and the memory of exact ones.
+    """
     floats = np.asarray(rows, dtype=np.float64)
     units = np.floor(floats * denominator).astype(int)
     units[np.arange(len(units)), floats.argmax(axis=1)] += denominator - units.sum(axis=1)
-    return RATIONAL.vector(units) / RATIONAL.number(denominator)
+    return arithmetic.vector(units) / arithmetic.number(denominator) if arithmetic.exact else units / denominator

@@ -86,6 +86,7 @@ class Card:
     lossless_for: names of the draft schemes on which it is lossless. control: whether it is a negative control, kept
     for the one bug that it has.
     reads_draft: whether it looks at `q`. single_path: whether it looks at the first path only.
+    exchangeable: whether its `branch`, if it has one, does not depend on the order of the drafts.
     dominates: verifiers whose block efficiency it never falls below, on any instance.
     departs: how it differs from the paper, "" if it does not.
     max_vocab: None, or a `V` up to which one call with four drafts takes under a second.
@@ -98,6 +99,7 @@ class Card:
     control: bool = False
     reads_draft: bool = True
     single_path: bool = False
+    exchangeable: bool = False
     dominates: tuple[str, ...] = ()
     departs: str = ""
     max_vocab: int | None = None

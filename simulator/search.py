@@ -26,6 +26,8 @@ from simulator.protocol import DraftScheme, Verifier
 SEARCH_DENOMINATOR = 20
 #: Random examples tried on each shape smaller than that of the known violation.
 SEARCH_EXAMPLES = 200
+#: Shapes of at most so many draft trees are enumerated, larger ones judged by whatever engine there is.
+ENUMERATED = 20_000
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class Witness:
     shrunk: bool
 
     @classmethod
-    def of(cls, found: Check, shrunk: bool) -> Witness:
-        """The witness that a failed check holds."""
+    def of(cls, instance: Instance, found: Check, shrunk: bool) -> Witness:
+        """The witness that a failed check of `instance` holds."""
         assert found.violation is not None
         place = found.violation
         about = {
@@ -49,35 +51,41 @@ class Witness:
             "target asks for": str(place.expected),
             "block has": str(place.found),
         }
-        return cls(found.verifier, replace(found.instance, scheme=found.scheme, about=about), place, shrunk)
+        return cls(found.verifier, replace(instance, scheme=found.scheme, about=about), place, shrunk)
 
 
-def shrink(verifier: Verifier, known: Check, examples: int = SEARCH_EXAMPLES) -> Witness:
-    """The smallest witness found for a verifier that is known to fail.
+def shrink(verifier: Verifier, known: Instance, scheme: DraftScheme, examples: int = SEARCH_EXAMPLES) -> Witness:
+    """The smallest witness found for a verifier that is known to fail on an exact instance.
 
     Shapes are tried from the smallest up (fewest tokens, then shallowest tree, then fewest drafted
     tokens); on the first shape with a violation Hypothesis shrinks the fractions. The same verifier and
     shape give the same witness every time, whatever instance failed first; only where no shape shows a violation
-    at random are the rows of `known` simplified instead. known: a failed rational check.
+    at random are the rows of `known` simplified instead. Small shapes are enumerated, so that a witness does not rest
+    on what a verifier offers to structured engines.
     """
-    for size in range(2, known.instance.vocab_size + 1):
-        for scheme in known.scheme.reductions():
-            smaller = _search(verifier, _instances(size, scheme), scheme, examples)
-            if smaller is not None:
-                return Witness.of(smaller, shrunk=True)
-    return Witness.of(_simplify(verifier, known), shrunk=True)
+    for size in range(2, known.vocab_size + 1):
+        for smaller in scheme.reductions():
+            minimal = _search(verifier, _instances(size, smaller), smaller, examples)
+            if minimal is not None:
+                return Witness.of(minimal, _judge(verifier, minimal, smaller), shrunk=True)
+    simple = _simplify(verifier, known, scheme)
+    return Witness.of(simple, _judge(verifier, simple, scheme), shrunk=True)
+
+
+def _judge(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> Check:
+    small = scheme.nodes * log10(instance.vocab_size) <= log10(ENUMERATED)
+    return check(verifier, instance.target, instance.draft, scheme, engine="enumerate" if small else "auto")
 
 
 def _fails(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> bool:
     try:
-        return not check(verifier, instance.target, instance.draft, scheme).lossless
+        return not _judge(verifier, instance, scheme).lossless
     except DraftproofError:  # a verifier may refuse a smaller tree: that is no violation
         return False
 
 
-def _simplify(verifier: Verifier, known: Check) -> Check:
+def _simplify(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> Instance:
     """Replace row after row by the one with the smallest denominator with which the violation stays."""
-    instance, scheme = known.instance, known.scheme
     for name, depths in (("target", scheme.depth + 1), ("draft", max(scheme.depth, 1))):
         for depth in range(depths):
             for row in range(instance.vocab_size**depth):
@@ -86,7 +94,7 @@ def _simplify(verifier: Verifier, known: Check) -> Check:
                     if _fails(verifier, simpler, scheme):
                         instance = simpler
                         break
-    return check(verifier, instance.target, instance.draft, scheme)
+    return instance
 
 
 def _with_row(instance: Instance, name: str, depth: int, row: int, denominator: int) -> Instance:
@@ -98,7 +106,7 @@ def _with_row(instance: Instance, name: str, depth: int, row: int, denominator: 
     return replace(instance, target=changed) if name == "target" else replace(instance, draft=changed)
 
 
-def _search(verifier: Verifier, instances: Any, scheme: DraftScheme, examples: int) -> Check | None:
+def _search(verifier: Verifier, instances: Any, scheme: DraftScheme, examples: int) -> Instance | None:
     quiet = settings(
         max_examples=examples,
         database=None,
@@ -107,10 +115,12 @@ def _search(verifier: Verifier, instances: Any, scheme: DraftScheme, examples: i
         suppress_health_check=list(HealthCheck),
     )
     try:
-        minimal = find(instances, lambda instance: _fails(verifier, instance, scheme), settings=quiet, random=Random(0))
+        minimal: Instance = find(
+            instances, lambda instance: _fails(verifier, instance, scheme), settings=quiet, random=Random(0)
+        )
     except NoSuchExample:
         return None
-    return check(verifier, minimal.target, minimal.draft, scheme)
+    return minimal
 
 
 @st.composite

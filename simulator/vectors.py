@@ -5,17 +5,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise, repeat
+from math import comb
+from operator import mul
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
+from simulator.errors import InvalidInput
 from simulator.protocol import Vector
+
+#: Up to this vocabulary size comparing all pairs of tokens is faster than sorting, where there are many instances.
+IN_PAIRS = 16
+
+#: An exact zero: the number 0 would put a Python int among rationals.
+_ZERO = np.array(fmpq(0), dtype=object)
 
 
 def positive_part(x: Vector) -> Vector:
-    """`max(x, 0)` entry by entry (a product, so that zeros stay in the arithmetic of `x`)."""
-    return x * (x > 0)
+    """`max(x, 0)` entry by entry, in the arithmetic of `x`."""
+    if isinstance(x, np.ndarray):
+        return np.maximum(x, _ZERO if x.dtype == object else 0)
+    return x.clamp(min=0)
 
 
 def residual(p: Vector, q: Vector, otherwise: Vector | None = None) -> Vector:
@@ -36,16 +49,30 @@ def sums(x: Vector) -> Any:
     return x.sum(-1, keepdims=True)
 
 
+def dots(x: Vector, y: Vector) -> Any:
+    """`sums(x * y)`, for floats without the products in between."""
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return np.einsum("...v,...v->...", x, y)[..., None]
+    return sums(x * y)
+
+
 def normalised(x: Vector, otherwise: Vector) -> Vector:
     """`x` divided by its sum, `otherwise` where that is zero; shape `(n.., V)`."""
     total = sums(x)
-    nothing = (total <= 0) * 1
+    if (total > 0).all():
+        return x / total
+    nothing = total <= 0  # kept as truth values: whole numbers would widen a low precision
     return x / (total + nothing) + otherwise * nothing
 
 
 def residuals(p: Vector, q: Vector) -> Vector:
     """`residual` for many instances at once, shape `(n.., V)`."""
     return normalised(positive_part(p - q), p)
+
+
+def entries(x: Vector) -> list[Any]:
+    """The numbers of a vector one by one, in its arithmetic: Python's floats stand for float64 only."""
+    return x.tolist() if str(x.dtype).removeprefix("torch.") in ("float64", "object") else list(x)
 
 
 def one_hot(like: Vector, token: int) -> Vector:
@@ -72,6 +99,12 @@ def stacked(function: Callable[..., Any], *vectors: Vector) -> Any:
     return np.array(rows, dtype=vectors[0].dtype)
 
 
+def stacked_layers(function: Callable[..., Any], *vectors: Vector) -> Any:
+    """`stacked` for results of shape `(m, V)`: theirs is the first axis, shape `(m, n.., V)`."""
+    results = stacked(function, *vectors)
+    return results.movedim(-2, 0) if hasattr(results, "new_tensor") else np.moveaxis(results, -2, 0)
+
+
 def without(q: Vector, token: int) -> Vector:
     """`q` without `token`, renormalised; `q` unchanged if nothing else is left."""
     rest = q * 1
@@ -87,7 +120,66 @@ def acceptance(p: Vector, q: Vector, token: int) -> Any:
 
 def minimum(a: Vector, b: Vector) -> Vector:
     """`min(a, b)` entry by entry."""
-    return a - positive_part(a - b)
+    return np.minimum(a, b) if isinstance(a, np.ndarray) else a.minimum(b)
+
+
+def power(x: Any, k: int) -> Any:
+    """`x` to a whole number `k >= 0`, by products: several times faster than `**` on floats."""
+    result = x if k else x * 0 + 1
+    for _ in range(k - 1):
+        result = result * x
+    return result
+
+
+def counted(q: Vector, k: int) -> list[Vector]:
+    """The law of the number of `k` i.i.d. drafts from `q` that equal each token: `k + 1` arrays of the shape of `q`."""
+    if k == 0:
+        return [q * 0 + 1]
+    hits, misses = (list(accumulate(repeat(share, k), mul)) for share in (q, 1 - q))
+    some = [comb(k, m) * hits[m - 1] * misses[k - m - 1] for m in range(1, k)]
+    return [misses[-1], *some, hits[-1]]
+
+
+def times(polynomial: Sequence[Any], constant: Any, linear: Any) -> list[Any]:
+    """The coefficients of `polynomial (constant + linear z)`, lowest first, entry by entry."""
+    product = [constant * polynomial[0]]
+    for low, high in pairwise(polynomial):
+        product.append(constant * high + linear * low)
+    return [*product, linear * polynomial[-1]]
+
+
+def layers(parts: Sequence[Vector]) -> Any:
+    """Arrays of one shape as one array, with a new first axis."""
+    if hasattr(parts[0], "new_tensor"):
+        import torch  # noqa: PLC0415 - only where a tensor came in
+
+        return torch.stack(list(parts))
+    return np.stack(parts)
+
+
+def token_by_token(x: Vector) -> Vector:
+    """`x`, stored one token after the other if there are more instances than tokens.
+
+    The numbers are the same. Sums over the vocabulary and products with a column then run along the instances, which
+    numpy does several times faster.
+    """
+    return np.asfortranarray(x) if many_floats(x) else x
+
+
+def many_floats(x: Vector) -> bool:
+    """Whether it is a numpy array of floats with more instances than tokens."""
+    return isinstance(x, np.ndarray) and x.dtype != object and x.size > x.shape[-1] ** 2
+
+
+def one_draft_law(q: Vector, accepted: Vector, correction: Vector, k: int) -> Any:
+    """The child law of a verifier that looks at the first draft only, shape `(2, n.., V)`.
+
+    accepted: the probability that a token is drafted and accepted; correction: the law of what replaces a rejected one;
+    both of shape `(n.., V)`. Raises `InvalidInput` unless `k = 1`.
+    """
+    if k != 1:
+        raise InvalidInput(f"a single-path verifier looks at the first draft only: its child law needs k = 1, not {k}")
+    return layers([sums(q - accepted) * correction, accepted])
 
 
 def ascending_ratio(p: Vector, q: Vector) -> list[int]:
@@ -99,3 +191,29 @@ def ascending_ratio(p: Vector, q: Vector) -> list[int]:
 def top_tokens(q: Vector, count: int) -> tuple[int, ...]:
     """The `count` most probable tokens, the most probable first, ties to the smaller number."""
     return tuple(int(token) for token in (-q).argsort(stable=True).tolist()[:count])
+
+
+def mass_below(p: Vector, q: Vector) -> Vector:
+    """For each token the `q`-mass of the tokens that `ascending_ratio` puts before it, shape `(n.., V)`."""
+    ratio = p / (q + (q == 0))
+    if q.shape[-1] <= IN_PAIRS and many_floats(q):
+        return _mass_below_in_pairs(ratio, q)
+    order = ratio.argsort(stable=True)
+    if hasattr(q, "new_tensor"):
+        ranked = q.gather(-1, order)
+        return (q * 0).scatter(-1, order, ranked.cumsum(-1) - ranked)
+    ranked = np.take_along_axis(q, order, axis=-1)
+    below = np.empty_like(q)
+    np.put_along_axis(below, order, ranked.cumsum(axis=-1) - ranked, axis=-1)
+    return below
+
+
+def _mass_below_in_pairs(ratio: Vector, q: Vector) -> Vector:
+    """`mass_below` token by token: each adds its mass to those that come after it."""
+    ratio, q = token_by_token(ratio), token_by_token(q)
+    below = q * 0
+    for token in range(q.shape[-1]):
+        one, mass = ratio[..., token : token + 1], q[..., token : token + 1]
+        below[..., :token] += mass * (one < ratio[..., :token])
+        below[..., token + 1 :] += mass * (one <= ratio[..., token + 1 :])
+    return below

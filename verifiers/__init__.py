@@ -1,12 +1,14 @@
 """The zoo: one algorithm a file, one registry.
 
 `REGISTRY[name]` is the verifier itself; an entry with parameters is a factory, such as
-`REGISTRY["relaxed"](w=Fraction(1, 2))`. `make(name, **parameters)` gives a verifier either way.
+`REGISTRY["relaxed"](w=Fraction(1, 2))`. `make(name, **parameters)` gives a verifier either way. `STANDALONE` are the
+names of all that need no parameters; `optimum` is made for one instance, `REGISTRY["optimum"](plan, draft_tables)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +25,8 @@ from verifiers.naive_from_target import NaiveFromTarget
 from verifiers.naive_tree import NaiveTree
 from verifiers.nss import NaiveSampling
 from verifiers.optimal_transport import OptimalTransport
+from verifiers.optimum import Optimum
+from verifiers.path_transport import PathTransport
 from verifiers.rejection_without_replacement import RejectionWithoutReplacement
 from verifiers.relaxed import Relaxed
 from verifiers.specinfer import SpecInfer
@@ -33,7 +37,7 @@ from verifiers.traversal_insertion_order import TraversalInsertionOrder
 from verifiers.tree_monte_carlo import TreeMonteCarlo
 from verifiers.typical import Typical
 
-__all__ = ["REGISTRY", "make"]
+__all__ = ["REGISTRY", "STANDALONE", "make", "required"]
 
 _ZOO: tuple[Any, ...] = (
     NaiveSampling(),
@@ -48,6 +52,8 @@ _ZOO: tuple[Any, ...] = (
     Traversal(),
     GreedyBlock(),
     MixedOrder,
+    PathTransport(),
+    Optimum,
     RejectionWithoutReplacement(),
     GreedyMultiDraft(),
     TraversalInsertionOrder(),
@@ -62,8 +68,18 @@ _ZOO: tuple[Any, ...] = (
 REGISTRY: Mapping[str, Any] = MappingProxyType({entry.card.name: entry for entry in _ZOO})
 
 
+def required(name: str) -> tuple[str, ...]:
+    """The parameters of an entry that have no default."""
+    known = signature(REGISTRY[name]).parameters if isinstance(REGISTRY[name], type) else {}
+    return tuple(key for key in REGISTRY[name].card.parameters if known[key].default is known[key].empty)
+
+
+#: The names that `make` needs nothing else for, in the order of the tables.
+STANDALONE: tuple[str, ...] = tuple(name for name in REGISTRY if not required(name))
+
+
 def make(name: str, **parameters: Any) -> Verifier:
-    """The verifier of this name; raises `InvalidInput` for unknown names and parameters."""
+    """The verifier of this name; raises `InvalidInput` for unknown names and parameters and for missing ones."""
     if name not in REGISTRY:
         raise InvalidInput(f"unknown verifier {name!r}; known: {', '.join(REGISTRY)}")
     entry = REGISTRY[name]
@@ -71,5 +87,10 @@ def make(name: str, **parameters: Any) -> Verifier:
     if unknown:
         known = ", ".join(entry.card.parameters) or "none"
         raise InvalidInput(f"{name} has no parameter {sorted(unknown)[0]!r}; its parameters: {known}")
+    missing = [key for key in required(name) if key not in parameters]
+    if missing:
+        raise InvalidInput(
+            f"{name} cannot be made from its name: it is made for one instance and needs {' and '.join(missing)}"
+        )
     verifier: Verifier = entry(**parameters) if isinstance(entry, type) else entry
     return verifier

@@ -11,7 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 from simulator.protocol import DraftNode, Vector
-from simulator.vectors import ascending_ratio
+from simulator.vectors import ascending_ratio, mass_below
+
+#: What the law of the rest of the path depends on: mass of the trunk, `x` and `A`.
+State = tuple[Any, Any, Any]
 
 
 def greedy_path(root: DraftNode) -> list[DraftNode]:
@@ -24,37 +27,48 @@ def greedy_path(root: DraftNode) -> list[DraftNode]:
     return path
 
 
+def greedy_root(one: Any) -> State:
+    """The state at the root; one: the number or the column of ones to start from."""
+    return one, one, one * 0
+
+
+def greedy_step(state: State, p: Vector, q: Vector, paths: int) -> tuple[Any, Vector, tuple[Vector, Vector, Vector]]:
+    """`r(c)`, the vector of `r(c, y)` over all tokens, and the states of the children.
+
+    p, q: shape `(n.., V)`, the parts of the state `(n.., 1)` or numbers. paths: `K`, or 1 on the trunk.
+    """
+    trunk, prefix, below = state
+    step = prefix * q
+    if paths == 1:
+        return trunk * prefix, trunk * step, (trunk * step, q * 0 + 1, q * 0)
+    start = below + prefix * mass_below(p, q)
+    children = (trunk + step * 0, step, start)
+    return trunk * _power_gap(below, prefix, paths), trunk * _power_gap(start, step, paths), children
+
+
 def greedy_masses(path: Sequence[DraftNode], paths: int) -> list[tuple[Any, Vector]]:
     """For each inner node `c` of a path, `r(c)` and the vector of `r(c, y)` over all tokens `y`.
 
     path: the nodes of any path of the tree, root first. paths: `K`. The order is greedy whichever path is asked about.
     """
     masses = []
-    trunk, prefix, below = 1, 1, 0  # mass of the trunk so far; q(c) and A, given the trunk
-    branched = paths == 1
+    state = greedy_root(1)
+    forked = 1
     for node, child in pairwise(path):
-        q, token = node.draft, child.context[-1]
-        branched = branched or len(node.children) > 1
-        if not branched:
-            masses.append((trunk, trunk * q))
-            trunk = trunk * q[token]
-            continue
-        lower = _mass_below(node)
-        start = below + prefix * lower
-        step = prefix * q
-        selected = (start + step) ** paths - start**paths
-        total = (below + prefix) ** paths - below**paths
-        masses.append((trunk * total, trunk * selected))
-        below, prefix = start[token], step[token]
+        forked = paths if len(node.children) > 1 else forked
+        total, selected, children = greedy_step(state, node.target, node.draft, forked)
+        masses.append((total, selected))
+        token = child.context[-1]
+        state = (children[0][token], children[1][token], children[2][token])
     return masses
 
 
-def _mass_below(node: DraftNode) -> Vector:
-    """For each token the `q`-mass of the tokens ranked below it."""
-    q = node.draft
-    below = q * 0
-    total = q.sum() * 0
-    for token in ascending_ratio(node.target, q):
-        below[token] = total
-        total = total + q[token]
-    return below
+def _power_gap(below: Any, mass: Any, paths: int) -> Any:
+    """`(A + x)^K - A^K` as `x` times a sum of positive terms, so that nothing cancels in float64."""
+    above = below + mass
+    total: Any = 1
+    lower: Any = 1  # a power of A by products: powers of floats take several times as long
+    for _ in range(paths - 1):
+        lower = lower * below
+        total = total * above + lower
+    return mass * total

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 from simulator.protocol import Vector
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 #: Solutions kept for each function; then all are forgotten.
 LIMIT = 65536
 
 
-def memoised(solve: Callable[[Vector, Vector, int], T]) -> Callable[[Vector, Vector, int], T]:
-    """`solve(p, q, k)`, remembered by its exact input; it must be a pure function."""
+def memoised(solve: Callable[[Vector, Vector, K], T]) -> Callable[[Vector, Vector, K], T]:
+    """`solve(p, q, k)`, remembered by its exact input; it must be a pure function.
+
+    k: the number of drafts, or a tuple of the numbers that the solution depends on beside the rows.
+    """
     known: dict[Any, T] = {}
 
-    def remembered(p: Vector, q: Vector, k: int) -> T:
-        if hasattr(p, "new_tensor"):  # a tensor may carry gradients and live on a device: not remembered
+    @wraps(solve)
+    def remembered(p: Vector, q: Vector, k: K) -> T:
+        if any(_is_bound(row) for row in (p, q)):
             return solve(p, q, k)
-        key = (p.dtype, tuple(p.tolist()), tuple(q.tolist()), k)
+        key = (p.dtype, tuple(p.tolist()), tuple(q.tolist()), _plain(k))
         if key not in known:
             if len(known) >= LIMIT:
                 known.clear()
@@ -28,3 +34,13 @@ def memoised(solve: Callable[[Vector, Vector, int], T]) -> Callable[[Vector, Vec
         return known[key]
 
     return remembered
+
+
+def _plain(k: Any) -> Any:
+    """The key of `k`: tensors are told apart by their numbers."""
+    return tuple(map(_plain, k)) if isinstance(k, tuple) else k.item() if hasattr(k, "new_tensor") else k
+
+
+def _is_bound(row: Vector) -> bool:
+    """Whether it is a tensor that carries gradients or lives on a device: more than its numbers."""
+    return hasattr(row, "new_tensor") and (row.requires_grad or row.device.type != "cpu")

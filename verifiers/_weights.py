@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from simulator.protocol import DraftNode, Vector
-from simulator.vectors import positive_part, residual
+from simulator.vectors import minimum, normalised, positive_part, residual, sums
 
 
 def child_weight(weight: Any, p: Vector, q: Vector, token: int) -> Any:
@@ -39,3 +39,15 @@ def stop_probability(weight: Any, p: Vector, q: Vector) -> Any:
     """`h = s/(s + 1 - w)` with `s = sum (w p - q)+`, 0 where `s = 0`: accept a node whose continuation was rejected."""
     excess = positive_part(weight * p - q).sum()
     return excess / (excess + (1 - weight)) if excess > 0 else 0  # the brackets keep rounding from cancelling it
+
+
+def child_weights(weight: Any, p: Vector, q: Vector) -> Vector:
+    """`child_weight` for every token of many nodes: weight `(n.., 1)`, result `(n.., V)`, 0 where `q = 0`."""
+    return minimum(weight * p, q) / (q + (q <= 0))
+
+
+def settle(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
+    """`leftover` and `stop_probability` of many nodes at once, shapes `(n.., V)` and `(n.., 1)`."""
+    excess = positive_part(weight * p - q)
+    total = sums(excess)
+    return normalised(excess, p), total / (total + (1 - weight) + (total <= 0))

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
 from verifiers._paths import block_verify, first_path
+from verifiers._weights import child_weights, settle
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,6 @@ class Block:
         """Accept a prefix of the first path and draw a correction token."""
         path = first_path(root)
         return block_verify(path, [node.draft for node in path[:-1]], coin)
+
+    child_weights = staticmethod(child_weights)
+    settle = staticmethod(settle)

@@ -8,10 +8,10 @@ from `p`. Equal to `block` for paths of one token, wrong from two on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from verifiers._weights import leftover, weighted_path
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from verifiers._weights import child_weights, leftover, settle, weighted_path
 
 
 @dataclass(frozen=True)
@@ -39,3 +39,9 @@ class BlockByWeights:
             if coin.flip(weight):
                 break
         return Verdict(node.context, coin.choose(leftover(weight, node.target, node.draft)))
+
+    child_weights = staticmethod(child_weights)
+
+    def settle(self, weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
+        """See `SettlesPath`: the bug, the weight in place of `h`."""
+        return settle(weight, p, q)[0], weight

@@ -13,11 +13,12 @@ Lossless, since block verification is lossless for whatever law its path has. It
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from verifiers._greedy_order import greedy_masses, greedy_path
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
 from verifiers._paths import block_verify, count_iid_branches
+from verifiers._weights import child_weights, settle
 
 
 @dataclass(frozen=True)
@@ -40,3 +41,12 @@ class GreedyBlock:
         path = greedy_path(root)
         laws = [selected / total for total, selected in greedy_masses(path, paths)]
         return block_verify(path, laws, coin)
+
+    child_weights = staticmethod(child_weights)
+    settle = staticmethod(settle)
+    select_root = staticmethod(greedy_root)
+
+    def select(self, state: Any, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
+        """See `SelectsPath`: step 2 for many prefixes at once."""
+        total, selected, children = greedy_step(state, p, q, paths)
+        return selected / (total + (total <= 0)), children

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import acceptance, one_hot, positive_part, residual, stacked
+from simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
 from verifiers._memo import memoised
 from verifiers._top_down import walk
 
@@ -60,6 +60,13 @@ class Khisti:
         """Law of the next token given the drafts in their order, shape `(n.., V)`."""
         return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
 
+    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
+        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+
+        For each candidate `y` the law of the winner is carried with the number of drafts so far that equal `y`.
+        """
+        return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
+
 
 @memoised
 def tournament(p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
@@ -86,7 +93,7 @@ def _like(units: Any, q: Vector) -> Any:
     """Whole numbers as something that multiplies the entries of `q`."""
     if hasattr(q, "new_tensor"):
         return q.new_tensor(units.tolist())
-    return units.astype(object) if q.dtype == object else units
+    return units.astype(q.dtype)
 
 
 def _rounded(row: Vector) -> tuple[float, ...]:
@@ -121,6 +128,11 @@ def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -
     return units
 
 
+def linear_programs() -> int:
+    """How many have been solved so far."""
+    return _weights.cache_info().misses
+
+
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     winner, law = drafted[0], q
     for challenger, (units, after) in zip(drafted[1:], tournament(p, q, len(drafted)), strict=True):
@@ -151,6 +163,27 @@ def _accepted(p: Vector, q: Vector, k: int) -> Any:
             unseen = _play(units, unseen, others)
         rate = rate + rest[token] * ((law - unseen) * lost).sum()
     return rate
+
+
+def _child_law(p: Vector, q: Vector, k: int) -> Vector:
+    diagonal = layers([one_hot(q, token) for token in range(len(q))])
+    hit = diagonal * q  # row y: a draft that equals y
+    miss = q - hit
+    states = [miss, hit]  # by the number of drafts equal to y: row y is the law of the winner
+    for units, _ in tournament(p, q, k):
+        weights = _like(units, q)
+        missed = [_meet(weights, state, miss) for state in states]
+        equal = [_meet(weights, state, hit) for state in states]
+        states = [missed[0], *(a + b for a, b in zip(missed[1:], equal, strict=False)), equal[-1]]
+    law = winner_law(p, q, k)
+    lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
+    rest = residual(p, law)
+    return layers([(state * diagonal).sum(-1) * (1 - lost) + rest * (state * lost).sum(-1) for state in states])
+
+
+def _meet(weights: Any, winner: Vector, challenger: Vector) -> Vector:
+    """`_play` for every row of two arrays of shape `(V, V)`."""
+    return (winner * (challenger @ weights.T) + challenger * (winner @ weights.T)) / GRAIN
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:

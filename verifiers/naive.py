@@ -11,10 +11,10 @@ At every node the next token has law `p`: what is accepted has mass `min(p, q)`,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from simulator.vectors import acceptance, residual
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import acceptance, minimum, normalised, one_draft_law, residual, token_by_token
 
 
 @dataclass(frozen=True)
@@ -38,3 +38,9 @@ class Naive:
                 return Verdict(node.context, coin.choose(residual(node.target, node.draft)))
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
+
+    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
+        """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
+        p, q = token_by_token(p), token_by_token(q)
+        accepted = minimum(p, q)
+        return one_draft_law(q, accepted, normalised(p - accepted, p), k)

@@ -7,10 +7,10 @@ that the draft favours are produced too often. Wrong from the first token on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from simulator.vectors import acceptance
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import acceptance, minimum, one_draft_law, token_by_token
 
 
 @dataclass(frozen=True)
@@ -36,3 +36,8 @@ class NaiveFromTarget:
                 break
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
+
+    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
+        """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
+        p, q = token_by_token(p), token_by_token(q)
+        return one_draft_law(q, minimum(p, q), p, k)

@@ -14,7 +14,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import acceptance, acceptances, one_hot, positive_part, residual, residuals
+from simulator.vectors import (
+    acceptance,
+    acceptances,
+    counted,
+    layers,
+    minimum,
+    normalised,
+    one_hot,
+    positive_part,
+    power,
+    residual,
+    residuals,
+    sums,
+    times,
+    token_by_token,
+)
 from verifiers._top_down import walk
 
 
@@ -48,6 +63,24 @@ class NaiveTree:
         """Law of the next token given the drafts, shape `(n.., V)`; only the first draft matters."""
         accepted = acceptances(p, q, drafted[0])
         return accepted * one_hot(p, drafted[0]) + (1 - accepted) * residuals(p, q)
+
+    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
+        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+
+        A rejected first draft has lost all its mass, so a residual draw can only equal one of the others.
+        """
+        p, q = token_by_token(p), token_by_token(q)
+        accepted = minimum(p, q)
+        corrected = sums(q - accepted) * normalised(p - accepted, p)
+        return layers(times(counted(q, k - 1), corrected, accepted))
+
+    def last_child_law(self, p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
+        """`child_law` at `m = 0`, and its sum over all other `m`; see `LastChildLaw`."""
+        p, q = token_by_token(p), token_by_token(q)
+        accepted = minimum(p, q)
+        corrected = sums(q - accepted) * normalised(p - accepted, p)
+        stops = corrected * power(1 - q, k - 1)
+        return stops, accepted + (corrected - stops)
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

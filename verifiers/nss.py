@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import counted, layers, power, token_by_token
 from verifiers._top_down import walk
 
 
@@ -27,6 +28,7 @@ class NaiveSampling:
         source=Source("miao2024specinfer", "naive sampling"),
         lossless_for=("delayed", "without_replacement", "top_k", "greedy", "topology", "adaptive", "adaptive_dropping"),
         reads_draft=False,
+        exchangeable=True,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -40,6 +42,17 @@ class NaiveSampling:
     def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
         """Law of the next token given the drafts, shape `(n.., V)`: `p` itself."""
         return p * 1
+
+    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
+        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`."""
+        p, q = token_by_token(p), token_by_token(q)
+        return layers([p * share for share in counted(q, k)])
+
+    def last_child_law(self, p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
+        """`child_law` at `m = 0`, and its sum over all other `m`; see `LastChildLaw`."""
+        p, q = token_by_token(p), token_by_token(q)
+        stops = p * power(1 - q, k)
+        return stops, p - stops
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

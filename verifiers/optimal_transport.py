@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import ascending_ratio, one_hot, stacked
+from simulator.vectors import ascending_ratio, entries, layers, one_hot, stacked, stacked_layers
 from verifiers._memo import memoised
 from verifiers._top_down import walk
 
@@ -32,6 +33,7 @@ class OptimalTransport:
         title="Optimal transport at every node",
         source=Source("sun2023spectr", "the optimal-transport program, equation 6"),
         lossless_for=("delayed", "adaptive"),
+        exchangeable=True,
         departs="The program is solved as a maximum flow from sets of drafts, without a solver, so that it is exact.",
         max_vocab=12,
     )
@@ -51,12 +53,20 @@ class OptimalTransport:
         """Law of the next token given the drafts, shape `(n.., V)`."""
         return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
 
+    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
+        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+
+        The drafts have the set `S` and `m` of them equal `y` in `S` with probability `C(k, m) q(y)^m` times that of
+        `k - m` drafts having the set `S` without `y`.
+        """
+        return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
+
 
 @memoised
 def transport(p: Vector, q: Vector, k: int) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
     """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`."""
-    rest = p.tolist()
-    masses = set_masses(q.tolist(), k)
+    rest = entries(p)
+    masses = set_masses(entries(q), k)
     left = dict(masses)
     flow: dict[Set, dict[int, Any]] = {drafts: {} for drafts in masses}
     for drafts in masses:  # small sets first: they have the least choice
@@ -102,11 +112,11 @@ def _push(path: list[tuple[Set, int]], flow: dict[Set, dict[int, Any]], left: di
     taken = [(drafts, token) for (drafts, _), (_, token) in zip(path[1:], path, strict=False)]
     amount = min(left[start], rest[end], *(flow[drafts][token] for drafts, token in taken))
     for drafts, token in taken:
-        flow[drafts][token] -= amount
+        flow[drafts][token] = flow[drafts][token] - amount  # not in place: an entry may be a view of its row
     for drafts, token in path:
         flow[drafts][token] = flow[drafts].get(token, 0) + amount
-    left[start] -= amount
-    rest[end] -= amount
+    left[start] = left[start] - amount
+    rest[end] = rest[end] - amount
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
@@ -127,6 +137,28 @@ def _optimum(p: Vector, q: Vector, k: int) -> Any:
         kept, drafted = kept - p[token], drafted + q[token]
         best = min(best, kept + 1 - (1 - drafted) ** k)
     return best
+
+
+def _child_law(p: Vector, q: Vector, k: int) -> Vector:
+    masses, flow, rest = transport(p, q, k)
+    fewer = [set_masses(entries(q), drafts) for drafts in range(k)]
+    spare = sum(rest)
+    law = layers([p * 0] * (k + 1))
+    for drafts, mass in masses.items():
+        if not mass > 0:  # too small for floats
+            continue
+        missing = mass - sum(flow[drafts].values())
+        for token in range(len(p)):
+            share = missing * rest[token] / spare if spare > 0 else mass * 0
+            if token not in drafts:
+                law[0, token] += share
+                continue
+            others = tuple(other for other in drafts if other != token)
+            given = (flow[drafts].get(token, 0) + share) / mass
+            for equal in range(1, k + 1):
+                beside = fewer[k - equal].get(others, 0)
+                law[equal, token] += comb(k, equal) * q[token] ** equal * beside * given
+    return law
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from simulator.arithmetic import as_fraction
 from simulator.errors import InvalidInput
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from simulator.vectors import residual
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import normalised, one_draft_law, positive_part, residual, token_by_token
 
 
 @dataclass(frozen=True)
@@ -54,3 +54,9 @@ class Relaxed:
                 return Verdict(node.context, coin.choose(residual(node.target, node.draft)))
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
+
+    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
+        """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
+        p, q = token_by_token(p), token_by_token(q)
+        accepted = q - positive_part(q - p) * self.w.numerator / self.w.denominator
+        return one_draft_law(q, accepted, normalised(positive_part(p - q), p), k)

@@ -15,7 +15,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import acceptance, acceptances, one_hot, positive_part, residual, residuals
+from simulator.vectors import (
+    acceptance,
+    acceptances,
+    layers,
+    minimum,
+    normalised,
+    one_hot,
+    positive_part,
+    residual,
+    residuals,
+    sums,
+    times,
+    token_by_token,
+)
 from verifiers._top_down import walk
 
 
@@ -28,6 +41,7 @@ class SpecInfer:
         title="Multi-step speculative sampling (SpecInfer)",
         source=Source("miao2024specinfer", "algorithm 2"),
         lossless_for=("delayed", "adaptive"),
+        exchangeable=True,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -64,6 +78,36 @@ class SpecInfer:
             return known[left]
 
         return law(tuple(sorted(drafted)))
+
+    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
+        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+
+        With `M_j = R_1 .. R_(j-1)` the draft of round `j` is accepted with mass `M_j min(p_j, q)`, and each of the
+        `k - j` later ones equals it with probability `q`. A rejected draft has lost all its mass, so it never does.
+        """
+        p, q = token_by_token(p), token_by_token(q)
+        others = 1 - q
+        missed: Any = 1
+        met: list[Any] = []  # accepted so far, by the number of drafts beside that one
+        for _ in range(k):
+            accepted = minimum(p, q)
+            fewest, *more = times(met, others, q) if met else [0]
+            met = [fewest + missed * accepted, *more]
+            missed = missed * sums(q - accepted)
+            p = normalised(p - accepted, p)
+        return layers([missed * p, *met])
+
+    def last_child_law(self, p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
+        """`child_law` at `m = 0`, and its sum over all other `m`; see `LastChildLaw`."""
+        p, q = token_by_token(p), token_by_token(q)
+        missed: Any = 1
+        met: Any = 0
+        for _ in range(k):
+            accepted = minimum(p, q)
+            met = met + missed * accepted
+            missed = missed * sums(q - accepted)
+            p = normalised(p - accepted, p)
+        return missed * p, met
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

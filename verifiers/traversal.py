@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from simulator.vectors import without
-from verifiers._weights import child_weight, leftover, stop_probability
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import normalised, without
+from verifiers._weights import child_weight, child_weights, leftover, settle, stop_probability
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,15 @@ class Traversal:
         verdict = _visit(root, 1, coin, is_root=True)
         assert verdict is not None
         return verdict
+
+    child_weights = staticmethod(child_weights)
+
+    def reject(self, weight: Any, p: Vector, q: Vector, token: int) -> tuple[Vector, Vector, Any]:
+        """See `LeafToRoot`: step 3 for many nodes at once."""
+        rest, left = settle(weight, p, q)
+        others = q * 1
+        others[..., token] = q[..., token] * 0
+        return rest, normalised(others, q), left
 
 
 def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> Verdict | None:

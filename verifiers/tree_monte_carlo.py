@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from simulator.vectors import positive_part
-from verifiers._weights import weighted_path
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import normalised, positive_part, sums
+from verifiers._weights import child_weights, weighted_path
 
 
 @dataclass(frozen=True)
@@ -51,3 +51,11 @@ class TreeMonteCarlo:
             return Verdict(leaf.context, coin.choose(leaf.target))
         depth, token = divmod(drawn, len(leaf.target))
         return Verdict(path[depth][0].context, token)
+
+    child_weights = staticmethod(child_weights)
+
+    def settle(self, weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
+        """See `SettlesPath`: of what the later tokens miss, the share of the corrections here is `s/S`."""
+        excess = positive_part(weight * p - q)
+        missing = sums(positive_part(q - weight * p))
+        return normalised(excess, p), sums(excess) / (missing + (missing <= 0))

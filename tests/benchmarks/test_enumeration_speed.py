@@ -14,7 +14,7 @@ from simulator.coins import outcomes
 from simulator.enumerate import enumerate_law
 from simulator.families import FAMILIES
 from simulator.schemes import Delayed
-from verifiers import REGISTRY, make
+from verifiers import STANDALONE, make
 
 SCHEME = Delayed(K=2, L1=0, L2=2)
 INSTANCE = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0))
@@ -31,7 +31,7 @@ def count_runs(verifier, instance) -> int:
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", STANDALONE)
 def test_runs_a_second(benchmark, capsys, name, arithmetic):
     verifier = make(name)
     instance = INSTANCE.converted(ARITHMETICS[arithmetic], SCHEME.depth)

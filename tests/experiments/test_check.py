@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from simulator.instance import Instance
-from verifiers import REGISTRY
+from verifiers import REGISTRY, STANDALONE
 
 INSERTION = ("check", "traversal_insertion_order", "--scheme", "delayed", "--L1", 0, "--L2", 2, "--instances", 50)
 FIELDS = ("verifier", "scheme", "arithmetic", "engine", "instances", "lossless", "max_deviation", "total_variation")
-LOSSLESS = [name for name, entry in REGISTRY.items() if "delayed" in entry.card.lossless_for]
-CONTROLS = [name for name, entry in REGISTRY.items() if "delayed" not in entry.card.lossless_for]
+LOSSLESS = [name for name in STANDALONE if "delayed" in REGISTRY[name].card.lossless_for]
+CONTROLS = [name for name in STANDALONE if "delayed" not in REGISTRY[name].card.lossless_for]
 
 
 def test_lossless_verifier_exits_zero_with_deviation_exactly_zero(draftproof):

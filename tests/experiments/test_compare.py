@@ -12,7 +12,7 @@ import pytest
 
 from experiments.plot import best_budget, delay_figure, delay_lines
 from experiments.tables import as_csv, as_latex, as_markdown
-from verifiers import REGISTRY
+from verifiers import REGISTRY, STANDALONE
 
 TOPICS = Path(__file__).parents[1] / "data" / "topics.json"
 #: Exact block efficiency on (K, L1, L2) = (2, 1, 2). Source: the enumerating engine, rationals, tests/data/topics.json.
@@ -35,7 +35,7 @@ def test_golden_values_on_the_committed_instance(draftproof):
 
 def test_default_is_the_whole_registry_and_refuted_rows_say_so(draftproof):
     rows = draftproof("compare", "--vocab", 2, "--K", 3, "--json", "-").json["rows"]
-    assert [row["verifier"] for row in rows] == list(REGISTRY)
+    assert [row["verifier"] for row in rows] == list(STANDALONE)
     assert {row["verifier"] for row in rows if not row["lossless"]} == {
         name for name, entry in REGISTRY.items() if "delayed" not in entry.card.lossless_for
     }
@@ -69,7 +69,7 @@ def test_resume_reuses_rows_and_computes_only_what_is_missing(draftproof, tmp_pa
     first = draftproof("compare", "nss", "naive", *given).json["rows"]
     second = draftproof("compare", "nss", "naive", "block", *given).json["rows"]
     assert second[:2] == first  # seconds included: they were not computed again
-    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 3
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 4  # three verifiers and the optimum
     other = draftproof("compare", "nss", *given, "--seed", 1).json["rows"]
     assert other[0]["strong_id"] != first[0]["strong_id"]
 
@@ -122,8 +122,10 @@ def test_latex_is_a_booktabs_table_that_marks_lossy_verifiers(rows):
 def test_lines_of_the_picture_are_the_rows_of_one_budget_without_refuted_verifiers(rows):
     assert best_budget(rows) == 4
     lines = delay_lines(rows, 4)
-    assert set(lines) == {"naive", "block", "traversal"}
+    assert set(lines) == {"naive", "block", "traversal", "upper bound"}
     assert [x for x, _, _ in lines["block"]] == [0, 2, 4]
+    most = {x: value for x, value, _ in lines["upper bound"]}
+    assert all(value <= most[x] + 1e-12 for points in lines.values() for x, value, _ in points)  # rounding of floats
     for x, value, _ in lines["block"]:
         (row,) = [r for r in rows if r["verifier"] == "block" and (r["L1"] == x or (x == 4 and r["K"] == 1))]
         assert value == row["block_efficiency_float"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from simulator import SCHEMES, Card, Coin, DraftNode, UnsupportedTree, Verdict
+from simulator import SCHEMES, Card, Coin, DraftNode, UnsupportedTree, Verdict, check
 from simulator.compatibility import compatibility
 from simulator.conformance import CASES
-from verifiers import REGISTRY, make
+from verifiers import STANDALONE, make
 
 
 def test_every_scheme_has_its_cases() -> None:
@@ -15,7 +15,7 @@ def test_every_scheme_has_its_cases() -> None:
     assert all(case[1].name == name for name, cases in CASES.items() for case in cases)
 
 
-@pytest.mark.parametrize("name", list(REGISTRY))
+@pytest.mark.parametrize("name", list(STANDALONE))
 def test_declared_schemes_are_exactly_those_on_which_nothing_refutes_it(name: str) -> None:
     lossless = {scheme for scheme in SCHEMES if compatibility(make(name), scheme, 4).status == "lossless"}
     assert lossless == set(make(name).card.lossless_for)
@@ -29,7 +29,11 @@ def test_cell_counts_what_was_proved_and_holds_the_witness() -> None:
     refuted = compatibility(make("naive_from_target"), "delayed", 2)
     assert refuted.status == "witness"
     assert refuted.witness is not None
-    assert not refuted.witness.lossless
+    assert refuted.witness.violation.deviation > 0
+    instance, scheme = refuted.witness.instance, refuted.witness.instance.scheme
+    assert scheme is not None
+    found = check(make("naive_from_target"), instance.target, instance.draft, scheme, engine="enumerate")
+    assert found.violation == refuted.witness.violation
 
 
 class RefusesBranches:

@@ -39,6 +39,14 @@ def test_every_claim_of_the_card_has_its_check() -> None:
     assert kinds(lossless_for=(), reads_draft=True, control=True) == ALWAYS
     assert kinds(lossless_for=(), reads_draft=False) == ALWAYS | {"does-not-read-draft"}
     assert kinds(lossless_for=(), single_path=True, reads_draft=True) == ALWAYS | {"reads-first-path-only"}
+    assert kinds(lossless_for=(), reads_draft=True, exchangeable=True) == ALWAYS, "there is no branch to speak of"
+
+
+def test_what_a_verifier_offers_has_its_checks() -> None:
+    kinds = {str(check).split("-V=")[0] for check in checks_for(verifiers.make("specinfer"))}
+    assert kinds == ALWAYS | LOSSLESS | {"structured-equals-enumerated", "branch-ignores-order"}
+    kinds = {str(check).split("-V=")[0] for check in checks_for(verifiers.make("spectr"))}
+    assert kinds == ALWAYS | LOSSLESS | {"structured-equals-enumerated"}
 
 
 def test_check_names_are_distinct() -> None:

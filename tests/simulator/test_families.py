@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import FAMILIES, Instance, InvalidInput
+from simulator import FAMILIES, Instance, InvalidInput, TooLarge
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.families import CORNER_CASES, family_named
 
@@ -110,7 +110,6 @@ def test_small_alpha_makes_rows_more_extreme() -> None:
     [
         ({"size": 1}, "family dirichlet needs a vocabulary of at least 2 tokens, not 1"),
         ({"denominator": 2}, "denominator 2 does not fit 3 tokens; use 3 to 2^40"),
-        ({"depth": 13}, "V = 3 at depth 13 means more than 1,000,000 numbers; make it smaller"),
         ({"beta": 1.0}, "family dirichlet has no parameter 'beta'; its parameters: alpha"),
         ({"alpha": -1.0}, "family dirichlet: alpha = -1.0 must be a finite number of at least 0"),
         ({"alpha": float("inf")}, "family dirichlet: alpha = inf must be a finite number of at least 0"),
@@ -123,6 +122,15 @@ def test_bad_sizes_and_parameters_are_refused(arguments: dict[str, Any], message
     with pytest.raises(InvalidInput) as caught:
         draw("dirichlet", 0, **arguments)
     assert str(caught.value) == message
+
+
+def test_an_instance_of_too_many_rows_is_refused_before_it_is_drawn() -> None:
+    with pytest.raises(TooLarge) as caught:
+        draw("dirichlet", 0, depth=14)
+    assert str(caught.value) == (
+        "tables of depth 14 at V = 3 have more than 4,000,000 rational entries; "
+        "the deepest that fit have depth 12, or use a smaller vocabulary"
+    )
 
 
 def test_bad_temperatures_and_needless_parameters_are_refused() -> None:

@@ -20,6 +20,8 @@ from simulator import (
     check,
 )
 from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.processes import tabulate
+from simulator.schemes import WithoutReplacement
 
 P = MarkovProcess(RATIONAL.vector([["1/3", "2/3"]]))
 Q = MarkovProcess(RATIONAL.vector([["2/3", "1/3"]]))
@@ -32,7 +34,15 @@ def test_lossless_verdict_is_exactly_zero() -> None:
     assert found.lossless
     assert (found.violation, found.max_deviation, found.total_variation) == (None, 0, 0)
     assert found.block_efficiency == Fraction(5, 3)
-    assert (found.verifier, found.scheme, found.arithmetic, found.engine) == ("naive", STEP, "rational", "enumerate")
+    assert (found.verifier, found.scheme, found.arithmetic, found.engine) == (
+        "naive",
+        STEP,
+        "rational",
+        "structured (top-down)",
+    )
+    slow = check(NAIVE, P, Q, STEP, engine="enumerate")
+    assert slow.engine == "enumerate"
+    assert slow.metrics == found.metrics
 
 
 def test_refutation_has_the_numbers_computed_by_hand() -> None:
@@ -65,16 +75,19 @@ def test_float64_verdicts_agree_with_rational_ones() -> None:
 
 
 def test_block_law_is_the_law_of_the_check() -> None:
-    law, found = block_law(NAIVE, P, Q, STEP, "rational"), check(NAIVE, P, Q, STEP)
-    assert [table.tolist() for table in law.correction] == [table.tolist() for table in found.law.correction]
-    assert block_law(NAIVE, P, Q, STEP).arithmetic is FLOAT64
+    target = tabulate(P, STEP.depth, RATIONAL)
+    for engine in ("auto", "enumerate", "structured"):
+        law = block_law(BIASED, P, Q, STEP, "rational", engine)
+        assert law.metrics(target) == check(BIASED, P, Q, STEP, "rational", engine).metrics
+        assert block_law(NAIVE, P, Q, STEP, engine=engine).arithmetic is FLOAT64
 
 
 def test_deeper_instances_are_cut_to_the_scheme() -> None:
     instance = FAMILIES["dirichlet"].instance(2, 3, np.random.default_rng(0), 20)
-    found = check(NAIVE, instance.target, instance.draft, Delayed(1, 0, 1))
-    assert found.instance.depth == 1
-    assert found.lossless
+    for engine in ("enumerate", "structured"):
+        found = check(NAIVE, instance.target, instance.draft, Delayed(1, 0, 1), engine=engine)
+        assert len(found.metrics.depth_distribution) == 2
+        assert found.lossless
 
 
 @pytest.mark.parametrize(
@@ -82,12 +95,16 @@ def test_deeper_instances_are_cut_to_the_scheme() -> None:
     [
         ({"engine": "magic"}, InvalidInput, "unknown engine 'magic'; choose one of auto, enumerate, structured"),
         (
-            {"engine": "structured"},
+            {"engine": "structured", "scheme": WithoutReplacement(1, 0, 1)},
             InvalidInput,
-            "naive offers no structured evaluation; use --engine enumerate",
+            r"naive offers no structured evaluation on without_replacement\(K=1, L1=0, L2=1\); use --engine enumerate",
         ),
         ({"arithmetic": "decimal"}, InvalidInput, "unknown arithmetic 'decimal'; choose rational or float64"),
-        ({"scheme": Delayed(1, 0, 25)}, TooLarge, "use a smaller vocabulary or a shallower tree"),
+        (
+            {"scheme": Delayed(1, 0, 25), "engine": "enumerate"},
+            TooLarge,
+            "tables of depth 25 at V = 2 have more than 4,000,000 rational entries; the deepest that fit have depth 20",
+        ),
     ],
     ids=["engine", "structured", "arithmetic", "size"],
 )
@@ -96,7 +113,7 @@ def test_requests_that_cannot_be_served_are_refused(
 ) -> None:
     for function in (check, block_law, assert_lossless):
         with pytest.raises(error, match=message):
-            function(NAIVE, P, Q, **{"scheme": STEP, **arguments})
+            function(NAIVE, P, Q, **{"scheme": STEP, "arithmetic": "rational", **arguments})
 
 
 def test_float_processes_are_refused_in_a_rational_check() -> None:

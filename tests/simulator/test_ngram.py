@@ -134,7 +134,7 @@ def test_processes_continue_the_root_each_at_its_order() -> None:
     assert draft.row(()).tolist() == pair.model(1)[1].tolist()  # context b
     assert target.row((2, 0)).tolist() == pair.model(2)[6].tolist()  # context ·a
     assert draft.row((2, 0)).tolist() == pair.model(1)[0].tolist()  # context a
-    with pytest.raises(InvalidInput, match="do not fit the root context"):
+    with pytest.raises(InvalidInput, match=r"target: root context \(0,\) must hold 2 tokens, each of 0..2"):
         pair.processes((0,))
 
 
@@ -151,7 +151,7 @@ def test_digest_is_that_of_the_text_alone() -> None:
         (("", 2, 0, 0), "the text has 0 different symbols, too few for --vocab 2"),
         ((TEXT, 2, 1, 2), "draft order 2 and target order 1: orders must satisfy 0 <= draft <= target"),
         ((TEXT, 2, 1, -1), "draft order -1 and target order 1: orders must satisfy 0 <= draft <= target"),
-        ((TEXT, 4, 9, 0), "order 9 at V = 4 means more than 1,000,000 numbers; lower one of them"),
+        ((TEXT, 4, 11, 0), "order 11 at V = 4 means more than 4,000,000 numbers; lower one of them"),
         ((TEXT, 4, 0, 0, 3), "denominator 3 does not fit 4 tokens; use 4 to 2^40"),
         (("ab", 2, 2, 0), "the text has 2 symbols, too few for order 2"),
     ],

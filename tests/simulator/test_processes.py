@@ -129,8 +129,8 @@ def test_markov_process_of_order_zero_has_one_row() -> None:
     [
         (UNIFORM[0], (), "target: the table has shape (2,); it must be (V**m, V)"),
         (UNIFORM, (0,), "target: 1 rows do not fit the root context (0,): order 1 at V = 2 needs 2 rows"),
-        (LEVEL, (2,), "target: root context (2,) holds a token outside 0..1"),
-        (LEVEL, (-1,), "target: root context (-1,) holds a token outside 0..1"),
+        (LEVEL, (2,), "target: root context (2,) must hold 1 tokens, each of 0..1"),
+        (LEVEL, (-1,), "target: root context (-1,) must hold 1 tokens, each of 0..1"),
         (
             exact([1, 0], ["1/2", "1/3"]),
             (0,),
@@ -199,7 +199,7 @@ def test_tabulate_refuses_tables_that_are_too_large_before_building_them() -> No
 
     depth = MAX_TABLE_ENTRIES.bit_length()
     with pytest.raises(
-        TooLarge, match=rf"tables of depth {depth} at V = 2 have more than {MAX_TABLE_ENTRIES:,} entries"
+        TooLarge, match=rf"tables of depth {depth} at V = 2 have more than {MAX_TABLE_ENTRIES:,} rational entries"
     ):
         tabulate(CallableProcess(2, never), depth, RATIONAL)
 

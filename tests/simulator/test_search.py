@@ -12,7 +12,7 @@ import pytest
 from flint import fmpq
 
 import verifiers
-from simulator import FAMILIES, Card, Check, Coin, Delayed, DraftNode, Instance, InvalidInput, TooLarge, Verdict, check
+from simulator import FAMILIES, Card, Coin, Delayed, DraftNode, Instance, InvalidInput, TooLarge, Verdict, check
 from simulator.search import grid, grid_sample, grid_size, shrink
 from simulator.vectors import residual
 
@@ -57,26 +57,27 @@ def test_grids_beyond_all_bounds_are_refused_before_they_are_counted() -> None:
         grid_size(4, 6, 50)
 
 
-def failing(name: str, seed: int, scheme: Delayed, size: int = 3) -> Check:
-    instance = FAMILIES["dirichlet"].instance(size, scheme.depth, np.random.default_rng(seed), 20)
-    found = check(verifiers.make(name), instance.target, instance.draft, scheme)
-    assert not found.lossless
-    return found
+TREE = Delayed(2, 0, 2)
+
+
+def failing(name: str, seed: int) -> Instance:
+    instance = FAMILIES["dirichlet"].instance(3, TREE.depth, np.random.default_rng(seed), 20)
+    assert not check(verifiers.make(name), instance.target, instance.draft, TREE).lossless
+    return instance
 
 
 @pytest.mark.parametrize("name", ["naive_from_target", "relaxed", "block_by_weights"])
 def test_the_witness_does_not_depend_on_the_instance_that_failed_first(name: str) -> None:
-    scheme = Delayed(2, 0, 2)
-    found = [failing(name, seed, scheme) for seed in (2, 3, 4)]
-    assert len({check.instance.digest() for check in found}) == 3
-    witnesses = [shrink(verifiers.make(name), check) for check in found]
+    found = [failing(name, seed) for seed in (2, 3, 4)]
+    assert len({instance.digest() for instance in found}) == 3
+    witnesses = [shrink(verifiers.make(name), instance, TREE) for instance in found]
     assert len({witness.instance.dumps() for witness in witnesses}) == 1
     assert all(witness.shrunk for witness in witnesses)
 
 
 @pytest.mark.parametrize("name", ["naive_from_target", "block_by_weights"])
 def test_the_witness_refutes_and_says_where(name: str) -> None:
-    witness = shrink(verifiers.make(name), failing(name, 2, Delayed(2, 0, 2)))
+    witness = shrink(verifiers.make(name), failing(name, 2), TREE)
     again = Instance.loads(witness.instance.dumps())
     assert again.scheme is not None
     found = check(verifiers.make(name), again.target, again.draft, again.scheme)
@@ -91,18 +92,23 @@ def test_the_witness_refutes_and_says_where(name: str) -> None:
 
 
 def test_no_smaller_shape_refutes_block_by_weights_on_the_grid() -> None:
-    witness = shrink(verifiers.make("block_by_weights"), failing("block_by_weights", 2, Delayed(2, 0, 2)))
+    witness = shrink(verifiers.make("block_by_weights"), failing("block_by_weights", 2), TREE)
     assert (witness.instance.vocab_size, witness.instance.scheme) == (2, Delayed(1, 0, 2))
     for smaller in (Delayed(1, 0, 0), Delayed(1, 0, 1), Delayed(2, 0, 1)):
         for instance in grid(2, smaller.depth, 4):
-            assert check(verifiers.make("block_by_weights"), instance.target, instance.draft, smaller).lossless
+            assert check(
+                verifiers.make("block_by_weights"), instance.target, instance.draft, smaller, engine="enumerate"
+            ).lossless
 
 
 def test_no_coarser_grid_refutes_what_the_witness_of_naive_from_target_refutes() -> None:
-    witness = shrink(verifiers.make("naive_from_target"), failing("naive_from_target", 2, Delayed(2, 0, 2)))
+    witness = shrink(verifiers.make("naive_from_target"), failing("naive_from_target", 2), TREE)
     assert witness.instance.as_dict()["target"][""] == ["1/2", "1/2"]
     for instance in grid(2, 1, 1):
-        assert check(verifiers.make("naive_from_target"), instance.target, instance.draft, Delayed(1, 0, 1)).lossless
+        found = check(
+            verifiers.make("naive_from_target"), instance.target, instance.draft, Delayed(1, 0, 1), engine="enumerate"
+        )
+        assert found.lossless
 
 
 class WrongOnOneRow:
@@ -130,9 +136,8 @@ def test_a_violation_out_of_reach_of_the_search_is_simplified_row_by_row() -> No
         "draft": {"": ["1/2", "1/2"]},
     }
     instance = Instance.from_dict(fields)
-    known = check(WrongOnOneRow(), instance.target, instance.draft, Delayed(1, 0, 1))
-    assert not known.lossless
-    witness = shrink(WrongOnOneRow(), known, examples=30)
+    assert not check(WrongOnOneRow(), instance.target, instance.draft, Delayed(1, 0, 1)).lossless
+    witness = shrink(WrongOnOneRow(), instance, Delayed(1, 0, 1), examples=30)
     assert witness.instance.as_dict()["target"] == {"": ["1/97", "96/97"], "0": ["0", "1"], "1": ["0", "1"]}
     assert witness.instance.as_dict()["draft"] == {"": ["1", "0"]}
     assert witness.instance.scheme == Delayed(1, 0, 1)

@@ -21,7 +21,7 @@ from simulator.arithmetic import RATIONAL, as_python
 from simulator.conformance import CASES, case_instances
 from simulator.enumerate import verdicts
 from simulator.schemes import WithoutReplacement
-from verifiers import REGISTRY, make
+from verifiers import STANDALONE, make
 
 Law = Counter[tuple[tuple[int, ...], int]]
 Row = list[Fraction]
@@ -240,7 +240,7 @@ def positive(law: Any) -> dict[Any, Fraction]:
     [
         pytest.param(name, case, id=f"{name}-V={case[0]}-{case[1]}")
         for name in PUBLISHED
-        if name in REGISTRY
+        if name in STANDALONE
         for scheme in make(name).card.lossless_for
         for case in CASES[scheme]
         if case[1].nodes <= MOST_NODES
@@ -263,6 +263,6 @@ def test_published_steps_tell_every_two_verifiers_apart() -> None:
     assert told == set(combinations(PUBLISHED, 2)) - {("block", "tree_monte_carlo")}
 
 
-@pytest.mark.parametrize("name", [name for name in REGISTRY if make(name).card.status == "published"])
+@pytest.mark.parametrize("name", [name for name in STANDALONE if make(name).card.status == "published"])
 def test_whoever_departs_in_nothing_is_compared_with_the_paper(name: str) -> None:
     assert make(name).card.departs or name in PUBLISHED or name == "gbv"  # gbv: test_one_step.py

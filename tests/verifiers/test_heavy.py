@@ -7,9 +7,9 @@ import pytest
 from simulator import Delayed, check
 from simulator.conformance import SHAPES, conformance_instances
 from simulator.search import grid, grid_size
-from verifiers import REGISTRY, make
+from verifiers import STANDALONE, make
 
-LOSSLESS = [name for name in REGISTRY if "delayed" in make(name).card.lossless_for]
+LOSSLESS = [name for name in STANDALONE if "delayed" in make(name).card.lossless_for]
 
 
 @pytest.mark.heavy
@@ -19,7 +19,10 @@ def test_lossless_on_two_hundred_random_instances(name: str, shape: tuple[int, i
     instances = list(conformance_instances(shape, 200))
     assert len({instance.digest() for instance in instances}) == 200
     for instance in instances:
-        assert check(make(name), instance.target, instance.draft, Delayed(*shape[1:])).max_deviation == 0
+        assert (
+            check(make(name), instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate").max_deviation
+            == 0
+        )
 
 
 @pytest.mark.heavy
@@ -29,18 +32,21 @@ def test_lossless_on_every_instance_in_thirds(name: str, shape: tuple[int, int, 
     size, _, L1, L2 = shape
     instances = 0
     for instance in grid(size, L1 + L2, 3):
-        assert check(make(name), instance.target, instance.draft, Delayed(*shape[1:])).max_deviation == 0
+        assert (
+            check(make(name), instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate").max_deviation
+            == 0
+        )
         instances += 1
     assert instances == grid_size(size, L1 + L2, 3) == 4096
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("name", [name for name in REGISTRY if name not in LOSSLESS])
+@pytest.mark.parametrize("name", [name for name in STANDALONE if name not in LOSSLESS])
 def test_grids_can_refute(name: str) -> None:
     """The same grids, or three paths of two tokens in halves, refute what is not declared lossless here."""
     shapes = [((2, 3, 1, 1), 3), ((2, 2, 0, 2), 3), ((2, 3, 0, 2), 2)]
     assert any(
-        not check(make(name), instance.target, instance.draft, Delayed(K, L1, L2)).lossless
+        not check(make(name), instance.target, instance.draft, Delayed(K, L1, L2), engine="enumerate").lossless
         for (size, K, L1, L2), denominator in shapes
         for instance in grid(size, L1 + L2, denominator)
     )

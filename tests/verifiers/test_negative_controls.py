@@ -7,30 +7,32 @@ from pathlib import Path
 
 import pytest
 
-from simulator import Check, Delayed, Instance, check
+from simulator import Delayed, Instance, check
 from simulator.conformance import SHAPES, conformance_instances
 from simulator.search import shrink
-from verifiers import REGISTRY, make
+from verifiers import STANDALONE, make
 
 WITNESSES = Path(__file__).resolve().parents[1] / "data" / "witnesses"
-CONTROLS = [name for name in REGISTRY if make(name).card.status in ("negative control", "declared lossy")]
+CONTROLS = [name for name in STANDALONE if make(name).card.status in ("negative control", "declared lossy")]
 #: A person can follow a witness with no more rows than this by hand.
 SMALL = 10
 
 
-def failures(name: str) -> list[Check]:
-    """Failed checks on the conformance instances of the first shape that has any."""
+def failures(name: str) -> tuple[list[Instance], Delayed]:
+    """The conformance instances of the first shape on which the verifier fails."""
     for shape in SHAPES:
-        checks = (check(make(name), i.target, i.draft, Delayed(*shape[1:])) for i in conformance_instances(shape, 8))
-        failed = [found for found in checks if not found.lossless]
+        scheme = Delayed(*shape[1:])
+        checked = ((i, check(make(name), i.target, i.draft, scheme)) for i in conformance_instances(shape, 8))
+        failed = [instance for instance, found in checked if not found.lossless]
         if failed:
-            return failed
+            return failed, scheme
     raise AssertionError(f"{name} is declared lossy, but no conformance instance refutes it")
 
 
 @pytest.mark.parametrize("name", CONTROLS)
 def test_violation_shrinks_to_the_witness_on_file(name: str) -> None:
-    witness = shrink(make(name), failures(name)[0])
+    failed, scheme = failures(name)
+    witness = shrink(make(name), failed[0], scheme)
     path = WITNESSES / f"{name}.json"
     assert witness.shrunk
     assert path.exists(), f"write this to {path}:\n{witness.instance.dumps()}"
@@ -39,15 +41,21 @@ def test_violation_shrinks_to_the_witness_on_file(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONTROLS)
 def test_witness_does_not_depend_on_which_instance_failed(name: str) -> None:
-    last = failures(name)[-1]
-    assert shrink(make(name), last).instance.dumps() == (WITNESSES / f"{name}.json").read_text(encoding="utf-8")
+    failed, scheme = failures(name)
+    assert shrink(make(name), failed[-1], scheme).instance.dumps() == (WITNESSES / f"{name}.json").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("name", CONTROLS)
 def test_witness_on_file_refutes_and_is_small(name: str) -> None:
     instance = Instance.load(WITNESSES / f"{name}.json")
     assert instance.scheme is not None
-    found = check(make(name), instance.target, instance.draft, instance.scheme)
+    found, enumerated = (
+        check(make(name), instance.target, instance.draft, instance.scheme, engine=engine)
+        for engine in ("auto", "enumerate")
+    )
+    assert found.metrics == enumerated.metrics
     assert found.violation is not None
     assert instance.about["refutes"] == name
     assert (list(found.violation.context), found.violation.token) == (
@@ -59,12 +67,14 @@ def test_witness_on_file_refutes_and_is_small(name: str) -> None:
     assert len(instance.as_dict()["target"]) + len(instance.as_dict()["draft"]) <= SMALL
 
 
-@pytest.mark.parametrize("name", [name for name in REGISTRY if "delayed" in make(name).card.lossless_for])
+@pytest.mark.parametrize("name", [name for name in STANDALONE if "delayed" in make(name).card.lossless_for])
 def test_no_witness_refutes_a_lossless_verifier(name: str) -> None:
     for path in WITNESSES.glob("*.json"):
         instance = Instance.load(path)
         assert instance.scheme is not None
-        assert check(make(name), instance.target, instance.draft, instance.scheme).max_deviation == 0
+        assert (
+            check(make(name), instance.target, instance.draft, instance.scheme, engine="enumerate").max_deviation == 0
+        )
 
 
 def test_every_witness_on_file_belongs_to_a_control() -> None:

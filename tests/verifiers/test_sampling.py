@@ -20,7 +20,7 @@ from simulator import Coin, Delayed, DraftNode, Instance, SamplingCoin, Verdict,
 from simulator.arithmetic import FLOAT64, as_python
 from simulator.conformance import conformance_instances
 from simulator.processes import context_index
-from verifiers import REGISTRY, make
+from verifiers import STANDALONE, make
 
 RUNS = 100_000
 LEVEL = 0.001
@@ -34,7 +34,7 @@ Block = tuple[tuple[int, ...], int]
 
 
 def exact_law(verifier: Verifier) -> dict[Block, Fraction]:
-    law = block_law(verifier, INSTANCE.target, INSTANCE.draft, SCHEME, "rational")
+    law = block_law(verifier, INSTANCE.target, INSTANCE.draft, SCHEME, "rational", engine="enumerate")
     return {
         (context, token): as_python(law.correction[depth][context_index(context, SHAPE[0]), token])
         for depth in range(SCHEME.depth + 1)
@@ -68,11 +68,11 @@ def agrees(blocks: Counter[Block], law: dict[Block, Fraction], level: float) -> 
     return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
 
 
-@pytest.mark.parametrize("name", list(REGISTRY))
+@pytest.mark.parametrize("name", list(STANDALONE))
 def test_sampled_blocks_agree_with_the_exact_law(name: str) -> None:
     verifier = make(name)
-    seed = list(REGISTRY).index(name)
-    assert agrees(sampled(verifier, seed), exact_law(verifier), LEVEL / len(REGISTRY))
+    seed = list(STANDALONE).index(name)
+    assert agrees(sampled(verifier, seed), exact_law(verifier), LEVEL / len(STANDALONE))
 
 
 class Lenient:
@@ -104,13 +104,13 @@ class CrookedCoin(SamplingCoin):
 
 def test_a_small_bias_of_the_verifier_is_noticed() -> None:
     blocks = sampled(Lenient(), 0)
-    assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(REGISTRY))
-    assert agrees(blocks, exact_law(Lenient()), LEVEL / len(REGISTRY))
+    assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(STANDALONE))
+    assert agrees(blocks, exact_law(Lenient()), LEVEL / len(STANDALONE))
 
 
 def test_a_small_bias_of_the_coin_is_noticed() -> None:
     blocks = sampled(make("naive"), 0, CrookedCoin)
-    assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(REGISTRY))
+    assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(STANDALONE))
 
 
 def test_a_block_that_cannot_happen_is_noticed() -> None:

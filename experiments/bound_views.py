@@ -1,0 +1,84 @@
+"""How bounds are shown: a few lines, a table by root, the gap against time."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.output import write_whole
+
+
+def show(console: Console, fields: dict[str, Any], problem: str, goal: float) -> None:
+    """The bounds in words, and root by root."""
+    scheme = fields["scheme"]
+    shape = f"K = {scheme['K']}, L1 = {scheme['L1']}, L2 = {scheme['L2']}"
+    console.print(f"the optimum over all lossless verifiers, {shape}")
+    console.print(f"  {problem}")
+    console.print(
+        f"  attained {fields['lower_float']:.9f}, at most {fields['upper_float']:.9f}, gap {_gap(fields['gap_float'])}"
+        f" (exact arithmetic on both sides, {fields['method']})"
+    )
+    if fields["gap_float"] > goal:
+        console.print(f"  the gap is above {goal:g}: it stopped early; give it more --seconds or a smaller tree")
+    files = [root["certificate"] for root in fields["roots"] if root["certificate"]]
+    if files:
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        console.print(
+            f"  certificate: {files[0]}{more}; check it: draftproof bound --verify {files[0]}", soft_wrap=True
+        )
+    if len(fields["roots"]) == 1:
+        return
+    table = Table(title="by root context", title_justify="left")
+    table.add_column("root")
+    for heading in ("weight", "attained", "at most", "gap", "orders", "seconds"):
+        table.add_column(heading, justify="right")
+    for root in fields["roots"]:
+        table.add_row(
+            repr(root["root"]),
+            f"{root['weight_float']:.4f}",
+            f"{root['lower_float']:.7f}",
+            f"{root['upper_float']:.7f}",
+            _gap(root["gap_float"]),
+            str(root["orders"]),
+            f"{root['seconds']:.1f}",
+        )
+    console.print(table)
+
+
+def _gap(value: float) -> str:
+    return f"{value:.1e}" if value else "0"
+
+
+def draw(fields: dict[str, Any], caption: str, path: str) -> None:
+    """A PNG of the gap against time, one line a root."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
+    for root in fields["roots"]:
+        points = [(seconds, upper - lower) for seconds, lower, upper in root["history"] if upper > lower]
+        if points:
+            axes.plot(*zip(*points, strict=True), marker=".", linewidth=1.2, label=repr(root["root"]))
+    axes.set_yscale("log")
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("upper bound - lower bound")
+    axes.grid(color="0.9", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(fields["roots"]) > 1 and axes.lines:
+        axes.legend(frameon=False, fontsize=8, title="root")
+    scheme = fields["scheme"]
+    axes.set_title(
+        f"Gap of the bounds, K = {scheme['K']}, L1 = {scheme['L1']}, L2 = {scheme['L2']}\n{caption}",
+        loc="left",
+        fontsize=9,
+        wrap=True,
+    )
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
+    pyplot.close(figure)
+    write_whole(path, buffer.getvalue())

@@ -1,0 +1,83 @@
+"""`draftproof precision`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from experiments import options as opt
+from experiments.commands._common import chosen_verifiers, console_for
+from experiments.output import check_files, write_json
+from experiments.progress import INTERRUPTED, remark
+from simulator.errors import InvalidInput
+
+
+def precision(
+    chosen: Annotated[
+        list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that are lossless on the scheme.")
+    ] = None,
+    instance: opt.InstanceFile = None,
+    text: opt.TextFile = None,
+    family: opt.Family = None,
+    vocab: opt.Vocab = None,
+    seed: opt.Seed = 0,
+    target_order: opt.TargetOrder = None,
+    draft_order: opt.DraftOrder = None,
+    root: opt.RootText = None,
+    roots: opt.Roots = None,
+    denominator: Annotated[
+        int | None,
+        typer.Option(
+            help="Common denominator of all probabilities (default 256: exact in every precision).",
+            rich_help_panel="Instance",
+        ),
+    ] = None,
+    scheme: opt.Scheme = None,
+    tree: opt.Tree = None,
+    confidence: opt.Confidence = None,
+    K: Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel="Scheme")] = None,
+    L1: Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel="Scheme")] = None,
+    L2: Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel="Scheme")] = None,
+    kinds: Annotated[
+        str,
+        typer.Option(
+            "--precision", help="Of float64, float32, float16, bfloat16 (torch).", rich_help_panel="How to compute"
+        ),
+    ] = "float64,float32,float16",
+    max_runs: opt.MaxRuns = 20_000_000,
+    json_target: opt.JsonTarget = None,
+) -> int:
+    """What verifiers lose by computing in low precision: their exact bias, with exact drafts and exact coins."""
+    from experiments import precision as audit
+    from simulator.precision import EXACT_DENOMINATOR
+
+    check_files((instance, text), {"--json": json_target})
+    precisions = audit.parse_precisions(kinds)
+    problem = opt.choose_problem(
+        instance=instance,
+        text=text,
+        family=family,
+        vocab=vocab,
+        seed=seed,
+        target_order=target_order,
+        draft_order=draft_order,
+        root=root,
+        roots=roots,
+        denominator=EXACT_DENOMINATOR if denominator is None and instance is None else denominator,
+    )
+    shape = opt.choose_scheme(scheme, tree, confidence, problem, K=K, L1=L1, L2=L2)
+    named = [each for each in chosen_verifiers(chosen) if chosen or shape.name in each.verifier.card.lossless_for]
+    if not named:
+        raise InvalidInput(f"no verifier of the registry is lossless on {shape}; name the ones you mean")
+    settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)
+    found = audit.cases(problem, shape)
+    tasks = audit.plan(found, named, shape, precisions, settings)
+    rows, complete = audit.compute_all(problem, found, shape, tasks)
+    fields = audit.precision_fields(found, precisions)
+    audit.show(console_for(json_target), f"{problem}, {shape}", fields, rows)
+    if not complete:
+        remark(f"interrupted after {len(rows)} of {len(tasks)} rows; no other file was written")
+        return INTERRUPTED
+    write_json(json_target, {"precisions": fields, "rows": rows})
+    return 0

@@ -1,0 +1,32 @@
+"""Work spread over processes, results as they come; Ctrl-C ends the processes at once."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def spread(
+    jobs: int, work: Callable[..., T], calls: Sequence[Sequence[Any]], start: Callable[..., None], *given: Any
+) -> Iterator[T]:
+    """`work(*call)` for every call, in no order; each process first runs `start(*given)`."""
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _started, (start, given))
+    try:
+        for future in as_completed([pool.submit(work, *call) for call in calls]):
+            yield future.result()
+    finally:
+        for process in list(pool._processes.values()):  # the pool has no public way to stop now
+            process.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _started(start: Callable[..., None], given: Sequence[Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    sys.set_int_max_str_digits(0)
+    start(*given)

@@ -1,0 +1,202 @@
+"""How much of the optimum each verifier attains, over families, V, K, L1 and L2.
+
+`python -m experiments.studies.share_of_optimum --resume runs/share.jsonl --plot runs/share.png`
+
+For every instance the optimum is bounded from both sides, exactly, and the block efficiency of every verifier
+that is lossless on delayed trees comes from its structured engine. The share is efficiency over the upper bound, so it
+is never overstated. One row an instance; a second run computes only what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import verifiers
+from experiments.best_a import best_mixture
+from experiments.output import check_files, number_fields, write_json, write_whole
+from experiments.pool import spread
+from experiments.progress import INTERRUPTED, bar, duration, remark
+from experiments.rows import RowFile, strong_id, versions
+from experiments.studies import share_views
+from lp_analysis import optimum
+from simulator.arithmetic import RATIONAL
+from simulator.families import FAMILIES
+from simulator.instance import Instance
+from simulator.lossless import Evaluator
+from simulator.protocol import Verifier
+from simulator.schemes import Delayed
+from simulator.structured import structure_of
+
+#: Family and parameters.
+FAMILIES_STUDIED: tuple[tuple[str, dict[str, float]], ...] = (
+    ("dirichlet", {}),
+    ("perturbed", {"s": 0.5}),
+    ("perturbed", {"s": 1.0}),
+    ("temperature", {}),
+)
+#: (L1, L2), and the vocabularies that each is studied at.
+DEPTHS = ((0, 1), (0, 2), (1, 1), (0, 3), (1, 2), (2, 1), (0, 4))
+VOCABULARIES = (2, 3, 4, 8)
+PATHS = (2, 3, 4)
+#: Shapes of more paths `V**L` are left out.
+MOST_PATHS = 64
+#: Certified gap of every optimum, and the common denominator of all probabilities.
+GAP, DENOMINATOR = 1e-6, 2**16
+#: Instances from whose time that of all is estimated.
+TRIAL = 12
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instance of the study."""
+
+    family: str
+    parameters: dict[str, float]
+    vocab_size: int
+    K: int
+    L1: int
+    L2: int
+    seed: int
+
+    @property
+    def strong_id(self) -> str:
+        """Hash of what defines it, of the verifiers and of the gap."""
+        return strong_id(
+            {
+                **asdict(self),
+                "gap": GAP,
+                "denominator": DENOMINATOR,
+                "verifiers": studied(),
+                "package": versions()["draftproof"],
+            }
+        )
+
+
+def cases(seeds: int) -> Iterator[Case]:
+    """All cases, `seeds` instances each, so that an interrupted run has some of everything."""
+    for seed in range(seeds):
+        for (family, parameters), size, K, (L1, L2) in product(FAMILIES_STUDIED, VOCABULARIES, PATHS, DEPTHS):
+            if size ** (L1 + L2) <= MOST_PATHS:
+                yield Case(family, parameters, size, K, L1, L2, seed)
+
+
+def studied() -> list[str]:
+    """The verifiers that are lossless on delayed trees and need no plan."""
+    return [
+        name
+        for name in verifiers.STANDALONE
+        if "delayed" in verifiers.REGISTRY[name].card.lossless_for
+        and structure_of(verifiers.make(name), Delayed()) is not None
+    ]
+
+
+def compute(case: Case) -> dict[str, Any]:
+    """The row of one case."""
+    started = time.perf_counter()
+    scheme = Delayed(case.K, case.L1, case.L2)
+    generator = np.random.default_rng((case.seed, case.vocab_size, case.K, case.L1, case.L2))
+    instance = FAMILIES[case.family].instance(
+        case.vocab_size, scheme.depth, generator, DENOMINATOR, RATIONAL, **case.parameters
+    )
+    found = optimum(instance.target.tables, instance.draft.tables, case.K, case.L1, case.L2, GAP)
+    upper = float(found.upper)
+    reach = {name: _reach(verifiers.make(name), instance, scheme) for name in studied()}
+    mixed = verifiers.make("mixed_order", a=best_mixture(instance.target, instance.draft, scheme)[0])
+    reach["mixed_order, best a"] = _reach(mixed, instance, scheme)
+    planned = verifiers.make("optimum", plan=found.plan, draft_tables=instance.draft.tables)
+    best = _reach(planned, instance, scheme)
+    return {
+        **asdict(case),
+        **number_fields("lower", found.lower),
+        **number_fields("upper", found.upper),
+        "gap_float": float(found.gap),
+        "method": found.method,
+        "shares": {name: sum(masses) / upper for name, masses in reach.items()},
+        "lost": {name: [b - d for b, d in zip(best, masses, strict=True)] for name, masses in reach.items()},
+        "strong_id": case.strong_id,
+        "versions": versions(),
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def _reach(verifier: Verifier, instance: Instance, scheme: Delayed) -> list[float]:
+    """`P(tau >= d)` for `d = 0..L`: their sum is the block efficiency."""
+    found = Evaluator(verifier, "float64").check(instance.target, instance.draft, scheme)
+    masses = [float(mass) for mass in found.metrics.depth_distribution]
+    return [sum(masses[depth:]) for depth in range(scheme.depth + 1)]
+
+
+def run(wanted: Sequence[Case], kept: RowFile, jobs: int) -> bool:
+    """Compute the missing rows into `kept`; False if Ctrl-C ended it early."""
+    missing = [case for case in wanted if case.strong_id not in kept.rows]
+    with bar("instances", len(wanted)) as tick:
+        tick(len(wanted) - len(missing))
+        try:
+            trial = missing[:: max(1, len(missing) // TRIAL)][:TRIAL]
+            for case in trial:
+                kept.add(compute(case))
+                tick(1)
+            rest = [case for case in missing if case not in trial]
+            mean = sum(kept.rows[case.strong_id]["seconds"] for case in trial) / max(len(trial), 1)
+            remark(
+                f"{len(missing):,} instances ({len(wanted) - len(missing):,} more are kept from before), "
+                f"{duration(len(rest) * mean / jobs)} on {jobs} processes"
+            )
+            for row in spread(jobs, compute, [(case,) for case in rest], _ready):
+                kept.add(row)
+                tick(1)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def _ready() -> None:
+    """A process needs nothing but what it imports."""
+
+
+def main(
+    seeds: Annotated[int, typer.Option(min=1, help="Instances of every case.")] = 8,
+    resume: Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the shares.")] = None,
+    markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown table.")] = None,
+    json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
+) -> int:
+    """Share of the optimum attained by each verifier, with quantiles."""
+    from experiments.commands._common import console_for
+
+    check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
+    wanted = list(cases(seeds))
+    kept = RowFile(resume)
+    complete = run(wanted, kept, jobs)
+    rows = [kept.rows[case.strong_id] for case in wanted if case.strong_id in kept.rows]
+    if not rows:
+        return INTERRUPTED
+    console = console_for(json_target)
+    summary = share_views.summarise(rows)
+    console.print(share_views.table(summary, rows))
+    if not complete:
+        where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them"
+        remark(f"interrupted after {len(rows):,} of {len(wanted):,} instances{where}; no other file was written")
+        return INTERRUPTED
+    write_json(json_target, {"summary": summary, "rows": rows})
+    if markdown_file:
+        write_whole(markdown_file, share_views.markdown(summary))
+    if plot_file:
+        write_whole(plot_file, share_views.figure(rows))
+        console.print(f"picture: {plot_file}")
+    return 0
+
+
+if __name__ == "__main__":
+    from experiments.cli import run_command
+
+    run_command(main)

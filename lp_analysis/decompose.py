@@ -1,0 +1,104 @@
+"""Selection laws as mixtures of path orders: repair of a float law, and Caratheodory's decomposition.
+
+The selection laws on the paths of one trunk form the base polytope of `g(q(.))`: `r(S) <= g(q(S))` for every set `S`,
+with equality for all paths. Its vertices are the laws of total orders. Since `g` is concave and a function of mass
+only, the tightest sets are prefixes of the paths sorted by `r/q`: one sort replaces all `2^N` sets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lp_analysis.nodes import meets
+from lp_analysis.orders import order_law
+
+#: Rounding of sums of at most some 10^4 masses: an excess below this is none.
+ROUNDING = 1e-14
+
+
+def best_first(law: Any, masses: Any) -> Any:
+    """The paths by `law / masses`, largest first; paths without mass come last."""
+    return (-law / (masses + (masses == 0) * 1)).argsort(kind="stable")
+
+
+def slack(law: Any, masses: Any, K: int) -> Any:
+    """`g(q(S)) - r(S)` for the prefixes `S` of the sorted paths: `law` is a selection law if none is negative."""
+    order = best_first(law, masses)
+    return meets(masses[order].cumsum(), K) - law[order].cumsum()
+
+
+def repaired(law: Any, masses: Any, K: int) -> Any:
+    """The law in the base polytope on the way from `q` to `law`: `theta law + (1 - theta) q` with the largest `theta`.
+
+    law: nonnegative; paths without mass are set to 0 and the rest is scaled to sum 1 first. Either arithmetic; exact
+    numbers give an exact member. All mixtures with `q` sort the paths alike, so one pass over the prefixes settles it.
+    """
+    law = law * (masses > 0)
+    total = law.sum()
+    if not total > 0:
+        return masses * 1
+    law = law / total
+    order = best_first(law, masses)
+    room = meets(masses[order].cumsum(), K) - masses[order].cumsum()
+    excess = (law - masses)[order].cumsum() - room
+    least = 0 if law.dtype == object else ROUNDING
+    ratios = [r / (e + r) for e, r in zip(excess, room, strict=True) if e > least]
+    return masses + (law - masses) * min(ratios) if ratios else law
+
+
+def decompose(law: Any, masses: Any, K: int, stop: float = 1e-12) -> tuple[list[float], list[Any]]:
+    """Weights and orders whose mixed law is `law`, up to a total variation of `stop`, in float64.
+
+    The paths are kept in blocks, best block first, such that all unions of first blocks are tight.
+    1. Take the order by block, then by `point / masses`: its vertex lies in the smallest face of the point.
+    2. Move away from the vertex until another set becomes tight (Newton's method); it splits a block.
+    3. Record the vertex with the weight that leads back, and go on from there: at most as many orders as paths.
+    """
+    point, left = law, 1.0
+    block = np.zeros(len(law))
+    weights: list[float] = []
+    orders: list[Any] = []
+    while True:
+        order = np.lexsort((-point / np.maximum(masses, 1e-300), block))
+        vertex = order_law(order, masses, K)
+        away = point - vertex
+        orders.append(order)
+        if left * abs(away).sum() / 2 <= stop or len(orders) >= len(law) or (np.diff(block[order]) > 0).all():
+            weights.append(left)
+            return weights, orders
+        step, (tight, last) = _longest(point, away, masses, block, K)
+        weights.append(left * step / (1 + step))
+        left /= 1 + step
+        point = np.maximum(point + step * away, 0)
+        behind = block >= last
+        behind[tight] = False
+        block[behind] += 1
+
+
+def _longest(point: Any, away: Any, masses: Any, block: Any, K: int) -> tuple[float, tuple[Any, float]]:
+    """The largest `step` with `point + step away` in the face, the set that becomes tight there and its last block.
+
+    Where a path of tiny mass reaches 0 before rounding shows a violated set, the set is its block without it.
+    """
+    _, member, sizes = np.unique(block, return_inverse=True, return_counts=True)
+    limits = np.where((away < 0) & (sizes[member] > 1), point / np.minimum(away, -1e-300), -np.inf)
+    first = int(limits.argmax())
+    step = -float(limits[first])
+    tight = np.flatnonzero((block <= block[first]) & (np.arange(len(block)) != first))
+    last = float(block[first])
+    for _ in range(100):
+        moved = point + step * away
+        order = np.lexsort((-moved / np.maximum(masses, 1e-300), block))
+        inside = np.diff(block[order], append=np.inf) == 0  # the end of a block is tight already
+        excess = np.where(inside, moved[order].cumsum() - meets(masses[order].cumsum(), K), -np.inf)
+        worst = int(excess.argmax())
+        if excess[worst] <= ROUNDING:
+            break
+        chosen = order[: worst + 1]
+        rise, room = float(away[chosen].sum()), float(meets(masses[chosen].sum(), K) - point[chosen].sum())
+        if rise <= 0 or max(room, 0.0) / rise >= step:
+            break
+        step, tight, last = max(room, 0.0) / rise, chosen, float(block[chosen[-1]])
+    return step, (tight, last)

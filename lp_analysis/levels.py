@@ -1,0 +1,93 @@
+"""Where `g` should have its knots: the error of the interpolated `g` in the price bound, and how to halve it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lp_analysis.nodes import NodeValues, meets
+from lp_analysis.prices import sorted_levels
+
+#: Knots are never closer than this; the interpolated `g` is then off by less than K^2 times 1e-11.
+CLOSEST = 1e-5
+
+
+def first_knots(trunks: int, cells: int) -> Any:
+    """Equal cells for every trunk, shape `(trunks, cells + 1)`."""
+    return np.tile(np.linspace(0, 1, cells + 1), (trunks, 1))
+
+
+def errors(prices: NodeValues, masses: NodeValues, knots: Any, K: int, L1: int) -> tuple[Any, Any]:
+    """What each prefix of the sorted paths adds to `u(mu)` beyond the interpolated `g`, and the masses of the prefixes.
+
+    Both of shape `(T, N)`. The sum of the first is the price bound minus its value with the interpolated `g`.
+    """
+    _, jumps, below = sorted_levels(prices, masses, L1)
+    below = np.minimum(below, 1.0)
+    straight = np.stack([np.interp(x, k, meets(k, K)) for x, k in zip(below, knots, strict=True)])
+    return masses[L1][:, None] * jumps * (meets(below, K) - straight), below
+
+
+def refined(prices: NodeValues, masses: NodeValues, knots: Any, K: int, L1: int, grow: float = 2.0) -> Any:
+    """New knots: the cells with most of the error are split, at most `grow` times as many cells.
+
+    A cell is split at the mass of the prefix next to the middle of its error. All trunks keep the same number of cells.
+    """
+    _, jumps, below = sorted_levels(prices, masses, L1)
+    knots = _without_idle(jumps, below, knots, K)
+    error, below = errors(prices, masses, knots, K, L1)
+    cells = knots.shape[1] - 1
+    chosen = []
+    for e, x, k in zip(error, below, knots, strict=True):
+        cell = np.clip(np.searchsorted(k, x, side="left") - 1, 0, cells - 1)
+        points, gains = [], []
+        for j in np.unique(cell):
+            inside = np.flatnonzero((cell == j) & (e > 0))
+            if len(inside) == 0:
+                continue
+            half = np.searchsorted(e[inside].cumsum(), e[inside].sum() / 2)
+            point = x[inside[min(half, len(inside) - 1)]]
+            if min(point - k[j], k[j + 1] - point) > CLOSEST:
+                points.append(point)
+                gains.append(e[inside].sum())
+        best = np.argsort(gains)[::-1]
+        chosen.append([points[i] for i in best])
+    count = min(int(cells * (grow - 1)) or 1, max(len(points) for points in chosen))
+    return np.stack([_with(k, points[:count], count) for k, points in zip(knots, chosen, strict=True)])
+
+
+def _with(knots: Any, points: list[float], count: int) -> Any:
+    """`knots` with these points; where they are fewer than `count`, the widest cells are halved."""
+    values = sorted({*knots.tolist(), *points})
+    while len(values) < len(knots) + count:
+        widths = np.diff(values)
+        j = int(widths.argmax())
+        values.insert(j + 1, values[j] + float(widths[j]) / 2)
+    return np.array(values)
+
+
+def _without_idle(jumps: Any, below: Any, knots: Any, K: int, share: float = 0.05) -> Any:
+    """`knots` without those that lower the bound by almost nothing, never two neighbours; the same number for all."""
+    kept, counts = [], []
+    for jump, x, k in zip(jumps, below, knots, strict=True):
+        left, mid, right = k[:-2], k[1:-1], k[2:]
+        value = meets(k, K)
+        height = value[1:-1] - value[:-2] - (value[2:] - value[:-2]) * (mid - left) / (right - left)
+        worth = np.zeros(len(mid))
+        for j in range(len(mid)):
+            i, m, n = np.searchsorted(x, [left[j], mid[j], right[j]])
+            rise, fall = (x[i:m] - left[j]) / (mid[j] - left[j]), (right[j] - x[m:n]) / (right[j] - mid[j])
+            worth[j] = height[j] * (jump[i:m] @ rise + jump[m:n] @ fall)
+        straight = np.interp(x, k, value)
+        spare = share * float((jump * (meets(x, K) - straight)).sum())
+        dropped: list[int] = []
+        for j in np.argsort(worth):
+            spare -= worth[j]
+            if spare < 0:
+                break
+            if not {j - 1, j + 1} & set(dropped):
+                dropped.append(int(j))
+        kept.append((k, dropped))
+        counts.append(len(dropped))
+    return np.stack([np.delete(k, [j + 1 for j in dropped[: min(counts)]]) for k, dropped in kept])

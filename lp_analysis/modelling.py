@@ -1,0 +1,16 @@
+"""The modelling language of the reference programs, which stand in it as they stand on paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator.errors import InvalidInput
+
+
+def modelling() -> Any:
+    """The package cvxpy; raises `InvalidInput` that says how to get it."""
+    try:
+        import cvxpy  # noqa: PLC0415 - slow to import, and only the reference programs need it
+    except ImportError:
+        raise InvalidInput("the reference programs need cvxpy: pip install 'draftproof[reference]'") from None
+    return cvxpy

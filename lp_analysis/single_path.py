@@ -1,0 +1,28 @@
+"""One path (`K = 1`): block verification is optimal, and its exact prices prove it without a solver.
+
+With one path there is one selection law, `q` itself, so the optimum is the efficiency of
+`D(c,y) = min(q(c,y), D(c) p(y|c))`.
+Let `v(c) = 1 + sum over children with D(c,y) < q(c,y) of p(y|c) v(c,y)`: what a little more reach of `c` is worth.
+The price of `c` is `v(c)` where `D(c) = q(c)` stops the reach, 0 elsewhere; the price bound then equals the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lp_analysis.nodes import NodeValues, children, prefix_masses, reach
+
+
+def single_path_prices(target_tables: Sequence[Any], draft_tables: Sequence[Any], depth: int) -> NodeValues:
+    """Optimal prices by depth, 0 at the root, in the arithmetic of the tables."""
+    law = prefix_masses(draft_tables, depth)
+    reached = reach(law, target_tables)
+    worth = law[depth] * 0 + 1
+    prices: NodeValues = []
+    for d in range(depth, 0, -1):
+        stopped = law[d] < children(reached[d - 1], target_tables[d - 1])
+        prices.insert(0, worth * stopped)
+        table = target_tables[d - 1]
+        worth = 1 + (table * (worth * ~stopped).reshape(table.shape)).sum(axis=1)
+    return [law[0] * 0, *prices]

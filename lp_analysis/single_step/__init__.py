@@ -1,0 +1,34 @@
+"""Bounds for one node, `L = 1`: every form of the same optimum, each in its own file."""
+
+from lp_analysis.single_step.canonical import selection_law
+from lp_analysis.single_step.draft_sets import (
+    DraftSets,
+    iid_sets,
+    meeting,
+    top_and_draw_sets,
+    without_replacement_sets,
+)
+from lp_analysis.single_step.resolution import Rule, resolve
+from lp_analysis.single_step.subsets import (
+    iid_acceptance,
+    subset_acceptance,
+    top_and_draw_acceptance,
+    without_replacement_acceptance,
+)
+from lp_analysis.single_step.transport import transport_acceptance
+
+__all__ = [
+    "DraftSets",
+    "Rule",
+    "iid_acceptance",
+    "iid_sets",
+    "meeting",
+    "resolve",
+    "selection_law",
+    "subset_acceptance",
+    "top_and_draw_acceptance",
+    "top_and_draw_sets",
+    "transport_acceptance",
+    "without_replacement_acceptance",
+    "without_replacement_sets",
+]

@@ -1,0 +1,299 @@
+"""Which engine ran, what it was said to cost, and what shapes bring under a model of time."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from experiments import tables
+from experiments.latency import cost_model
+from simulator import InvalidInput
+
+TOPICS = ("--text", "pydoc_data.topics")
+SEVERAL = ["nss", "naive", "specinfer", "block", "gbv", "mixed_order", "traversal", "relaxed", "block_by_weights"]
+NUMBERS = ("block_efficiency", "variance", "depth_distribution", "lossless", "max_deviation", "total_variation")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "engine"),
+    [
+        (("nss",), "structured (top-down)"),
+        (("block",), "structured (path)"),
+        (("traversal",), "structured (leaf-to-root)"),
+        (("typical",), "enumerate"),
+        (("nss", "--engine", "enumerate"), "enumerate"),
+        (("nss", "--scheme", "without_replacement"), "enumerate"),
+        (("nss", "--L2", 3, *TOPICS, "--vocab", 9, "--root", "the"), "structured (top-down, collapsed)"),
+        (("nss", "--vocab", 4, "--K", 3, "--L2", 10, "--arithmetic", "float64"), "structured (top-down, streamed)"),
+    ],
+    ids=str,
+)
+def test_check_says_which_engine_ran(draftproof, arguments, engine):
+    ran = draftproof("check", *arguments)
+    assert ran.code in (0, 1)
+    assert f", engine {engine}\n" in ran.out
+    assert draftproof("check", *arguments, "--json", "-").json["engine"] == engine
+
+
+def test_compare_says_which_engine_ran_in_every_row_and_file(draftproof, tmp_path):
+    ran = draftproof("compare", "nss", "block", "typical", "--json", "-", "--csv", "rows.csv")
+    engines = ["structured (top-down)", "structured (path)", "enumerate"]
+    assert [row["engine"] for row in ran.json["rows"]] == engines
+    lines = (tmp_path / "rows.csv").read_text().splitlines()[1:]
+    assert all(engine in line for engine, line in zip(engines, lines, strict=True))
+    text = " ".join(draftproof("compare", "nss", "naive", "typical").out.split())
+    assert "engine: structured (top-down) (2 rows), enumerate (1 row)" in text
+
+
+def test_enumeration_gives_the_same_numbers_exactly(draftproof):
+    given = (
+        "compare",
+        *SEVERAL,
+        "--vocab",
+        2,
+        "--K",
+        "1..2",
+        "--L1",
+        "0..1",
+        "--L2",
+        "1..2",
+        "--arithmetic",
+        "rational",
+    )
+    fast, slow = (
+        draftproof(*given, "--engine", engine, "--json", "-").json["rows"] for engine in ("auto", "enumerate")
+    )
+    assert len(fast) == len(SEVERAL) * 8
+    for ours, theirs in zip(fast, slow, strict=True):
+        assert ours["engine"] != theirs["engine"] == "enumerate"
+        assert [ours[name] for name in NUMBERS] == [theirs[name] for name in NUMBERS]
+        assert ours["strong_id"] != theirs["strong_id"]
+
+
+@pytest.mark.parametrize("name", ["specinfer", "traversal"])
+def test_a_collapsed_or_streamed_check_has_the_numbers_of_enumeration(draftproof, name, monkeypatch):
+    given = ("check", name, *TOPICS, "--vocab", 3, "--K", 2, "--L2", 2, "--roots", 3, "--json", "-")
+    slow = draftproof(*given, "--engine", "enumerate").json
+    monkeypatch.setattr("simulator.structured.size.FULL_LAW", {True: 0, False: 0})
+    fast = draftproof(*given).json
+    assert ("collapsed" in fast["engine"]) == (name == "specinfer")
+    assert ("streamed" in fast["engine"]) == (name == "traversal")
+    assert [root["block_efficiency"] for root in fast["roots"]] == [root["block_efficiency"] for root in slow["roots"]]
+    assert [fast[field] for field in NUMBERS] == [slow[field] for field in NUMBERS]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("nss", "--K", 3), "top-down, full law: 40 contexts, about 1 MiB, under a second"),
+        (("traversal", "--K", 2), "leaf-to-root, full law: "),
+        (("nss", *TOPICS, "--vocab", 9, "--L2", 9, "--root", "the"), "top-down, collapsed: 6,561 states, about "),
+        (("typical",), "81 draft trees, about "),
+    ],
+    ids=str,
+)
+def test_the_cost_is_announced_before_the_work(draftproof, arguments, line):
+    assert any(each.startswith(line) for each in draftproof("check", *arguments).err.splitlines())
+
+
+def test_the_cost_of_many_rows_is_announced_by_kind(draftproof):
+    err = draftproof("compare", "nss", "typical", "--vocab", 2).err
+    assert re.match(r"\d rows: [\d,]+ runs, [\d,]+ steps of structured engines, .*under a second on 1 process$", err)
+
+
+@pytest.mark.parametrize("command", ["check", "compare"])
+def test_what_does_not_fit_into_the_memory_is_refused_with_what_does(draftproof, command):
+    given = (command, "traversal", "--vocab", 3, "--K", 2, "--arithmetic", "float64")
+    ran = draftproof(*given, "--L2", 6, "--max-memory", 0.005)
+    assert (ran.code, ran.out) == (2, "")
+    (line,) = ran.err.strip().splitlines()
+    assert line.startswith("draftproof: traversal on delayed(K=2, L1=0, L2=6): at V = 3 this needs about ")
+    assert "GiB, more than 0.0 GiB; the nearest shape that fits is delayed(K=" in line
+    assert line.endswith(", or raise --max-memory")
+    nearest = line.split("fits is delayed(K=")[1]
+    K, L1, L2 = nearest.replace("L1=", "").replace("L2=", "").split(")")[0].split(", ")
+    fits = draftproof(command, *given[1:4], "--K", K, "--L1", L1, "--L2", L2, *given[6:], "--max-memory", 0.005)
+    assert fits.code == 0
+
+
+def test_torch_gives_the_numbers_of_numpy(draftproof):
+    pytest.importorskip("torch", reason="the extra `models` is not installed")
+    given = ("compare", *SEVERAL, "--vocab", 3, "--K", "1..2", "--L2", "1..2", "--json", "-")
+    here, there = (draftproof(*given, "--backend", backend).json["rows"] for backend in ("numpy", "torch"))
+    for ours, theirs in zip(here, there, strict=True):
+        assert theirs["engine"] == ours["engine"]
+        # The same few hundred sums and products in another order.
+        assert theirs["depth_distribution"] == pytest.approx(ours["depth_distribution"], abs=1e-12)
+        assert theirs["max_deviation"] == pytest.approx(ours["max_deviation"], abs=1e-12)
+
+
+def test_cuda_is_refused_where_there_is_none(draftproof):
+    torch = pytest.importorskip("torch", reason="the extra `models` is not installed")
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device here")
+    ran = draftproof("check", "nss", "--backend", "cuda", "--arithmetic", "float64")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.strip().splitlines()[-1].endswith("no CUDA device is available here; use --backend torch or numpy")
+
+
+def test_enumeration_stays_with_numpy(draftproof):
+    ran = draftproof("check", "typical", "--backend", "torch", "--arithmetic", "float64")
+    assert ran.code == 2
+    assert "is enumerated, which takes --backend numpy" in ran.err
+
+
+def shape(K: int, L1: int, L2: int, efficiency: float = 3.0) -> dict[str, object]:
+    return {"K": K, "L1": L1, "L2": L2, "block_efficiency_float": efficiency}
+
+
+def test_times_of_the_short_form_are_those_computed_by_hand():
+    model = cost_model("draft=1,branch=0.5,target=10,node=0.25")
+    assert model.time(shape(1, 0, 0)) == 10
+    assert model.time(shape(1, 0, 4)) == 4 * 1 + 10 + 0.25 * 4
+    assert model.time(shape(3, 2, 4)) == 2 * 1 + 4 * (1 + 0.5 * 2) + 10 + 0.25 * (2 + 12)
+    fields = model.row_fields(shape(3, 2, 4))
+    assert fields == {"time": 23.5, "tokens_per_time": 3 / 23.5, "speedup": 3 * 10 / 23.5}
+    assert model.row_fields({**shape(3, 2, 4), "steady_state_float": 2.0})["speedup"] == 2 * 10 / 23.5
+    assert cost_model("draft=1,target=10").time(shape(4, 0, 2)) == 2 + 10
+
+
+def test_times_of_a_file_are_linear_between_what_was_measured(tmp_path):
+    file = tmp_path / "times.json"
+    file.write_text('{"draft": {"1": 1, "3": 2}, "target": {"0": 10, "4": 11, "8": 15}}')
+    model = cost_model(str(file))
+    assert model.time(shape(1, 0, 2)) == 2 + 10.5
+    assert model.time(shape(2, 1, 2)) == 1 + 2 * 1.5 + 12
+    assert model.time(shape(3, 2, 2)) == 2 + 2 * 2 + 15
+    with pytest.raises(InvalidInput, match="--cost has draft times from 1 to 3 only; add one for 4 or fewer shapes"):
+        model.time(shape(4, 0, 1))
+    with pytest.raises(InvalidInput, match="--cost has target times from 0 to 8 only; add one for 9 or fewer shapes"):
+        model.time(shape(3, 0, 3))
+
+
+FILES = {
+    "no JSON": "{",
+    "a list": "[]",
+    "another key": '{"draft": {"1": 1}, "target": {"0": 1}, "node": 1}',
+    "no first draft": '{"draft": {"2": 1}, "target": {"0": 1}}',
+    "no plain target": '{"draft": {"1": 1}, "target": {"1": 1}}',
+    "plain target for nothing": '{"draft": {"1": 1}, "target": {"0": 0}}',
+    "negative time": '{"draft": {"1": -1}, "target": {"0": 1}}',
+    "not a number": '{"draft": {"1": NaN}, "target": {"0": 1}}',
+    "endless": '{"draft": {"1": Infinity}, "target": {"0": 1}}',
+    "too many digits": '{"draft": {"1": 1' + "0" * 400 + '}, "target": {"0": 1}}',
+    "truth": '{"draft": {"1": true}, "target": {"0": 1}}',
+    "text": '{"draft": {"1": "1"}, "target": {"0": 1}}',
+    "key that is no number": '{"draft": {"one": 1}, "target": {"0": 1}}',
+    "empty": '{"draft": {}, "target": {"0": 1}}',
+    "list of times": '{"draft": [1], "target": {"0": 1}}',
+    "too few shapes": '{"draft": {"1": 1}, "target": {"0": 1, "9": 2}}',
+}
+SHORT = [
+    "1",
+    "draft=1",
+    "target=1",
+    "draft=1,target=0",
+    "draft=1,target=x",
+    "draft=1,target=1,draft=2",
+    "draft=1,targe=1",
+]
+
+
+@pytest.mark.parametrize("spec", [*FILES, *SHORT, "none.json", "draft=-1,target=1", "draft=1,,target=1"])
+def test_a_wrong_model_of_time_is_refused_in_one_line_before_the_work(draftproof, spec):
+    if spec in FILES:
+        Path("times.json").write_text(FILES[spec])
+    ran = draftproof("compare", "nss", "--cost", "times.json" if spec in FILES else spec)
+    assert (ran.code, ran.out) == (2, "")
+    (line,) = ran.err.strip().splitlines()
+    assert line.startswith("draftproof: --cost ")
+
+
+def test_a_model_of_time_is_for_delayed_trees(draftproof):
+    for scheme in (("--scheme", "topology", "--tree", "2,0,0"), ("--scheme", "top_k")):
+        ran = draftproof("compare", "nss", *scheme, "--cost", "draft=1,target=10")
+        assert ran.code == 2
+        assert "--cost is the time of delayed trees (K, L1, L2), not of " in ran.err
+
+
+def test_the_best_shape_of_each_verifier_under_a_model_of_time(draftproof):
+    given = ("compare", "nss", "naive", "--K", "1..2", "--L1", "0..1", "--L2", "1..3")
+    model = ("--cost", "draft=1,branch=0.1,target=10,node=0.05")
+    rows = draftproof(*given, *model, "--json", "-", "--csv", "rows.csv").json["rows"]
+    for row in rows:
+        time = row["L1"] + row["L2"] * (1 + 0.1 * (row["K"] - 1)) + 10 + 0.05 * row["nodes"]
+        assert row["time"] == pytest.approx(time, abs=1e-12)
+        assert row["speedup"] == pytest.approx(10 * row["block_efficiency_float"] / time, abs=1e-12)
+        assert row["tokens_per_time"] == pytest.approx(row["speedup"] / 10, abs=1e-12)
+    best = {
+        name: max((r for r in rows if r["verifier"] == name), key=lambda r: r["speedup"]) for name in ("nss", "naive")
+    }
+    text = draftproof(*given, *model).out
+    assert "time T" in text
+    lines = text.split("best shape of each verifier")[1].splitlines()
+    shown = {name: next(line for line in lines if f" {name} " in line) for name in best}
+    for name, row in best.items():
+        assert row["shape"] in shown[name]
+        assert f"{row['speedup']:.4f}" in shown[name]
+    assert "best shape of each verifier" not in draftproof(*given).out
+    assert Path("rows.csv").read_text().splitlines()[0].count("speedup") == 1
+
+
+def test_kept_rows_serve_any_model_of_time(draftproof):
+    given = ("compare", "nss", "block", "--vocab", 2, "--resume", "rows.jsonl", "--json", "-")
+    plain = draftproof(*given).json["rows"]
+    timed = draftproof(*given, "--cost", "draft=1,target=10").json["rows"]
+    assert [{key: row[key] for key in plain[0]} for row in timed] == plain  # seconds too: nothing was computed again
+    kept = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
+    assert {row["verifier"] for row in kept if "verifier" in row} == {"nss", "block"}
+    assert not any("time" in row for row in kept)
+
+
+def test_the_long_run_is_a_column_of_its_own(draftproof):
+    given = ("compare", "naive", "block", *TOPICS, "--vocab", 2, "--target-order", 2, "--L2", 2)
+    rows = draftproof(
+        *given, "--arithmetic", "rational", "--steady-state", "--resume", "rows.jsonl", "--json", "-"
+    ).json["rows"]
+    for row in rows:
+        means = [root["block_efficiency_float"] for root in row["roots"]]
+        assert min(means) <= row["steady_state_float"] <= max(means)
+        assert "/" in row["steady_state"]
+    text = draftproof(*given, "--steady-state", "--cost", "draft=1,target=10").out
+    assert "long run" in text
+    assert f"{rows[0]['steady_state_float']:.4f}" in text
+    plain = draftproof(*given, "--arithmetic", "rational", "--resume", "rows.jsonl", "--json", "-").json["rows"]
+    assert not {row["strong_id"] for row in rows} & {row["strong_id"] for row in plain}
+    assert "steady_state" not in plain[0]
+
+
+def test_the_long_run_needs_a_text(draftproof):
+    ran = draftproof("compare", "nss", "--steady-state")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "draftproof: --steady-state needs processes that go on for ever; add --text FILE\n"
+
+
+def test_more_rows_than_a_page_are_not_printed_but_the_best_of_each_are(draftproof, monkeypatch):
+    given = ("compare", "nss", "block", "--vocab", 2, "--L2", "1..2", "--json", "rows.json")
+    assert "best shape" not in draftproof(*given).out
+    monkeypatch.setattr(tables, "LONGEST", 3)
+    ran = draftproof(*given)
+    assert "4 rows are too many to print; --csv or --json FILE has them all" in ran.out
+    assert "best shape of each verifier" in ran.out
+    assert len(json.loads(Path("rows.json").read_text())["rows"]) == 4
+
+
+@pytest.mark.heavy
+def test_all_shapes_of_a_markov_pair_in_one_command(draftproof):
+    names = ("nss", "naive_tree", "specinfer", "spectr")
+    ran = draftproof(
+        *("compare", *names, *TOPICS, "--vocab", 4, "--root", "the", "--target-order", 2),
+        *("--K", "1..4", "--L1", "0..8", "--L2", "0..8", "--json", "rows.json"),
+    )
+    assert ran.code == 0
+    rows = json.loads(Path("rows.json").read_text())["rows"]
+    assert len(rows) == 297 * len(names)
+    assert all(row["lossless"] for row in rows)
+    assert {row["engine"] for row in rows} <= {"structured (top-down)", "structured (top-down, collapsed)"}

@@ -1,0 +1,109 @@
+"""The speed command, in its smallest version: what it measures and how it is told, not how fast anything is."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from experiments import cli, speed
+from experiments.speed_cases import TOP_DOWN, Row, in_turn
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """The JSON of the smallest version."""
+    target = tmp_path_factory.mktemp("speed") / "speed.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["speed", "--quick", "--json", str(target)])
+        with pytest.raises(SystemExit) as stop:
+            cli.run_command(speed.main)
+    assert not stop.value.code
+    return json.loads(target.read_text(encoding="utf-8"))
+
+
+def test_every_section_is_measured(quick):
+    assert quick["quick"] is True
+    assert list(dict.fromkeys(row["section"] for row in quick["rows"])) == [
+        "memory floor",
+        "enumeration",
+        "leaf to root",
+        "sampling",
+        "programs",
+        "paths",
+        "sharing",
+    ]
+    floor = [row["problem"] for row in quick["rows"] if row["section"] == "memory floor" and row["unit"] == "s"]
+    assert [name for name in TOP_DOWN if not any(problem.startswith(name) for problem in floor)] == []
+
+
+def test_every_row_has_both_sides_and_a_verdict_that_fits_them(quick):
+    for row in quick["rows"]:
+        assert row["measured"] > 0
+        assert row["other"] > 0
+        small, large = (row["measured"], row["other"]) if row["faster"] else (row["other"], row["measured"])
+        assert row["ratio"] == large / small
+        if row["goal"] is None:
+            assert row["met"] is None
+        else:
+            assert row["met"] is (row["ratio"] >= row["goal"] if row["faster"] else row["ratio"] <= row["goal"])
+    assert any(row["goal"] is not None for row in quick["rows"])
+
+
+def test_programs_are_counted(quick):
+    notes = {row["problem"].split()[0]: row["note"] for row in quick["rows"] if row["section"] == "programs"}
+    assert set(notes) == {"khisti", "optimal_transport"}
+    assert all(" programs" in note and int(note.split()[0].replace(",", "")) > 0 for note in notes.values())
+    assert notes["khisti"].endswith(" linear")
+
+
+def test_growth_is_told_along_each_axis(quick):
+    assert {each["axis"] for each in quick["growth"]} == {"L", "K", "V"}
+    for each in quick["growth"]:
+        seconds = list(each["seconds"].values())
+        assert each["steps"] == [seconds[1] / seconds[0]]
+        assert min(seconds) > 0
+
+
+def test_a_missed_goal_is_told():
+    slow = Row("section", "problem", 3.0, "pass", 1.0, 2.0)
+    assert (slow.ratio, slow.met) == (3.0, False)
+    assert (Row("section", "problem", 3.0, "pass", 1.0, 2.0, faster=True).ratio) == 1 / 3
+    assert Row("section", "problem", 1.0, "pass", 3.0, 2.0, faster=True).met is True
+    shown = list(speed.comparison_table([slow]).columns[-1].cells)
+    assert shown == ["NO"]
+
+
+def test_growth_fits_a_factor_a_level_or_a_power():
+    level = speed.Growth("any", "", "L", {1: 0.5, 2: 2.0, 3: 8.0})
+    assert level.steps == [4.0, 4.0]
+    assert level.fitted == pytest.approx(4.0)
+    power = speed.Growth("any", "", "V", {2: 4.0, 4: 16.0, 8: 64.0})
+    assert power.fitted == pytest.approx(2.0)
+
+
+def test_tasks_run_in_turn_and_the_least_time_counts():
+    order = []
+    least = in_turn({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 0.0)
+    assert order == ["a", "b"]
+    assert set(least) == {"a", "b"}
+    assert all(0 <= seconds < 1 for seconds in least.values())
+
+
+def test_json_to_stdout_is_all_that_is_printed(monkeypatch, capsys):
+    monkeypatch.setattr(speed, "SECTIONS", ())
+    monkeypatch.setattr(speed, "GROWTH", ())
+    monkeypatch.setattr(sys, "argv", ["speed", "--quick", "--json", "-"])
+    with pytest.raises(SystemExit):
+        cli.run_command(speed.main)
+    assert json.loads(capsys.readouterr().out)["rows"] == []
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(monkeypatch, capsys):
+    monkeypatch.setattr(speed, "SECTIONS", None)
+    monkeypatch.setattr(sys, "argv", ["speed", "--quick", "--json", "no/such/folder/speed.json"])
+    with pytest.raises(SystemExit) as stop:
+        cli.run_command(speed.main)
+    assert stop.value.code == 2
+    assert "cannot write --json" in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,88 @@
+"""The studies: what their rows hold, that they resume, that the table is a function of the rows."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import verifiers
+from experiments.cli import run_command
+from experiments.rows import RowFile
+from experiments.studies import programs, share_of_optimum, share_views
+
+
+@pytest.fixture
+def few(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(share_of_optimum, "DEPTHS", ((0, 1), (1, 1)))
+    monkeypatch.setattr(share_of_optimum, "VOCABULARIES", (2,))
+    monkeypatch.setattr(share_of_optimum, "PATHS", (2,))
+    monkeypatch.setattr(share_of_optimum, "spread", lambda jobs, work, calls, start: (work(*call) for call in calls))
+
+
+def study(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        run_command(share_of_optimum.main)
+    return int(stop.value.code or 0), capsys.readouterr()
+
+
+def test_the_study_has_at_least_two_thousand_instances():
+    assert len(list(share_of_optimum.cases(8))) >= 2000
+    assert len({case.strong_id for case in share_of_optimum.cases(1)}) == len(list(share_of_optimum.cases(1)))
+
+
+def test_rows_hold_shares_that_no_lossless_verifier_exceeds(few):
+    for case in share_of_optimum.cases(1):
+        row = share_of_optimum.compute(case)
+        assert 0 <= row["gap_float"] <= share_of_optimum.GAP
+        assert (
+            set(row["shares"]) - {"mixed_order, best a"} == set(share_of_optimum.studied()) < set(verifiers.STANDALONE)
+        )
+        for name, lost in row["lost"].items():  # what is lost depth by depth is what is lost in all
+            assert sum(lost) == pytest.approx(row["lower_float"] - row["shares"][name] * row["upper_float"], abs=1e-9)
+        assert row["shares"]["mixed_order, best a"] >= max(row["shares"]["mixed_order"], row["shares"]["gbv"]) - 1e-12
+        assert all(0 < share <= 1 + 1e-12 for share in row["shares"].values())  # rounding of one float quotient
+        if case.L1 == 0 and case.L2 == 1:  # one step: transport at the node is the optimum, to the certified gap
+            assert row["shares"]["optimal_transport"] >= 1 - share_of_optimum.GAP
+
+
+def test_a_second_run_computes_nothing_and_says_the_same(few, monkeypatch, capsys):
+    code, first = study(monkeypatch, capsys, "--seeds", 1, "--resume", "rows.jsonl", "--json", "a.json")
+    again, second = study(monkeypatch, capsys, "--seeds", 1, "--resume", "rows.jsonl", "--json", "b.json")
+    assert (code, again) == (0, 0)
+    assert first.out == second.out
+    assert "0 instances (8 more are kept" in second.err
+    assert json.loads(Path("a.json").read_text())["summary"] == json.loads(Path("b.json").read_text())["summary"]
+
+
+def test_files_are_written(few, monkeypatch, capsys):
+    code, _ = study(monkeypatch, capsys, "--seeds", 1, "--plot", "s.png", "--markdown", "s.md", "--resume", "r.jsonl")
+    assert code == 0
+    assert Path("s.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("s.md").read_text().startswith("| verifier")
+    rows = list(RowFile("r.jsonl").rows.values())
+    assert "path_transport" in Path("s.md").read_text()
+    assert share_views.summarise(rows).keys() == rows[0]["shares"].keys()
+
+
+def test_summary_is_ranked_and_has_the_quantiles_of_its_rows():
+    rows = [{"shares": {"a": 0.5, "b": 1.0}}, {"shares": {"a": 0.7, "b": 0.9}}]
+    summary = share_views.summarise(rows)
+    assert list(summary) == ["b", "a"]
+    assert summary["a"]["worst"] == 0.5
+    assert summary["a"]["mean"] == pytest.approx(0.6)
+    assert summary["b"]["median"] == pytest.approx(0.95)
+
+
+def test_the_programs_agree_on_the_first_shapes(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["programs", "--shapes", "1", "--json", "-"])
+    with pytest.raises(SystemExit) as stop:
+        run_command(programs.main)
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert stop.value.code == 0
+    assert {row["program"] for row in rows} == {"direct", "cuts", "columns", "levels"}
+    values = [row["value"] for row in rows]
+    assert max(values) - min(values) <= 1e-6  # the gap that the programs were asked for

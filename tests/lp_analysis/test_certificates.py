@@ -1,0 +1,172 @@
+"""Certificates: accepted as made, refused with any number changed, refused for another instance."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import sys
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lp_analysis import certificate, check_certificate, check_file, checker, law_certificate, optimum, save
+from simulator.errors import InvalidInput
+from simulator.families import FAMILIES
+
+SHAPES = [(2, 2, 0, 2), (2, 3, 1, 1), (3, 2, 0, 1), (2, 1, 1, 1)]
+
+
+def made(shape, family="perturbed", seed=0, gap=1e-3):
+    V, K, L1, L2 = shape
+    instance = FAMILIES[family].instance(V, L1 + L2, np.random.default_rng(seed), denominator=64)
+    return instance, optimum(instance.target.tables, instance.draft.tables, K, L1, L2, gap=gap)
+
+
+def both(shape, **how):
+    """The certificate with a plan and the one with a law."""
+    instance, found = made(shape, **how)
+    law = found.plan.selection([table.astype(float) for table in instance.draft.tables])[-1]
+    yield instance, found, certificate(instance, found)
+    yield instance, found, law_certificate(instance, *shape[1:], found.prices, law)
+
+
+def numbers(value, path=()):
+    """The place of every number in nested data: whole numbers, and texts that hold a fraction."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from numbers(part, (*path, key))
+    elif isinstance(value, list):
+        for i, part in enumerate(value):
+            yield from numbers(part, (*path, i))
+    elif type(value) is int or path[-1] == "digest" or (isinstance(value, str) and value[:1].isdigit()):
+        yield path
+
+
+def changed(fields, path, rise):
+    """A copy with this number raised by `rise`; a digest gets another last digit."""
+    result = copy.deepcopy(fields)
+    place = result
+    for step in path[:-1]:
+        place = place[step]
+    old = place[path[-1]]
+    if path[-1] == "digest":
+        place[path[-1]] = old[:-1] + ("0" if old[-1] != "0" else "1")
+    else:
+        place[path[-1]] = old + 1 if type(old) is int else str(Fraction(old) + rise)
+    return result
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (3, 3, 0, 2), (2, 1, 0, 0)], ids=str)
+@pytest.mark.parametrize("family", ["perturbed", "zeros", "disjoint", "equal"])
+def test_what_is_made_is_accepted(shape, family, tmp_path):
+    for instance, found, fields in both(shape, family=family):
+        lower, upper = check_certificate(fields, instance)
+        assert upper == found.upper
+        assert lower == found.lower or "law" in fields
+        assert abs(lower - found.lower) < Fraction(1, 10**12)  # a law that went through float64
+        assert check_certificate(json.loads(json.dumps(fields))) == (lower, upper)
+        save(fields, tmp_path / "bound.json")
+        assert check_file(tmp_path / "bound.json", instance) == (lower, upper)
+
+
+@pytest.mark.parametrize("rise", [Fraction(1, 977), Fraction(1)], ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_each_number_changed_is_refused_or_proves_the_same(shape, rise):
+    for instance, _, fields in both(shape, family="dirichlet"):
+        bounds, same = check_certificate(fields), []
+        places = list(numbers(fields))
+        assert len(places) > 15
+        for path in places:
+            with suppress(InvalidInput):
+                assert check_certificate(changed(fields, path, rise), instance) == bounds
+                same.append(path)  # a price that no worth feels: the bound is recomputed and the same
+        assert len(same) < len(places) / 2
+        others = {path for path in same if path[0] != "prices"}
+        assert others <= {("instance", "scheme", "K")}  # where one more branch does not help, the proof covers it
+
+
+def test_a_certificate_for_another_instance_is_refused():
+    instance, found = made((2, 2, 0, 2))
+    other, _ = made((2, 2, 0, 2), seed=1)
+    fields = certificate(instance, found)
+    with pytest.raises(InvalidInput, match="digest of this instance"):
+        check_certificate(fields, other)
+    swapped = fields | {"instance": certificate(other, made((2, 2, 0, 2), seed=1)[1])["instance"]}
+    with pytest.raises(InvalidInput, match="digest"):
+        check_certificate(swapped)
+    with pytest.raises(InvalidInput, match="lower"):
+        check_certificate(swapped | {"digest": other.digest()}, other)
+    with pytest.raises(InvalidInput, match="another instance"):
+        certificate(other, found)
+
+
+def test_a_deeper_instance_is_cut_to_the_trees():
+    deep = FAMILIES["perturbed"].instance(2, 4, np.random.default_rng(0))
+    found = optimum(deep.target.tables, deep.draft.tables, 2, 0, 2)
+    assert check_certificate(certificate(deep, found), deep) == (found.lower, found.upper)
+
+
+def test_better_bounds_cannot_be_claimed():
+    instance, found = made((2, 2, 0, 2))
+    fields = certificate(instance, found)
+    for key, value in (("lower", found.upper), ("upper", found.lower), ("gap", Fraction(0))):
+        with pytest.raises(InvalidInput, match=f"{key}: the certificate states"):
+            check_certificate(fields | {key: str(value + (found.gap == 0))}, instance)
+
+
+def test_laws_outside_the_base_polytope_are_refused():
+    instance, found = made((2, 2, 0, 1))
+    law = [str(Fraction(1)), "0"]
+    fields = law_certificate(instance, 2, 0, 1, found.prices, [0.5, 0.5])
+    with pytest.raises(InvalidInput, match="more often than they are drafted"):
+        check_certificate(fields | {"law": law}, instance)
+    with pytest.raises(InvalidInput, match="law on trunk 0"):
+        check_certificate(fields | {"law": ["1/2", "1/4"]}, instance)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lower": None}, "lower"),
+        ({"prices": "1"}, "prices must be lists"),
+        ({"prices": [["-1", "0"], ["0"] * 4]}, "negative"),
+        ({"prices": [[0.5, "0"], ["0"] * 4]}, "as text"),
+        ({"plan": {"weights": ["1"]}}, "weights and orders"),
+        ({"plan": {"weights": ["1"], "orders": [[[0, 1, 2, 2]]]}}, "no permutation"),
+        ({"plan": {"weights": ["1"], "orders": [[]]}}, "needs 1 parts"),
+        ({"plan": {"weights": ["1/2"], "orders": [[[0, 1, 2, 3]]]}}, "sum of the weights"),
+        ({"format": "other"}, "format"),
+        ({"extra": 1}, "has the keys"),
+    ],
+)
+def test_malformed_files_are_refused_with_one_line(change, message):
+    instance, found = made((2, 2, 0, 2))
+    with pytest.raises(InvalidInput, match=message) as caught:
+        check_certificate(certificate(instance, found) | change, instance)
+    assert "\n" not in str(caught.value)
+
+
+def test_unreadable_files_are_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="cannot read certificate"):
+        check_file(tmp_path / "none.json")
+    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="cannot read certificate"):
+        check_file(tmp_path / "bad.json")
+
+
+def test_the_checker_imports_no_solver_and_no_maker():
+    source = Path(checker.__file__).read_text(encoding="utf-8")
+    modules = {
+        name
+        for node in ast.walk(ast.parse(source))
+        for name in (
+            [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in getattr(node, "names", [])]
+        )
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    }
+    foreign = {name for name in modules if name.split(".")[0] not in sys.stdlib_module_names}
+    assert foreign == {"simulator.arithmetic", "simulator.errors", "simulator.instance"}

@@ -1,0 +1,144 @@
+"""`optimum`: exact bounds, the cases without a solver, doors and progress."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from lp_analysis import optimum, single_step_optimum
+from lp_analysis.nodes import efficiency, prefix_masses, reach
+from lp_analysis.prices import price_bound
+from simulator import check
+from simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from simulator.errors import InvalidInput, TooLarge
+from simulator.families import CORNER_CASES, FAMILIES
+from simulator.schemes import Delayed
+from verifiers import make
+
+
+def instance_of(family="perturbed", V=3, depth=2, seed=0):
+    return FAMILIES[family].instance(V, depth, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("family", ["perturbed", "dirichlet", *CORNER_CASES])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 1), (0, 3), (1, 2), (3, 0)], ids=str)
+def test_one_path_is_block_verification_exactly(family, shape):
+    instance = instance_of(family, 2, sum(shape))
+    found = optimum(instance.target.tables, instance.draft.tables, 1, *shape)
+    law = check(make("block"), instance.target, instance.draft, Delayed(1, *shape))
+    assert found.lower == found.upper == law.block_efficiency
+    assert (found.gap, found.method) == (0, "exact")
+
+
+@pytest.mark.parametrize("family", ["perturbed", "dirichlet", *CORNER_CASES])
+@pytest.mark.parametrize(("V", "K"), [(2, 2), (3, 4), (8, 3)])
+def test_one_step_is_the_subset_form_exactly(family, V, K):
+    instance = instance_of(family, V, 1)
+    found = optimum(instance.target.tables, instance.draft.tables, K, 0, 1)
+    assert found.upper == single_step_optimum(instance.target.tables[0][0], instance.draft.tables[0][0], K)
+    assert 0 <= found.gap <= 1e-11  # weights of orders are multiples of 2^-40
+
+
+@pytest.mark.parametrize("name", ["block", "gbv", "specinfer", "traversal", "khisti", "naive_tree"])
+@pytest.mark.parametrize("shape", [(2, 0, 2), (2, 1, 1), (3, 0, 2)], ids=str)
+def test_no_verifier_is_above_the_upper_bound(name, shape):
+    instance = instance_of("perturbed", 2, shape[1] + shape[2], seed=4)
+    found = optimum(instance.target.tables, instance.draft.tables, *shape)
+    law = check(make(name), instance.target, instance.draft, Delayed(*shape))
+    assert law.block_efficiency <= found.upper
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0, 3), (3, 2, 1, 2), (4, 3, 0, 3)], ids=str)
+def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
+    V, K, L1, L2 = shape
+    instance = instance_of("perturbed", V, L1 + L2)
+    target, draft = instance.target.tables, instance.draft.tables
+    found = optimum(target, draft, K, L1, L2)
+    prices = [RATIONAL.vector(values) for values in found.prices]
+    assert as_python(efficiency(reach(found.plan.selection(draft), target))) == found.lower
+    assert as_python(price_bound(prices, target, prefix_masses(draft, L1 + L2), K, L1)) == found.upper
+    assert isinstance(found.gap, Fraction)
+    assert 0 <= found.gap <= 1e-6
+    assert found.history[-1][2] - found.history[-1][1] <= 1e-6
+    assert [row[0] for row in found.history] == sorted(row[0] for row in found.history)
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 0, 4), (16, 2, 0, 2), (2, 4, 0, 8), (4, 2, 1, 3), (2, 3, 4, 4)], ids=str)
+@pytest.mark.parametrize("family", ["perturbed", "dirichlet"])
+def test_the_gap_is_below_1e_6_up_to_256_paths(family, shape):
+    V, K, L1, L2 = shape
+    instance = instance_of(family, V, L1 + L2, seed=1)
+    assert optimum(instance.target.tables, instance.draft.tables, K, L1, L2).gap < Fraction(1, 10**6)
+
+
+def test_v4_k3_l5_is_below_1e_3_at_once():
+    instance = instance_of("perturbed", 4, 5)
+    found = optimum(instance.target.tables, instance.draft.tables, 3, 0, 5, gap=1e-3, seconds=60, clock=perf_counter)
+    assert found.gap < Fraction(1, 10**3)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("shape", [(4, 3, 0, 5), (4, 4, 0, 6)], ids=str)
+def test_large_shapes_reach_1e_6(shape, seed):
+    V, K, L1, L2 = shape
+    instance = instance_of("perturbed", V, L1 + L2, seed)
+    found = optimum(instance.target.tables, instance.draft.tables, K, L1, L2, seconds=300, clock=perf_counter)
+    assert found.gap < Fraction(1, 10**6)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "shape", [(2, 3, 1, 3), (3, 2, 0, 5), (4, 2, 2, 2), (5, 3, 0, 3), (6, 4, 1, 2), (4, 3, 3, 1)], ids=str
+)
+def test_every_family_reaches_1e_6(family, shape):
+    V, K, L1, L2 = shape
+    for seed in range(3):
+        instance = instance_of(family, V, L1 + L2, seed)
+        assert optimum(instance.target.tables, instance.draft.tables, K, L1, L2).gap <= Fraction(1, 10**6)
+
+
+def test_time_limit_still_gives_valid_bounds():
+    instance = instance_of("perturbed", 4, 5)
+    found = optimum(instance.target.tables, instance.draft.tables, 3, 0, 5, gap=1e-9, seconds=0.3, clock=perf_counter)
+    best = optimum(instance.target.tables, instance.draft.tables, 3, 0, 5, gap=1e-5)
+    assert found.lower <= best.upper
+    assert best.lower <= found.upper
+    assert found.history[-1][0] < 5
+
+
+def test_progress_is_told_what_the_history_keeps():
+    instance = instance_of()
+    heard = []
+    found = optimum(
+        instance.target.tables, instance.draft.tables, 2, 0, 2, progress=lambda *bounds: heard.append(bounds)
+    )
+    assert heard == list(found.history)
+    assert heard
+
+
+def test_bad_input_is_named():
+    instance = instance_of()
+    target, draft = instance.target.tables, instance.draft.tables
+    floats = instance.converted(FLOAT64, 2)
+    with pytest.raises(InvalidInput, match="floats"):
+        optimum(floats.target.tables, floats.draft.tables, 2, 0, 2)
+    with pytest.raises(InvalidInput, match="unknown method 'guess'"):
+        optimum(target, draft, 2, 0, 2, method="guess")
+    with pytest.raises(InvalidInput, match="K = 0"):
+        optimum(target, draft, 0, 0, 2)
+    with pytest.raises(InvalidInput, match="target tables end at depth 2"):
+        optimum(target, draft, 2, 0, 4)
+    with pytest.raises(InvalidInput, match="gap = 0"):
+        optimum(target, draft, 2, 0, 2, gap=0)
+    with pytest.raises(InvalidInput, match="shape"):
+        optimum(target, instance_of(V=2).draft.tables, 2, 0, 2)
+    with pytest.raises(InvalidInput, match="needs a clock"):
+        optimum(target, draft, 2, 0, 2, seconds=1)
+    wide = instance_of(V=150, depth=1)
+    with pytest.raises(TooLarge, match="paths are more than"):
+        optimum([*wide.target.tables], [*wide.draft.tables, wide.target.tables[1]], 2, 0, 2)

@@ -1,0 +1,114 @@
+"""`PathPlan`: its checks, its law against enumeration, its plain data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise, permutations, product
+from math import prod
+
+import numpy as np
+import pytest
+
+from lp_analysis.orders import as_plan
+from simulator.arithmetic import FLOAT64, as_python
+from simulator.errors import InvalidInput, TooLarge
+from simulator.families import FAMILIES
+from simulator.plan import PathPlan
+
+HALF = Fraction(1, 2)
+
+
+def random_plan(V, K, L1, L2, seed=0, count=3):
+    rng = np.random.default_rng(seed)
+    parts = [tuple(tuple(map(int, rng.permutation(V**L2))) for _ in range(V**L1)) for _ in range(count)]
+    weights = [Fraction(int(n), 7 * count) for n in rng.integers(1, 7, count)]
+    weights[-1] += 1 - sum(weights)
+    return PathPlan(V, K, L1, L2, tuple(weights), tuple(parts))
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 0, 2), (2, 2, 1, 1), (3, 2, 0, 1), (2, 3, 0, 1), (2, 1, 1, 1)], ids=str)
+@pytest.mark.parametrize("family", ["perturbed", "zeros"])
+def test_selection_equals_enumeration_of_the_drafts(shape, family):
+    V, K, L1, L2 = shape
+    plan = random_plan(*shape)
+    draft = FAMILIES[family].instance(V, L1 + L2, np.random.default_rng(1)).draft
+    wanted = dict.fromkeys(product(range(V), repeat=L1 + L2), Fraction(0))
+
+    def mass(start, tokens):
+        steps = [(*start, *tokens[:i]) for i in range(len(tokens))]
+        return prod((as_python(draft.row(c)[y]) for c, y in zip(steps, tokens, strict=True)), start=Fraction(1))
+
+    for trunk in product(range(V), repeat=L1):
+        for branches in product(product(range(V), repeat=L2), repeat=K):
+            chance = mass((), trunk) * prod(mass(trunk, branch) for branch in branches)
+            for i, weight in enumerate(plan.weights):
+                wanted[(*trunk, *plan.best(i, trunk, branches))] += chance * weight
+    law = plan.selection(draft.tables)
+    assert [as_python(value) for value in law[-1]] == list(wanted.values())
+    assert law[0][0] == 1
+    assert all((above == below.reshape(-1, V).sum(axis=1)).all() for above, below in pairwise(law))
+
+
+def test_selection_in_float64_follows_the_exact_one():
+    plan = random_plan(3, 3, 1, 2)
+    instance = FAMILIES["dirichlet"].instance(3, 3, np.random.default_rng(1))
+    exact = plan.selection(instance.draft.tables)
+    floats = plan.selection(instance.converted(FLOAT64, 3).draft.tables)
+    assert all(np.allclose(a.astype(float), b, atol=1e-14) for a, b in zip(exact, floats, strict=True))
+
+
+def test_plain_data_round_trip():
+    plan = random_plan(2, 2, 1, 2)
+    assert PathPlan.from_dict(plan.as_dict()) == plan
+
+
+@pytest.mark.parametrize(
+    ("weights", "orders", "message"),
+    [
+        ((HALF,), (((0, 1),),), "sum to 1/2"),
+        ((HALF, HALF), (((0, 1),),), "2 weights for 1 orders"),
+        ((), (), "at least one"),
+        ((Fraction(3, 2), -HALF), (((0, 1),), ((1, 0),)), "at least 0"),
+        ((1.0,), (((0, 1),),), "must be a Fraction"),
+        ((Fraction(1),), (((0, 0),),), "no permutation"),
+        ((Fraction(1),), (((0, 1, 2),),), "no permutation"),
+        ((Fraction(1),), (((0, 1), (0, 1)),), "has 2 parts"),
+    ],
+)
+def test_plans_validate_themselves(weights, orders, message):
+    with pytest.raises(InvalidInput, match=message):
+        PathPlan(2, 2, 0, 1, weights, orders)
+
+
+def test_shapes_are_checked():
+    with pytest.raises(InvalidInput, match="vocab_size"):
+        PathPlan(0, 2, 0, 1, (Fraction(1),), (((0,),),))
+    with pytest.raises(InvalidInput, match="L2 = 0"):
+        PathPlan(2, 2, 1, 0, (Fraction(1),), (((0,), (0,)),))
+    with pytest.raises(TooLarge, match="paths"):
+        PathPlan(10, 2, 0, 9, (Fraction(1),), (((0,),),))
+    with pytest.raises(InvalidInput, match="needs draft rows to depth 1"):
+        random_plan(2, 2, 0, 2).selection(FAMILIES["perturbed"].instance(2, 1, np.random.default_rng(0)).draft.tables)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("weights", [1]), ("weights", "1"), ("orders", 3), ("orders", [[[0.0, 1]]]), ("orders", [[["0", 1]]]), ("K", "2")],
+)
+def test_files_with_other_types_are_refused(key, value):
+    fields = PathPlan(2, 2, 0, 1, (Fraction(1),), (((0, 1),),)).as_dict() | {key: value}
+    with pytest.raises(InvalidInput):
+        PathPlan.from_dict(fields)
+    with pytest.raises(InvalidInput, match="exactly the keys"):
+        PathPlan.from_dict({"K": 2})
+
+
+def test_mixtures_of_trunks_are_coupled_without_changing_them():
+    orders = [np.array(order) for order in permutations(range(3))]
+    mixtures = [([0.25, 0.75], orders[:2]), ([0.5, 0.25, 0.25], orders[2:5]), ([1.0], orders[5:])]
+    plan = as_plan(3, 2, 1, 1, mixtures)
+    assert plan.weights == (Fraction(1, 4),) * 4  # the shares of the trunks end at 1/4, 1/2, 3/4 and 1
+    for trunk, (weights, own) in enumerate(mixtures):
+        for weight, order in zip(weights, own, strict=True):
+            held = sum(w for w, parts in zip(plan.weights, plan.orders, strict=True) if parts[trunk] == tuple(order))
+            assert held == Fraction(weight)

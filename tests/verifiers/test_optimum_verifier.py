@@ -1,0 +1,288 @@
+"""`optimum` on hand-made plans: the conformance checks instance by instance, known plans, refusals, a sampling run."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from simulator import FAMILIES, Delayed, SamplingCoin, block_law, check, outcomes
+from simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from simulator.conformance import SHAPES, conformance_instances, corner_instances
+from simulator.enumerate import verdicts
+from simulator.errors import InvalidInput, UnsupportedTree
+from simulator.plan import PathPlan
+from simulator.schemes import WithoutReplacement
+from simulator.structured import TableRows, structured_law
+from simulator.vectors import ascending_ratio
+from verifiers import REGISTRY, STANDALONE, make, required
+
+HALF = Fraction(1, 2)
+OTHER_SHAPES = [((2, 2, 1, 2), (2, 3, 0, 2)), ((2, 2, 1, 2), (2, 2, 0, 3)), ((2, 2, 1, 2), (2, 2, 1, 1))]
+
+
+def greedy_order(instance, L1, L2):
+    """For each trunk the paths from the one that is lexicographically best by `p/q`."""
+    size = instance.vocab_size
+
+    def rank(context, token):
+        return ascending_ratio(instance.target.row(context), instance.draft.row(context)).index(token)
+
+    def place(trunk, path):
+        return tuple(rank((*trunk, *path[:i]), token) for i, token in enumerate(path))
+
+    paths = list(product(range(size), repeat=L2))
+    orders = []
+    for trunk in product(range(size), repeat=L1):
+        best_first = sorted(paths, key=partial(place, trunk), reverse=True)
+        orders.append(tuple(paths.index(path) for path in best_first))
+    return tuple(orders)
+
+
+def fixed_order(size, L1, L2):
+    """One order for every trunk."""
+    order = tuple(int(path) for path in np.random.default_rng(0).permutation(size**L2))
+    return (order,) * size**L1
+
+
+def order_by_trunk(size, L1, L2):
+    """Another order for every trunk."""
+    rng = np.random.default_rng(1)
+    return tuple(tuple(int(path) for path in rng.permutation(size**L2)) for _ in range(size**L1))
+
+
+def greedy(instance, K, L1, L2):
+    return PathPlan(instance.vocab_size, K, L1, L2, (Fraction(1),), (greedy_order(instance, L1, L2),))
+
+
+def mixed(instance, K, L1, L2):
+    orders = greedy_order(instance, L1, L2), fixed_order(instance.vocab_size, L1, L2)
+    return PathPlan(instance.vocab_size, K, L1, L2, (Fraction(2, 3), Fraction(1, 3)), orders)
+
+
+def by_trunk(instance, K, L1, L2):
+    size = instance.vocab_size
+    orders = order_by_trunk(size, L1, L2), fixed_order(size, L1, L2), greedy_order(instance, L1, L2)
+    return PathPlan(size, K, L1, L2, (Fraction(1, 7), Fraction(2, 7), Fraction(4, 7)), orders)
+
+
+def planned(plan, instance, shape):
+    return make("optimum", plan=plan(instance, *shape[1:]), draft_tables=instance.draft.tables)
+
+
+def instances(shape, count=4):
+    yield from conformance_instances(shape, count)
+    yield from corner_instances(shape)
+
+
+PLANS = pytest.mark.parametrize("plan", [greedy, mixed, by_trunk])
+ON_SHAPES = pytest.mark.parametrize("shape", SHAPES, ids=str)
+
+
+@PLANS
+@ON_SHAPES
+def test_lossless_with_deviation_exactly_zero_by_enumeration(plan, shape):
+    for instance in instances(shape):
+        found = check(
+            planned(plan, instance, shape), instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate"
+        )
+        assert found.max_deviation == 0
+
+
+@PLANS
+@ON_SHAPES
+def test_structured_law_equals_the_enumerated_one_and_float64_follows(plan, shape):
+    for instance in instances(shape):
+        verifier, given = planned(plan, instance, shape), (instance.target, instance.draft, Delayed(*shape[1:]))
+        exact = block_law(verifier, *given, "rational", "enumerate")
+        assert exact.total == 1
+        structured = block_law(verifier, *given, "rational", "structured")
+        floats = [block_law(verifier, *given, "float64", engine) for engine in ("enumerate", "structured")]
+        for depth, ours in enumerate(exact.correction):
+            assert (ours == structured.correction[depth]).all()
+            for other in floats:
+                assert abs(ours.astype(float) - other.correction[depth]).max() <= FLOAT64.tolerance
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0, 2), (2, 2, 1, 2)], ids=str)
+def test_function_of_the_tree_and_the_coin(shape):
+    for instance in conformance_instances(shape, 2):
+        verifier = planned(by_trunk, instance, shape)
+        trees = [tree for tree, _ in outcomes(partial(Delayed(*shape[1:]).draw, instance.draft), RATIONAL)]
+        passes = [
+            [verdicts(verifier, tree, instance.target, instance.draft, RATIONAL) for tree in order]
+            for order in (trees, trees[::-1])
+        ]
+        assert passes[0] == passes[1][::-1]
+
+
+@ON_SHAPES
+def test_planned_greedy_order_has_the_whole_law_of_gbv(shape):
+    for instance in instances(shape):
+        given = instance.target, instance.draft, Delayed(*shape[1:]), "rational"
+        ours, theirs = (block_law(each, *given) for each in (planned(greedy, instance, shape), make("gbv")))
+        assert all((a == b).all() for a, b in zip(ours.correction, theirs.correction, strict=True))
+
+
+def test_with_one_path_every_plan_has_the_law_of_block():
+    for shape in ((2, 1, 0, 3), (3, 1, 1, 1), (2, 1, 2, 0), (3, 1, 0, 0)):
+        for instance in instances(shape):
+            given = instance.target, instance.draft, Delayed(*shape[1:]), "rational"
+            verifiers = planned(by_trunk, instance, shape), make("block")
+            ours, theirs = (block_law(each, *given, engine) for each in verifiers for engine in ("enumerate",))
+            assert all((a == b).all() for a, b in zip(ours.correction, theirs.correction, strict=True))
+
+
+@PLANS
+def test_block_efficiency_is_the_reach_that_the_selection_law_allows(plan):
+    """`D(c, y) = min(r(c, y), D(c) p(y|c))` from the plan alone."""
+    for shape in SHAPES:
+        for instance in conformance_instances(shape, 3):
+            masses = plan(instance, *shape[1:]).selection(instance.draft.tables)
+            reach = [masses[0]]
+            for depth, mass in enumerate(masses[1:]):
+                reach.append(np.minimum(mass, (reach[-1][:, None] * instance.target.tables[depth]).reshape(-1)))
+            found = check(planned(plan, instance, shape), instance.target, instance.draft, Delayed(*shape[1:]))
+            assert as_python(sum(map(sum, reach))) == found.block_efficiency
+
+
+def test_order_of_the_trunk_matters():
+    shape = (2, 2, 1, 2)
+    instance = next(conformance_instances(shape, 1))
+    given = instance.target, instance.draft, Delayed(*shape[1:])
+    size, orders = instance.vocab_size, (order_by_trunk(2, 1, 2), (order_by_trunk(2, 1, 2)[0],) * 2)
+    assert orders[0] != orders[1]
+    plans = [PathPlan(size, 2, 1, 2, (Fraction(1),), (order,)) for order in orders]
+    found = [
+        check(make("optimum", plan=plan, draft_tables=instance.draft.tables), *given).block_efficiency for plan in plans
+    ]
+    assert found[0] != found[1]
+
+
+def test_meets_the_certified_lower_bound_exactly():
+    lp_analysis = pytest.importorskip("lp_analysis")
+    for shape in ((3, 2, 0, 2), (2, 3, 0, 2), (2, 2, 1, 2), (3, 3, 0, 1)):
+        for instance in conformance_instances(shape, 3):
+            best = lp_analysis.optimum(instance.target.tables, instance.draft.tables, *shape[1:])
+            verifier = make("optimum", plan=best.plan, draft_tables=instance.draft.tables)
+            found = check(verifier, instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate")
+            assert found.max_deviation == 0
+            assert found.block_efficiency == best.lower
+
+
+def test_sampling_run_reproduces_the_exact_block_efficiency():
+    """Four standard errors: with this one fixed seed a sound verifier would miss them once in 16,000 seeds."""
+    shape, runs = (3, 2, 1, 2), 20_000
+    instance = next(conformance_instances(shape, 1))
+    scheme, verifier = Delayed(*shape[1:]), planned(mixed, instance, shape)
+    exact = block_law(verifier, instance.target, instance.draft, scheme, "rational")
+    masses = [float(mass) for mass in exact.depth_distribution]
+    mean = sum(depth * mass for depth, mass in enumerate(masses))
+    spread = sqrt(sum((depth - mean) ** 2 * mass for depth, mass in enumerate(masses)))
+    assert mean + 1 == pytest.approx(float(exact.block_efficiency))
+    floats = instance.converted(FLOAT64, scheme.depth)
+    coin = SamplingCoin(np.random.default_rng(0))
+    accepted = 0
+    for _ in range(runs):
+        root = scheme.draw(floats.draft, coin).root(floats.target, floats.draft)
+        accepted += len(verifier.verify(root, coin).accepted)
+    assert abs(accepted / runs - mean) < 4 * spread / sqrt(runs)
+
+
+@pytest.mark.parametrize(("shape", "other"), OTHER_SHAPES)
+def test_trees_of_another_shape_are_refused(shape, other):
+    instance = next(conformance_instances((2, 1, 0, 3), 1))
+    verifier = planned(mixed, instance, shape)
+    with pytest.raises(UnsupportedTree, match="the plan is for K = 2, L1 = 1, L2 = 2"):
+        check(verifier, instance.target, instance.draft, Delayed(*other[1:]), engine="enumerate")
+
+
+@pytest.mark.parametrize("other", [(3, 1, 2), (2, 0, 3), (2, 1, 3), (2, 1, 1), (1, 0, 3)], ids=str)
+def test_structured_engine_refuses_other_shapes_too(other):
+    instance = next(conformance_instances((2, 1, 0, 4), 1))
+    with pytest.raises(UnsupportedTree, match="the plan is for K = 2, L1 = 1, L2 = 2"):
+        check(
+            planned(mixed, instance, (2, 2, 1, 2)),
+            instance.target,
+            instance.draft,
+            Delayed(*other),
+            "rational",
+            "structured",
+        )
+
+
+def test_drafts_without_replacement_are_refused():
+    instance = next(conformance_instances((2, 2, 0, 2), 1))
+    with pytest.raises(UnsupportedTree):
+        check(planned(mixed, instance, (2, 2, 0, 2)), instance.target, instance.draft, WithoutReplacement(2, 0, 2))
+
+
+@pytest.mark.parametrize("engine", ["enumerate", "structured"])
+@pytest.mark.parametrize("arithmetic", ["rational", "float64"])
+def test_rows_of_another_draft_are_refused(arithmetic, engine):
+    shape = (2, 2, 1, 1)
+    first, second = conformance_instances(shape, 2)
+    with pytest.raises(InvalidInput, match="draft rows at depth 0 are not those that the plan was made with"):
+        check(planned(mixed, first, shape), second.target, second.draft, Delayed(*shape[1:]), arithmetic, engine)
+    larger = next(conformance_instances((3, 2, 1, 1), 1))
+    with pytest.raises(InvalidInput, match="draft rows at depth 0"):
+        check(planned(mixed, first, shape), larger.target, larger.draft, Delayed(*shape[1:]), arithmetic, engine)
+
+
+def test_a_row_that_differs_below_the_root_only_is_refused():
+    shape = (2, 2, 0, 2)
+    instance = next(conformance_instances(shape, 1))
+    tables = [table.copy() for table in instance.draft.tables]
+    tables[1][1] = tables[1][1][::-1] if tables[1][1][0] != tables[1][1][1] else RATIONAL.vector(["1/4", "3/4"])
+    verifier = make("optimum", plan=mixed(instance, *shape[1:]), draft_tables=tables)
+    with pytest.raises(InvalidInput, match="at depth 1"):
+        check(verifier, instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate")
+
+
+def test_other_targets_are_served_losslessly():
+    """The plan fixes the selection law; the target may be any."""
+    shape = (3, 2, 0, 2)
+    first, second = conformance_instances(shape, 2)
+    found = check(planned(mixed, first, shape), second.target, first.draft, Delayed(*shape[1:]), engine="enumerate")
+    assert found.max_deviation == 0
+
+
+def test_tensors_give_the_law_of_arrays():
+    pytest.importorskip("torch")
+    shape = (3, 2, 1, 2)
+    instance = next(conformance_instances(shape, 1))
+    verifier, floats = planned(by_trunk, instance, shape), instance.converted(FLOAT64, 3)
+    ours, theirs = (
+        structured_law(verifier, TableRows.of(floats.target, floats.draft, device), Delayed(*shape[1:]))
+        for device in ("cpu", None)
+    )
+    for a, b in zip(ours.correction, theirs.correction, strict=True):
+        assert abs(np.asarray(a) - b).max() <= FLOAT64.tolerance  # sums in another order
+
+
+def test_the_registry_has_its_factory_and_says_what_is_missing():
+    assert required("optimum") == ("plan", "draft_tables")
+    assert [name for name in REGISTRY if name not in STANDALONE] == ["optimum"]
+    with pytest.raises(InvalidInput, match="made for one instance and needs plan and draft_tables"):
+        make("optimum")
+    instance = next(conformance_instances((2, 2, 0, 1), 1))
+    verifier = REGISTRY["optimum"](mixed(instance, 2, 0, 1), instance.draft.tables)
+    assert verifier.card is REGISTRY["optimum"].card
+    assert verifier.card.name == "optimum"
+
+
+def test_what_is_no_plan_or_no_exact_table_is_refused():
+    instance = FAMILIES["perturbed"].instance(2, 2, np.random.default_rng(0), 20)
+    plan, optimum = mixed(instance, 2, 0, 2), REGISTRY["optimum"]
+    with pytest.raises(InvalidInput, match="plan is a list"):
+        optimum([plan], instance.draft.tables)
+    with pytest.raises(InvalidInput, match="must be exact"):
+        optimum(plan, instance.converted(FLOAT64, 2).draft.tables)
+    with pytest.raises(InvalidInput, match="draft table 1 has shape"):
+        optimum(plan, [instance.draft.tables[0]] * 2)
+    with pytest.raises(InvalidInput, match="needs draft rows to depth 1"):
+        optimum(plan, instance.draft.tables[:1])

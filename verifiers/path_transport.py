@@ -1,0 +1,150 @@
+"""Path transport: at every node the mixture of token orders that owes least, then block verification of the path.
+
+New here; the choice of one draft before its verification follows [khisti2025multi]. On a delayed tree with `K` i.i.d.
+branches, carry along the path the mass `r_k(c)` with which `c` is selected with `k` branches alive, and the reach
+`D(c)`:
+1. On the trunk the path has the law `q`. Where it forks all `K` branches are alive.
+2. At a node choose for every `k` a mixture of token orders. An order selects the best token present, so token `y` with
+   `m` alive copies has probability `C(k,m) q(y)^m A(y)^(k-m)`, where `A(y)` is the mass ranked below it.
+3. The mixtures are those that maximise `sum_y min(D(c) p(y|c), r(c, y))`; of several optima the one with the least
+   `sum_{m,y} r_m(c, y)^2`. Where `D(c) p(y|c) = r(c) q(y|c)` for every token, the first alive branch is taken instead.
+4. Draw an order for the number of branches that are alive, go to its best token, and go on with `r_m(c, y)` and
+   `D(c, y) = min(r(c, y), D(c) p(y|c))`.
+5. Run block verification on the path with `r(c, y)/r(c)` in place of `q`, where `r = sum_k r_k`.
+
+Lossless for any mixtures, as long as `r` is the law that they induce. So the weights of the solver are rounded to
+multiples of 1/1024 first and `r` is computed from what was rounded. Every number it needs is on the path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any, ClassVar, TypeAlias
+
+from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from simulator.vectors import layers, stacked_layers
+from verifiers._memo import memoised
+from verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
+from verifiers._paths import block_verify, count_iid_branches
+from verifiers._weights import child_weight, child_weights, settle
+
+#: The weight `D(c)/r(c)`; below the fork also `r_k(c)/r(c)` for `k = 1..K`.
+State: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class PathTransport:
+    """See the module. Raises `UnsupportedTree` unless the branches are i.i.d.
+
+    Programs are solved in float64 with rows rounded to 10 decimals, whatever the arithmetic of the run.
+    """
+
+    card: ClassVar[Card] = Card(
+        name="path_transport",
+        title="Path transport: node-wise mixtures of token orders",
+        source=None,
+        lossless_for=("delayed", "adaptive"),
+        max_vocab=20,
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a prefix of the selected path and draw a correction token."""
+        count_iid_branches(root)
+        path, laws = [root], []
+        state: State = (1,)
+        while path[-1].children:
+            node = path[-1]
+            alive = len(node.children)
+            state = _forked(state, alive)
+            law, shares = _step(node.target, node.draft, state)
+            token = _selected(node, _mixtures(node.target, node.draft, state), alive, coin)
+            state = (
+                child_weight(state[0], node.target, law, token),
+                *(share[token] / law[token] for share in shares),
+            )
+            laws.append(law)
+            path.append(node.child(token))
+        return block_verify(path, laws, coin)
+
+    child_weights = staticmethod(child_weights)
+    settle = staticmethod(settle)
+
+    def select_root(self, like: Vector) -> State:
+        """See `SelectsPath`: the weight at the root."""
+        return (like,)
+
+    def select(self, state: State, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
+        """See `SelectsPath`: steps 2 to 4 for many prefixes, one after the other."""
+        if paths == 1:
+            return q, (child_weights(state[0], p, q),)
+        if len(state) == 1:
+            state = (state[0], *(state[0] * 0 for _ in range(paths - 1)), state[0] * 0 + 1)
+
+        def one(target: Vector, draft: Vector, *parts: Vector) -> Any:
+            law, shares = _step(target, draft, tuple(part[0] for part in parts))
+            return layers([law, *shares])
+
+        law, *shares = stacked_layers(one, p, q, *state)
+        safe = law + (law <= 0)
+        return law, (child_weights(state[0], p, law), *(share / safe for share in shares))
+
+
+def _forked(state: State, alive: int) -> State:
+    """Where the trunk forks the branches begin to be counted."""
+    return (*state, *[0] * (alive - 1), 1) if len(state) == 1 and alive > 1 else state
+
+
+def _selected(node: DraftNode, mixtures: tuple[Mixture, ...] | None, alive: int, coin: Coin) -> int:
+    """Step 4: the token that the drawn order, or the first alive branch, leads to."""
+    if alive == 1 or mixtures is None:
+        return node.children[0]
+    mixture = mixtures[alive - 2]
+    order = mixture.orders[coin.choose(mixture.units) if len(mixture.units) > 1 else 0]
+    return max(node.children, key=order.index)
+
+
+def _mixtures(p: Vector, q: Vector, state: State) -> tuple[Mixture, ...] | None:
+    """Step 3; None for the first alive branch."""
+    if len(state) <= 2 or not any(share > 0 for share in state[2:]):
+        return None
+    weight, *alive = rounded(state)
+    return node_mixtures(weight, tuple(alive), rounded(p.tolist()), rounded(q.tolist()))
+
+
+@memoised
+def _step(p: Vector, q: Vector, state: State) -> tuple[Vector, tuple[Vector, ...]]:
+    """`r(c, y)/r(c)` and, for `m = 1..K`, `r_m(c, y)/r(c)`, each of shape `(V,)`; on the trunk `q` alone."""
+    if len(state) == 1:
+        return q, ()
+    _, *alive = state
+    mixtures = _mixtures(p, q, state)
+    shares = [q * 0 for _ in alive]
+    for k, share in enumerate(alive, start=1):
+        if share > 0:
+            moments = _first_branch(q, k) if mixtures is None or k == 1 else _moments(q, mixtures[k - 2], k)
+            for m in range(1, k + 1):
+                shares[m - 1] = shares[m - 1] + share * comb(k, m) * q**m * moments[k - m]
+    law = shares[0]
+    for share in shares[1:]:
+        law = law + share
+    return law, tuple(shares)
+
+
+def _moments(q: Vector, mixture: Mixture, k: int) -> list[Vector]:
+    """The mean of `A(y)^j` over the mixture, for `j = 0..k-1`."""
+    moments = [q * 0 for _ in range(k)]
+    for units, order in zip(mixture.units, mixture.orders, strict=True):
+        places = sorted(range(len(order)), key=order.__getitem__)
+        ranked = q[list(order)]
+        below = (ranked.cumsum(0) - ranked)[places]
+        power = q * 0 + units
+        for j in range(k):
+            moments[j] = moments[j] + power
+            power = power * below
+    return [moment / GRAIN for moment in moments]
+
+
+def _first_branch(q: Vector, k: int) -> list[Vector]:
+    """What takes the place of the moments if the first alive branch is selected: `m` of `k` copies hold it."""
+    return [(1 - q) ** j * (k - j) / k for j in range(k)]
