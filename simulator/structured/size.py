@@ -61,8 +61,9 @@ def plan(
     assert isinstance(scheme, Delayed)
     fits = deepest(scheme, lambda s: _fitting(verifier, target, draft, s, arithmetic, memory) is not None)
     nearest = f"the nearest shape that fits is {fits}" if fits else "lower V"
-    cheapest = min(_modes(verifier, target, draft, scheme, arithmetic), key=lambda mode: mode.bytes)
     most = most_steps(verifier, arithmetic)
+    modes = _modes(verifier, target, draft, scheme, arithmetic)
+    cheapest = min(modes, key=lambda mode: (max(mode.steps, most), mode.bytes))
     if cheapest.steps > most:
         count = f"{cheapest.steps:.1e}" if cheapest.steps < inf else "1.0e+300 or more"
         why = f"{count} {arithmetic.name} steps, more than {most:.0e}"
