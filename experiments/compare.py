@@ -104,6 +104,7 @@ def plan(
                 "arithmetic": settings.arithmetic,
                 "engine": cost.engine,
                 **({"steady": True} if settings.steady else {}),
+                **({"device": settings.device} if settings.device else {}),
             }
             total = replace(cost, steps=cost.steps * len(roots), seconds=cost.seconds * len(roots))
             tasks.append(Task(named, scheme, strong_id(fields), total))

@@ -39,7 +39,8 @@ class CostModel:
         for scheme in schemes:
             if not isinstance(scheme, Delayed):
                 raise InvalidInput(f"--cost is the time of delayed trees (K, L1, L2), not of {scheme}")
-            self.time(scheme.as_dict())
+            if not self.time(scheme.as_dict()) > 1e-100:
+                raise InvalidInput(f"--cost gives {scheme} no time at all; times must be above 0")
 
     def time(self, fields: Mapping[str, Any]) -> float:
         """`T` of a shape, given by K, L1 and L2."""
@@ -80,7 +81,7 @@ def cost_model(spec: str) -> CostModel:
     In the short form `t_q(k) = draft + branch (k - 1)` and `t_p(n) = target + node n`; branch and node default to 0.
     The file: `{"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5, "64": 14}}`.
     """
-    if "=" in spec and not Path(spec).exists():
+    if "=" in spec and (len(spec) > 250 or not Path(spec).exists()):
         return _short_form(spec)
     try:
         fields = json.loads(Path(spec).read_text(encoding="utf-8"))

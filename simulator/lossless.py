@@ -39,7 +39,7 @@ class Check:
 
     @property
     def lossless(self) -> bool:
-        return not self.metrics.max_deviation > arithmetic_named(self.arithmetic).tolerance
+        return self.metrics.max_deviation <= arithmetic_named(self.arithmetic).tolerance  # false for NaN
 
     @property
     def violation(self) -> Violation | None:

@@ -39,7 +39,7 @@ def assert_offered(
             structured_law(verifier, TableRows.of(p, q), shape).correction,
             strict=True,
         )
-        if any((abs(ours - theirs) > arithmetic.tolerance).any() for ours, theirs in pairs):
+        if not all((abs(ours - theirs) <= arithmetic.tolerance).all() for ours, theirs in pairs):  # also for NaN
             raise InvalidVerifier(
                 f"verify and what it offers to structured engines (branch, child_law, ..) give two laws on {shape}; "
                 "mend one of them, or use --engine enumerate"

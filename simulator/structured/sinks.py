@@ -102,7 +102,7 @@ class MetricsSink:
             largest = gap.max()
             worst = self._worst
             first = worst is None or (largest == self.deviation[0] and depth < len(worst.context))
-            if first or largest > self.deviation[0]:
+            if first or not largest <= self.deviation[0]:  # also for NaN
                 row, token = divmod(int(gap.argmax()), size)
                 place = context_at(start + row, depth, size)
                 values = as_python(expected[row, token]), as_python(found[row, token])
@@ -112,7 +112,8 @@ class MetricsSink:
         width = size**depth
         for root in range(start // width, (start + len(gap) - 1) // width + 1):
             largest = gap[max(root * width - start, 0) : (root + 1) * width - start].max()
-            self.deviation[root] = max(self.deviation[root], largest)
+            if not largest <= self.deviation[root]:
+                self.deviation[root] = largest
 
     def _root_of(self, depth: int, start: int, count: int) -> Any:
         return whole_numbers(self.accepted, range(start, start + count)) // self._rows.vocab_size**depth

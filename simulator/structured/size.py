@@ -120,6 +120,8 @@ def _calls(verifier: Verifier, paths: int, size: int) -> float:
 
 
 def _gib(number: float) -> str:
+    if number < 2**28:
+        return f"{number / 2**20:,.1f} MiB"
     return f"{number / 2**30:,.1f} GiB" if number < 2**60 else f"2^{log2(number) - 30:.0f} GiB"
 
 

@@ -111,7 +111,7 @@ def test_what_does_not_fit_into_the_memory_is_refused_with_what_does(draftproof,
     assert (ran.code, ran.out) == (2, "")
     (line,) = ran.err.strip().splitlines()
     assert line.startswith("draftproof: traversal on delayed(K=2, L1=0, L2=6): at V = 3 this needs about ")
-    assert "GiB, more than 0.0 GiB; the nearest shape that fits is delayed(K=" in line
+    assert "MiB, more than 5.1 MiB; the nearest shape that fits is delayed(K=" in line
     assert line.endswith(", or raise --max-memory")
     nearest = line.split("fits is delayed(K=")[1]
     K, L1, L2 = nearest.replace("L1=", "").replace("L2=", "").split(")")[0].split(", ")
