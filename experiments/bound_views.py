@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from experiments.output import write_whole
+from experiments.plot import as_png, drawing_board
 
 
 def show(console: Console, fields: dict[str, Any], problem: str, goal: float) -> None:
@@ -54,12 +54,7 @@ def _gap(value: float) -> str:
 
 def draw(fields: dict[str, Any], caption: str, path: str) -> None:
     """A PNG of the gap against time, one line a root."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
+    figure, axes = drawing_board().subplots(figsize=(6.4, 4.0), layout="constrained")
     for root in fields["roots"]:
         points = [(seconds, upper - lower) for seconds, lower, upper in root["history"] if upper > lower]
         if points:
@@ -78,7 +73,4 @@ def draw(fields: dict[str, Any], caption: str, path: str) -> None:
         fontsize=9,
         wrap=True,
     )
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
-    pyplot.close(figure)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, as_png(figure, 160))

@@ -91,7 +91,7 @@ def plan(
     roots_of = lru_cache(lambda depth: problem.roots(depth, arithmetic))
     for scheme in schemes:
         roots = roots_of(scheme.depth)
-        identity = [[root.digest(scheme.depth) or problem.source, root.label, str(root.weight)] for root in roots]
+        identity = _identity(problem, roots, scheme)
         for named in chosen:
             cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], known)
             if cost.engine == "enumerate":
@@ -122,14 +122,23 @@ def plan_bounds(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool |
             continue
         expected = expected_seconds(problem.vocab_size, scheme)
         roots = problem.roots(scheme.depth, RATIONAL)
-        identity = [[root.digest(scheme.depth) or problem.source, root.label, str(root.weight)] for root in roots]
-        fields = {"roots": identity, "version": version("draftproof"), "bound": scheme.as_dict(), "gap": GOAL.gap}
+        fields = {
+            "roots": _identity(problem, roots, scheme),
+            "version": version("draftproof"),
+            "bound": scheme.as_dict(),
+            "gap": GOAL.gap,
+        }
         seconds = expected * len(roots)
         tasks.append(BoundTask(scheme, strong_id(fields), Cost("bound", "", len(roots), seconds)))
     if wanted is None and sum(task.cost.seconds for task in tasks) > QUICK_SECONDS:
         remark(f"the optimum of {len(tasks)} shapes is left out; --optimum computes it")
         return []
     return tasks
+
+
+def _identity(problem: Problem, roots: Sequence[Root], scheme: DraftScheme) -> list[Any]:
+    """What the roots are, for a `strong_id`: by their rows, or by where they come from if those are too many."""
+    return [[root.digest(scheme.depth) or problem.source, root.label, str(root.weight)] for root in roots]
 
 
 class Workplace:

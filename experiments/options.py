@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 import typer
@@ -65,6 +69,9 @@ Scheme = Annotated[
 Tree = Annotated[
     str | None, typer.Option(help="Scheme topology: children of each node, as 2,1,0,0.", rich_help_panel=_SHAPE)
 ]
+Branches = Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel=_SHAPE)]
+Trunk = Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel=_SHAPE)]
+Branch = Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel=_SHAPE)]
 Confidence = Annotated[
     str | None, typer.Option(help="Scheme adaptive: stop after a token below it.", rich_help_panel=_SHAPE)
 ]
@@ -78,51 +85,92 @@ JsonTarget = Annotated[
 ]
 
 
-def choose_problem(
-    *,
-    instance: str | None,
-    text: str | None,
-    family: str | None,
-    vocab: int | None,
-    seed: int,
-    target_order: int | None,
-    draft_order: int | None,
-    root: str | None,
-    roots: int | None,
-    denominator: int | None,
-) -> Problem:
+@dataclass(frozen=True)
+class Given:
+    """What the options say about the instance; `with_instance` gives them to a command."""
+
+    instance: InstanceFile = None
+    text: TextFile = None
+    family: Family = None
+    vocab: Vocab = None
+    seed: Seed = 0
+    target_order: TargetOrder = None
+    draft_order: DraftOrder = None
+    root: RootText = None
+    roots: Roots = None
+    denominator: Denominator = None
+
+
+def with_instance(denominator: Any = Denominator) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The options of `Given` in place of a command's parameter `given`, for the command-line parser to see.
+
+    denominator: that option, where a command has another default for it.
+    """
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        hints = get_type_hints(Given, include_extras=True) | {"denominator": denominator}
+        options = [
+            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name])
+            for each in dataclasses.fields(Given)
+        ]
+        own = signature(command, eval_str=True).parameters.values()
+        asked = [option for each in own for option in (options if each.name == "given" else [each])]
+
+        @wraps(command)
+        def run(**values: Any) -> int:
+            return command(given=Given(**{each.name: values.pop(each.name) for each in options}), **values)
+
+        run.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in asked])  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in asked}
+        return run
+
+    return decorate
+
+
+def choose_problem(given: Given) -> Problem:
     """The problem that the options describe; raises `InvalidInput` for options that contradict each other."""
-    given = [name for name, value in (("--instance", instance), ("--text", text), ("--family", family)) if value]
-    if len(given) > 1:
-        raise InvalidInput(f"{given[0]} and {given[1]} both say where the instance comes from; give one of them")
-    orders = {"--target-order": target_order, "--draft-order": draft_order, "--root": root, "--roots": roots}
+    sources = {"--instance": given.instance, "--text": given.text, "--family": given.family}
+    named = [flag for flag, value in sources.items() if value]
+    if len(named) > 1:
+        raise InvalidInput(f"{named[0]} and {named[1]} both say where the instance comes from; give one of them")
+    orders = {
+        "--target-order": given.target_order,
+        "--draft-order": given.draft_order,
+        "--root": given.root,
+        "--roots": given.roots,
+    }
     for flag, value in orders.items():
-        if value is not None and text is None:
+        if value is not None and given.text is None:
             raise InvalidInput(f"{flag} belongs to a text; add --text FILE or --text {EMBEDDED}")
-    if instance is not None:
-        for flag, number in (("--vocab", vocab), ("--denominator", denominator)):
+    if given.instance is not None:
+        for flag, number in (("--vocab", given.vocab), ("--denominator", given.denominator)):
             if number is not None:
-                raise InvalidInput(f"{flag} has no effect on --instance {instance}; leave it out")
-        return FileProblem(instance, Instance.load(instance))
-    size = 3 if vocab is None else vocab
-    grain = 2**16 if denominator is None else denominator
-    if text is not None:
-        order = 3 if target_order is None else target_order
-        draft = min(1, order) if draft_order is None else draft_order
-        pair = TextPair(read_text(text), size, order, draft, grain)
-        if root is None:
-            return TextProblem(text, pair, count=8 if roots is None else roots)
-        if roots is not None:
-            raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
-        context = pair.root_of(root)
-        if pair.show(context) != root[-order:] * (order > 0):
-            remark(f"root {root!r} is taken as {pair.show(context)!r}: · stands for every symbol outside the alphabet")
-        return TextProblem(text, pair, root)
-    name, parameters = family_spec(family or "dirichlet")
+                raise InvalidInput(f"{flag} has no effect on --instance {given.instance}; leave it out")
+        return FileProblem(given.instance, Instance.load(given.instance))
+    size = 3 if given.vocab is None else given.vocab
+    grain = 2**16 if given.denominator is None else given.denominator
+    if given.text is not None:
+        return _text_problem(given, given.text, size, grain)
+    name, parameters = family_spec(given.family or "dirichlet")
     family_named(name).instance(
-        size, 0, np.random.default_rng(seed), grain, RATIONAL, **parameters
+        size, 0, np.random.default_rng(given.seed), grain, RATIONAL, **parameters
     )  # fails now rather than later
-    return FamilyProblem(name, size, seed, grain, parameters)
+    return FamilyProblem(name, size, given.seed, grain, parameters)
+
+
+def _text_problem(given: Given, text: str, size: int, grain: int) -> TextProblem:
+    order = 3 if given.target_order is None else given.target_order
+    draft = min(1, order) if given.draft_order is None else given.draft_order
+    pair = TextPair(read_text(text), size, order, draft, grain)
+    root = given.root
+    if root is None:
+        return TextProblem(text, pair, count=8 if given.roots is None else given.roots)
+    if given.roots is not None:
+        raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
+    context = pair.root_of(root)
+    if pair.show(context) != root[-order:] * (order > 0):
+        remark(f"root {root!r} is taken as {pair.show(context)!r}: · stands for every symbol outside the alphabet")
+    return TextProblem(text, pair, root)
 
 
 def choose_settings(

@@ -20,6 +20,41 @@ _OPTIMUM = "upper bound"
 Lines = Mapping[str, list[tuple[int, float, str]]]
 
 
+def drawing_board() -> Any:
+    """`matplotlib.pyplot`, which draws into files only."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def as_png(figure: Any, dots_an_inch: int) -> bytes:
+    """The figure as the content of a PNG file; it is closed."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dots_an_inch, metadata={"Software": None})
+    drawing_board().close(figure)
+    return buffer.getvalue()
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Colour, dash and marker of a line."""
+    return {
+        "color": _COLOURS[number % len(_COLOURS)],
+        "linestyle": _DASHES[number % len(_DASHES)],
+        "marker": _MARKERS[number % len(_MARKERS)],
+        "markerfacecolor": "white",
+    }
+
+
+def quiet_axes(axes: Any) -> None:
+    """No frame above and on the right, and a light grid for the values."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
 def best_budget(rows: Sequence[dict[str, Any]]) -> int:
     """The node budget `L1 + K L2` with the most delay depths among the rows; the largest among equals."""
     delays: dict[int, set[int]] = defaultdict(set)
@@ -62,17 +97,12 @@ def draw_delay(axes: Any, lines: Lines) -> None:
         axes.plot(
             [x for x, _, _ in points],
             [y for _, y, _ in points],
-            color=_COLOURS[number % len(_COLOURS)],
-            linestyle=_DASHES[number % len(_DASHES)],
-            marker=_MARKERS[number % len(_MARKERS)],
+            **line_style(number),
             markersize=6,
-            markerfacecolor="white",
             linewidth=1.3,
             label=name,
         )
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
+    quiet_axes(axes)
 
 
 def draw_gain(axes: Any, lines: Lines) -> None:
@@ -88,11 +118,7 @@ def draw_gain(axes: Any, lines: Lines) -> None:
 
 def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     """A PNG of the comparison, 200 dots an inch; empty if there is no line to draw."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
+    pyplot = drawing_board()
     budget = best_budget(rows)
     lines = delay_lines(rows, budget)
     if not lines:
@@ -131,10 +157,7 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
         ha="left",
         fontsize=9,
     )
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=200, metadata={"Software": None})
-    pyplot.close(figure)
-    return buffer.getvalue()
+    return as_png(figure, 200)
 
 
 def _delay(row: dict[str, Any]) -> int:

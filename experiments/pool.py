@@ -13,9 +13,13 @@ T = TypeVar("T")
 
 
 def spread(
-    jobs: int, work: Callable[..., T], calls: Sequence[Sequence[Any]], start: Callable[..., None], *given: Any
+    jobs: int,
+    work: Callable[..., T],
+    calls: Sequence[Sequence[Any]],
+    start: Callable[..., None] | None = None,
+    *given: Any,
 ) -> Iterator[T]:
-    """`work(*call)` for every call, in no order; each process first runs `start(*given)`."""
+    """`work(*call)` for every call, in no order; each process first runs `start(*given)` if there is any."""
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _started, (start, given))
     try:
         for future in as_completed([pool.submit(work, *call) for call in calls]):
@@ -26,7 +30,8 @@ def spread(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _started(start: Callable[..., None], given: Sequence[Any]) -> None:
+def _started(start: Callable[..., None] | None, given: Sequence[Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     sys.set_int_max_str_digits(0)
-    start(*given)
+    if start is not None:
+        start(*given)

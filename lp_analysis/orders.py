@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from lp_analysis.nodes import NodeValues, conditional, from_leaves, meets
-from lp_analysis.prices import sorted_levels
 from simulator.plan import PathPlan
 
 #: Weights of orders are rounded to multiples of one over this.
@@ -40,11 +39,6 @@ def selection_law(order: Any, masses: NodeValues, K: int, L1: int) -> NodeValues
         [order_law(part, paths, K) * mass for part, paths, mass in zip(order, below, masses[L1], strict=True)]
     )
     return from_leaves(law, len(masses[1]) if len(masses) > 1 else 1, len(masses) - 1)
-
-
-def order_by_prices(prices: NodeValues, masses: NodeValues, L1: int) -> Any:
-    """The order that answers these prices: the paths of each trunk by the sum of prices along them, dearest first."""
-    return sorted_levels(prices, masses, L1)[0]
 
 
 def as_plan(

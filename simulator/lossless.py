@@ -130,19 +130,18 @@ class Evaluator:
             law = enumerate_law(self.verifier, instance.target, instance.draft, scheme, progress)
             return self._verdict(scheme, engine, law.metrics(instance.target))
         work = plan(self.verifier, target, draft, scheme, numbers, self.memory)
-        engine = work.engine
         if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess) and work.mode != LAW:
             pair = target.converted(numbers, "target"), draft.converted(numbers, "draft")
             if work.mode == COLLAPSED:
-                return self._verdict(scheme, engine, self._by_states(*pair).metrics(scheme))
+                return self._verdict(scheme, work.engine, self._by_states(*pair).metrics(scheme))
             rows: Rows = MarkovRows(*pair, device=self.device)
-            return self._verdict(scheme, engine, structured_metrics(self.verifier, rows, scheme, progress)[0])
-        instance = Instance.of(target, draft, scheme.depth, numbers)
-        rows = TableRows.of(instance.target, instance.draft, self.device)
-        if work.mode == LAW:
-            law = structured_law(self.verifier, rows, scheme, progress)
-            return self._verdict(scheme, engine, law.metrics(instance.target))
-        return self._verdict(scheme, engine, structured_metrics(self.verifier, rows, scheme, progress)[0])
+        else:
+            instance = Instance.of(target, draft, scheme.depth, numbers)
+            rows = TableRows.of(instance.target, instance.draft, self.device)
+            if work.mode == LAW:
+                law = structured_law(self.verifier, rows, scheme, progress)
+                return self._verdict(scheme, work.engine, law.metrics(instance.target))
+        return self._verdict(scheme, work.engine, structured_metrics(self.verifier, rows, scheme, progress)[0])
 
     def steady_state(self, target: TokenProcess, draft: TokenProcess, scheme: Delayed) -> SteadyState:
         """Tokens a target pass in the long run, on Markov processes; see `simulator.structured.steady`."""

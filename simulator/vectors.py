@@ -24,6 +24,11 @@ IN_PAIRS = 16
 _ZERO = np.array(fmpq(0), dtype=object)
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a torch tensor (torch itself is not imported)."""
+    return hasattr(x, "new_tensor")
+
+
 def positive_part(x: Vector) -> Vector:
     """`max(x, 0)` entry by entry, in the arithmetic of `x`."""
     if isinstance(x, np.ndarray):
@@ -92,7 +97,7 @@ def stacked(function: Callable[..., Any], *vectors: Vector) -> Any:
     if vectors[0].ndim == 1:
         return function(*vectors)
     rows = [stacked(function, *parts) for parts in zip(*vectors, strict=True)]
-    if hasattr(vectors[0], "new_tensor"):
+    if is_tensor(vectors[0]):
         import torch  # noqa: PLC0415 - only where a tensor came in
 
         return torch.stack([torch.as_tensor(row) for row in rows])
@@ -102,7 +107,7 @@ def stacked(function: Callable[..., Any], *vectors: Vector) -> Any:
 def stacked_layers(function: Callable[..., Any], *vectors: Vector) -> Any:
     """`stacked` for results of shape `(m, V)`: theirs is the first axis, shape `(m, n.., V)`."""
     results = stacked(function, *vectors)
-    return results.movedim(-2, 0) if hasattr(results, "new_tensor") else np.moveaxis(results, -2, 0)
+    return results.movedim(-2, 0) if is_tensor(results) else np.moveaxis(results, -2, 0)
 
 
 def without(q: Vector, token: int) -> Vector:
@@ -150,7 +155,7 @@ def times(polynomial: Sequence[Any], constant: Any, linear: Any) -> list[Any]:
 
 def layers(parts: Sequence[Vector]) -> Any:
     """Arrays of one shape as one array, with a new first axis."""
-    if hasattr(parts[0], "new_tensor"):
+    if is_tensor(parts[0]):
         import torch  # noqa: PLC0415 - only where a tensor came in
 
         return torch.stack(list(parts))
@@ -199,7 +204,7 @@ def mass_below(p: Vector, q: Vector) -> Vector:
     if q.shape[-1] <= IN_PAIRS and many_floats(q):
         return _mass_below_in_pairs(ratio, q)
     order = ratio.argsort(stable=True)
-    if hasattr(q, "new_tensor"):
+    if is_tensor(q):
         ranked = q.gather(-1, order)
         return (q * 0).scatter(-1, order, ranked.cumsum(-1) - ranked)
     ranked = np.take_along_axis(q, order, axis=-1)

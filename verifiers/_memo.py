@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from simulator.protocol import Vector
+from simulator.vectors import is_tensor
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -38,9 +39,9 @@ def memoised(solve: Callable[[Vector, Vector, K], T]) -> Callable[[Vector, Vecto
 
 def _plain(k: Any) -> Any:
     """The key of `k`: tensors are told apart by their numbers."""
-    return tuple(map(_plain, k)) if isinstance(k, tuple) else k.item() if hasattr(k, "new_tensor") else k
+    return tuple(map(_plain, k)) if isinstance(k, tuple) else k.item() if is_tensor(k) else k
 
 
 def _is_bound(row: Vector) -> bool:
     """Whether it is a tensor that carries gradients or lives on a device: more than its numbers."""
-    return hasattr(row, "new_tensor") and (row.requires_grad or row.device.type != "cpu")
+    return is_tensor(row) and (row.requires_grad or row.device.type != "cpu")

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
+from simulator.vectors import acceptance, is_tensor, layers, one_hot, positive_part, residual, stacked, stacked_layers
 from verifiers._memo import memoised
 from verifiers._top_down import walk
 
@@ -91,7 +91,7 @@ def _play(units: Any, winner: Vector, challenger: Vector) -> Vector:
 
 def _like(units: Any, q: Vector) -> Any:
     """Whole numbers as something that multiplies the entries of `q`."""
-    if hasattr(q, "new_tensor"):
+    if is_tensor(q):
         return q.new_tensor(units.tolist())
     return units.astype(q.dtype)
 

@@ -28,6 +28,7 @@ from simulator.arithmetic import FLOAT64
 from simulator.errors import InvalidInput, UnsupportedTree
 from simulator.plan import PathPlan
 from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict
+from simulator.vectors import is_tensor
 from verifiers._paths import block_verify, count_iid_branches
 from verifiers._weights import child_weights, settle
 
@@ -128,7 +129,7 @@ class Optimum:
                 "make it anew from this instance"
             )
         law = self._laws[exact][depth][place]
-        return q.new_tensor(law) if hasattr(q, "new_tensor") else law
+        return q.new_tensor(law) if is_tensor(q) else law
 
     def _position(self, context: Context) -> int:
         return reduce(lambda place, token: place * self.plan.vocab_size + token, context, 0)

@@ -22,6 +22,7 @@ from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.vectors import (
     acceptances,
     dots,
+    is_tensor,
     layers,
     minimum,
     normalised,
@@ -188,7 +189,7 @@ def _halvings(one: Any) -> int:
     """`HALVINGS`, or the bits that a low precision has after the leading one."""
     if one.dtype == object:
         return HALVINGS
-    if hasattr(one, "new_tensor"):
+    if is_tensor(one):
         import torch  # noqa: PLC0415 - only where a tensor came in
 
         return min(HALVINGS, round(-log2(torch.finfo(one.dtype).eps)))
@@ -197,17 +198,17 @@ def _halvings(one: Any) -> int:
 
 def _floats(x: Vector) -> Vector:
     """The same numbers in float64."""
-    return x.detach().double() if hasattr(x, "new_tensor") else x.astype(np.float64, copy=False)
+    return x.detach().double() if is_tensor(x) else x.astype(np.float64, copy=False)
 
 
 def _single(x: Vector) -> Vector:
     """The same numbers in single precision: half as many bytes to go through."""
-    return x.float() if hasattr(x, "new_tensor") else x.astype(np.float32)
+    return x.float() if is_tensor(x) else x.astype(np.float32)
 
 
 def _like(index: Any, one: Any) -> Any:
     """Whole numbers held as floats, as something that combines with `one`."""
-    if hasattr(one, "new_tensor"):
+    if is_tensor(one):
         return index.to(one.dtype)
     return index.astype(np.int64).astype(object) if one.dtype == object else index.astype(one.dtype, copy=False)
 

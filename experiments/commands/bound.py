@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,20 +16,12 @@ from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidInput
 
 
+@opt.with_instance()
 def bound(
-    instance: opt.InstanceFile = None,
-    text: opt.TextFile = None,
-    family: opt.Family = None,
-    vocab: opt.Vocab = None,
-    seed: opt.Seed = 0,
-    target_order: opt.TargetOrder = None,
-    draft_order: opt.DraftOrder = None,
-    root: opt.RootText = None,
-    roots: opt.Roots = None,
-    denominator: opt.Denominator = None,
-    K: Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel="Scheme")] = None,
-    L1: Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel="Scheme")] = None,
-    L2: Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel="Scheme")] = None,
+    given: opt.Given,
+    K: opt.Branches = None,
+    L1: opt.Trunk = None,
+    L2: opt.Branch = None,
     gap: Annotated[float, typer.Option(help="Certified gap to reach.", rich_help_panel="How to compute")] = 1e-6,
     seconds: Annotated[
         float | None, typer.Option(help="Stop each program after so long.", rich_help_panel="How to compute")
@@ -46,28 +39,19 @@ def bound(
     """The best block efficiency of any lossless verifier, with a certificate. Exit 1: --verify rejects the file."""
     from experiments import bounds
 
-    check_files((instance, text, verify), {"--json": json_target, "--certificate": certificate, "--plot": plot})
+    check_files(
+        (given.instance, given.text, verify), {"--json": json_target, "--certificate": certificate, "--plot": plot}
+    )
     console = console_for(json_target)
-    given = (text, family, vocab, target_order, draft_order, root, roots, denominator, K, L1, L2, seconds)
-    changed = (seed, gap, method) != (0, 1e-6, "auto")
     if verify is not None:
-        if changed or any(value is not None for value in (*given, certificate, plot)):
+        others = (K, L1, L2, seconds, certificate, plot)
+        plain = replace(given, instance=None) == opt.Given() and (gap, method) == (1e-6, "auto")
+        if not plain or any(value is not None for value in others):
             raise InvalidInput(
                 "--verify checks one file; it takes only --instance (the rows it should be about) and --json"
             )
-        return _verify(verify, instance, json_target)
-    problem = opt.choose_problem(
-        instance=instance,
-        text=text,
-        family=family,
-        vocab=vocab,
-        seed=seed,
-        target_order=target_order,
-        draft_order=draft_order,
-        root=root,
-        roots=roots,
-        denominator=denominator,
-    )
+        return _verify(verify, given.instance, json_target)
+    problem = opt.choose_problem(given)
     scheme = bounds.delayed_only(opt.choose_scheme(None, None, None, problem, K=K, L1=L1, L2=L2))
     goal = bounds.Goal(gap, seconds, method)
     bounds.expected_seconds(problem.vocab_size, scheme)
@@ -78,7 +62,7 @@ def bound(
         "--plot": plot,
         **{f"--certificate, root {n}": name for n, name in enumerate(names, 1)},
     }
-    check_files((instance, text), outputs)
+    check_files((given.instance, given.text), outputs)
     found = bounds.bound_all(every, scheme, goal)
     if not found:
         return INTERRUPTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -16,20 +17,12 @@ from simulator.errors import InvalidInput
 from simulator.lossless import choose_engine
 
 
+@opt.with_instance()
 def check(
     verifier: Annotated[
         str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
     ],
-    instance: opt.InstanceFile = None,
-    text: opt.TextFile = None,
-    family: opt.Family = None,
-    vocab: opt.Vocab = None,
-    seed: opt.Seed = 0,
-    target_order: opt.TargetOrder = None,
-    draft_order: opt.DraftOrder = None,
-    root: opt.RootText = None,
-    roots: opt.Roots = None,
-    denominator: opt.Denominator = None,
+    given: opt.Given,
     instances: Annotated[
         int | None, typer.Option(min=1, help="Check N random instances of the family; a failure is shrunk.")
     ] = None,
@@ -39,9 +32,9 @@ def check(
     scheme: opt.Scheme = None,
     tree: opt.Tree = None,
     confidence: opt.Confidence = None,
-    K: Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel="Scheme")] = None,
-    L1: Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel="Scheme")] = None,
-    L2: Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel="Scheme")] = None,
+    K: opt.Branches = None,
+    L1: opt.Trunk = None,
+    L2: opt.Branch = None,
     arithmetic: opt.ArithmeticName = "rational",
     engine: opt.Engine = "auto",
     backend: opt.Backend = "numpy",
@@ -55,25 +48,17 @@ def check(
     """Is VERIFIER lossless? Exit 0: lossless on every instance; 1: refuted, with a witness; 2: bad input."""
     from experiments import checking, verdicts
 
-    check_files((instance, text), {"--json": json_target, "--witness": witness or "witness.json"})
+    check_files((given.instance, given.text), {"--json": json_target, "--witness": witness or "witness.json"})
     named = find_verifier(verifier)
-    problem = opt.choose_problem(
-        instance=instance,
-        text=text,
-        family=family,
-        vocab=vocab,
-        seed=seed,
-        target_order=target_order,
-        draft_order=draft_order,
-        root=root,
-        roots=roots,
-        denominator=20 if instances is not None and denominator is None else denominator,
-    )
+    coarse = given.denominator
+    if instances is not None and given.denominator is None:
+        given = replace(given, denominator=20)
+    problem = opt.choose_problem(given)
     shape = opt.choose_scheme(scheme, tree, confidence, problem, K=K, L1=L1, L2=L2)
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     if not isinstance(named.verifier, Planned):
         choose_engine(named.verifier, shape, engine)
-    if exhaustive is not None and (family or seed or denominator):
+    if exhaustive is not None and (given.family or given.seed or coarse):
         raise InvalidInput(
             "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
         )

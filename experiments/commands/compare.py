@@ -18,18 +18,11 @@ from experiments.rows import RowFile
 from simulator.errors import InvalidInput
 
 
+@opt.with_instance()
 def compare(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all.")] = None,
-    instance: opt.InstanceFile = None,
-    text: opt.TextFile = None,
-    family: opt.Family = None,
-    vocab: opt.Vocab = None,
-    seed: opt.Seed = 0,
-    target_order: opt.TargetOrder = None,
-    draft_order: opt.DraftOrder = None,
-    root: opt.RootText = None,
-    roots: opt.Roots = None,
-    denominator: opt.Denominator = None,
+    *,
+    given: opt.Given,
     scheme: opt.Scheme = None,
     tree: opt.Tree = None,
     confidence: opt.Confidence = None,
@@ -86,20 +79,9 @@ def compare(
     from experiments.latency import cost_model
 
     outputs = {"--csv": csv_file, "--latex": latex_file, "--markdown": markdown_file, "--plot": plot_file}
-    check_files((instance, text), {"--resume": resume, "--json": json_target, **outputs})
+    check_files((given.instance, given.text), {"--resume": resume, "--json": json_target, **outputs})
     named = chosen_verifiers(chosen)
-    problem = opt.choose_problem(
-        instance=instance,
-        text=text,
-        family=family,
-        vocab=vocab,
-        seed=seed,
-        target_order=target_order,
-        draft_order=draft_order,
-        root=root,
-        roots=roots,
-        denominator=denominator,
-    )
+    problem = opt.choose_problem(given)
     if not any((scheme, tree, confidence, K, L1, L2)) and isinstance(problem, FileProblem) and problem.instance.scheme:
         scheme, K, L1, L2, tree, confidence = opt.flags_of(problem.instance.scheme)
     ranges = {flag: parse_range(text, f"--{flag}") for flag, text in (("K", K), ("L1", L1), ("L2", L2)) if text}
@@ -107,7 +89,7 @@ def compare(
         partial(opt.build_scheme, scheme or "delayed", tree, confidence), ranges, budget, max_nodes
     )
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady)
-    if steady and text is None:
+    if steady and given.text is None:
         raise InvalidInput("--steady-state needs processes that go on for ever; add --text FILE")
     costs = cost_model(cost) if cost else None
     if costs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -12,33 +13,29 @@ from experiments.output import check_files, write_json
 from experiments.progress import INTERRUPTED, remark
 from simulator.errors import InvalidInput
 
+#: Rows over the default are exact in every precision.
+GRAIN = Annotated[
+    int | None,
+    typer.Option(
+        help="Common denominator of all probabilities (default 256: exact in every precision).",
+        rich_help_panel="Instance",
+    ),
+]
 
+
+@opt.with_instance(GRAIN)
 def precision(
     chosen: Annotated[
         list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that are lossless on the scheme.")
     ] = None,
-    instance: opt.InstanceFile = None,
-    text: opt.TextFile = None,
-    family: opt.Family = None,
-    vocab: opt.Vocab = None,
-    seed: opt.Seed = 0,
-    target_order: opt.TargetOrder = None,
-    draft_order: opt.DraftOrder = None,
-    root: opt.RootText = None,
-    roots: opt.Roots = None,
-    denominator: Annotated[
-        int | None,
-        typer.Option(
-            help="Common denominator of all probabilities (default 256: exact in every precision).",
-            rich_help_panel="Instance",
-        ),
-    ] = None,
+    *,
+    given: opt.Given,
     scheme: opt.Scheme = None,
     tree: opt.Tree = None,
     confidence: opt.Confidence = None,
-    K: Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel="Scheme")] = None,
-    L1: Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel="Scheme")] = None,
-    L2: Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel="Scheme")] = None,
+    K: opt.Branches = None,
+    L1: opt.Trunk = None,
+    L2: opt.Branch = None,
     kinds: Annotated[
         str,
         typer.Option(
@@ -52,20 +49,11 @@ def precision(
     from experiments import precision as audit
     from simulator.precision import EXACT_DENOMINATOR
 
-    check_files((instance, text), {"--json": json_target})
+    check_files((given.instance, given.text), {"--json": json_target})
     precisions = audit.parse_precisions(kinds)
-    problem = opt.choose_problem(
-        instance=instance,
-        text=text,
-        family=family,
-        vocab=vocab,
-        seed=seed,
-        target_order=target_order,
-        draft_order=draft_order,
-        root=root,
-        roots=roots,
-        denominator=EXACT_DENOMINATOR if denominator is None and instance is None else denominator,
-    )
+    if given.denominator is None and given.instance is None:
+        given = replace(given, denominator=EXACT_DENOMINATOR)
+    problem = opt.choose_problem(given)
     shape = opt.choose_scheme(scheme, tree, confidence, problem, K=K, L1=L1, L2=L2)
     named = [each for each in chosen_verifiers(chosen) if chosen or shape.name in each.verifier.card.lossless_for]
     if not named:

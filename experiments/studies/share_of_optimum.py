@@ -150,16 +150,12 @@ def run(wanted: Sequence[Case], kept: RowFile, jobs: int) -> bool:
                 f"{len(missing):,} instances ({len(wanted) - len(missing):,} more are kept from before), "
                 f"{duration(len(rest) * mean / jobs)} on {jobs} processes"
             )
-            for row in spread(jobs, compute, [(case,) for case in rest], _ready):
+            for row in spread(jobs, compute, [(case,) for case in rest]):
                 kept.add(row)
                 tick(1)
         except KeyboardInterrupt:
             return False
     return True
-
-
-def _ready() -> None:
-    """A process needs nothing but what it imports."""
 
 
 def main(

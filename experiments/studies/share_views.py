@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from rich.table import Table
+
+from experiments.plot import as_png, drawing_board, line_style, quiet_axes
 
 #: Quantiles that are shown.
 QUANTILES = {"worst": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
@@ -55,23 +56,15 @@ def markdown(summary: dict[str, dict[str, float]]) -> str:
 
 def figure(rows: Sequence[Row]) -> bytes:
     """A PNG: quantiles by verifier, and the mean share by depth and by number of branches."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
     summary = summarise(rows)
-    drawing, panels = pyplot.subplots(1, 3, figsize=(12.5, 5.2), layout="constrained", width_ratios=[4, 3, 3])
+    drawing, panels = drawing_board().subplots(1, 3, figsize=(12.5, 5.2), layout="constrained", width_ratios=[4, 3, 3])
     _quantiles(panels[0], summary)
-    styles = dict(zip(summary, _styles(), strict=False))
+    styles = {name: {**line_style(number), "markersize": 5, "linewidth": 1.2} for number, name in enumerate(summary)}
     _lost(panels[1], rows, styles)
     _means(panels[2], rows, styles, lambda row: row["K"], "branches K")
     panels[2].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8, handlelength=3.5)
     drawing.suptitle(f"Share of the certified optimum, {len(rows):,} random instances", x=0.01, ha="left", fontsize=10)
-    buffer = io.BytesIO()
-    drawing.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
-    pyplot.close(drawing)
-    return buffer.getvalue()
+    return as_png(drawing, 160)
 
 
 def _quantiles(axes: Any, summary: dict[str, dict[str, float]]) -> None:
@@ -98,8 +91,7 @@ def _lost(axes: Any, rows: Sequence[Row], styles: dict[str, Any]) -> None:
     axes.set_xlabel(f"depth d (trees of depth {deepest - 1})")
     axes.set_ylabel("P(tau >= d) of the optimum minus the verifier's")
     axes.axhline(0, color="0.6", linewidth=3)
-    axes.grid(axis="y", color="0.9", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    quiet_axes(axes)
 
 
 def _means(axes: Any, rows: Sequence[Row], styles: dict[str, Any], key: Callable[[Row], int], label: str) -> None:
@@ -114,22 +106,4 @@ def _means(axes: Any, rows: Sequence[Row], styles: dict[str, Any], key: Callable
     axes.set_xticks(places)
     axes.set_xlabel(label)
     axes.set_ylabel("mean share of the optimum")
-    axes.grid(axis="y", color="0.9", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _styles() -> list[dict[str, Any]]:
-    """Colour, dash and marker for each line; the cycles have no common length, so that no two look alike."""
-    colours = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-    dashes, markers = ("-", "--", "-.", ":"), ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h")
-    return [
-        {
-            "color": colours[number % len(colours)],
-            "linestyle": dashes[number % len(dashes)],
-            "marker": markers[number % len(markers)],
-            "markersize": 5,
-            "markerfacecolor": "white",
-            "linewidth": 1.2,
-        }
-        for number in range(77)
-    ]
+    quiet_axes(axes)

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from simulator.arithmetic import arithmetic_of
-
-
-def is_tensor(x: Any) -> bool:
-    """Whether `x` is a torch tensor (torch itself is not imported)."""
-    return hasattr(x, "new_tensor")
+from simulator.vectors import is_tensor
 
 
 def keep_freed_memory() -> None:

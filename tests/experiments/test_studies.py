@@ -18,7 +18,7 @@ def few(monkeypatch, tmp_path):
     monkeypatch.setattr(share_of_optimum, "DEPTHS", ((0, 1), (1, 1)))
     monkeypatch.setattr(share_of_optimum, "VOCABULARIES", (2,))
     monkeypatch.setattr(share_of_optimum, "PATHS", (2,))
-    monkeypatch.setattr(share_of_optimum, "spread", lambda jobs, work, calls, start: (work(*call) for call in calls))
+    monkeypatch.setattr(share_of_optimum, "spread", lambda jobs, work, calls: (work(*call) for call in calls))
 
 
 def study(monkeypatch, capsys, *arguments):

@@ -16,8 +16,8 @@ from lp_analysis.interior import LevelProgram
 from lp_analysis.level_rows import Rows
 from lp_analysis.levels import errors, first_knots, refined
 from lp_analysis.nodes import as_floats, conditional, efficiency, from_leaves, meets, prefix_masses, reach
-from lp_analysis.orders import order_by_prices, order_law, selection_law
-from lp_analysis.prices import node_worths, price_bound, subgradient, trimmed
+from lp_analysis.orders import order_law, selection_law
+from lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
 from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.errors import InvalidInput
 from simulator.families import FAMILIES
@@ -94,7 +94,7 @@ def test_any_prices_bound_any_order(seed, shape):
     prices = random_prices(V, L1 + L2, seed)
     bound = price_bound(prices, instance.target.tables, masses, K, L1)
     order = np.stack([np.random.default_rng(seed + t).permutation(V**L2) for t in range(V**L1)])
-    for chosen in (order, order_by_prices(prices, masses, L1)):
+    for chosen in (order, sorted_levels(prices, masses, L1)[0]):
         law = selection_law(chosen, masses, K, L1)
         assert efficiency(reach(law, instance.target.tables)) <= bound
 
