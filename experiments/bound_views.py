@@ -48,6 +48,22 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
     console.print(table)
 
 
+def show_verified(console: Console, fields: dict[str, Any]) -> None:
+    """What a certificate proves, or why it is rejected."""
+    path = fields["certificate"]
+    if not fields["valid"]:
+        console.print(f"{path}: REJECTED\n  {fields['reason']}", soft_wrap=True)
+        return
+    shape = ", ".join(f"{name} = {fields['scheme'][name]}" for name in ("K", "L1", "L2"))
+    console.print(f"{path}: VALID, recomputed in rationals without a solver")
+    console.print(f"  {shape}, V = {fields['vocab_size']}, rows {fields['digest']}")
+    console.print(
+        f"  some lossless verifier has block efficiency {fields['lower_float']:.9f}, "
+        f"none has more than {fields['upper_float']:.9f}"
+    )
+    console.print(f"  gap {_gap(fields['gap_float'])}")
+
+
 def _gap(value: float) -> str:
     return f"{value:.1e}" if value else "0"
 
@@ -58,7 +74,7 @@ def draw(fields: dict[str, Any], caption: str, path: str) -> None:
     for root in fields["roots"]:
         points = [(seconds, upper - lower) for seconds, lower, upper in root["history"] if upper > lower]
         if points:
-            axes.plot(*zip(*points, strict=True), marker=".", linewidth=1.2, label=repr(root["root"]))
+            axes.step(*zip(*points, strict=True), where="post", marker=".", linewidth=1.2, label=repr(root["root"]))
     axes.set_yscale("log")
     axes.set_xlabel("seconds")
     axes.set_ylabel("upper bound - lower bound")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Sequence
@@ -14,8 +15,9 @@ from experiments.output import number_fields, write_whole
 from experiments.problem import Root
 from experiments.progress import Tick, bar, duration, remark
 from experiments.rows import mixture
-from lp_analysis import MOST_PATHS, MOST_TRUNKS, Optimum, certificate, dumps, optimum
+from lp_analysis import MOST_PATHS, MOST_TRUNKS, Optimum, certificate, check_file, dumps, optimum
 from simulator.errors import InvalidInput, TooLarge
+from simulator.instance import Instance
 from simulator.protocol import DraftScheme
 from simulator.schemes import Delayed
 
@@ -169,3 +171,22 @@ def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[
     for bound, name in zip(bounds, names, strict=False):
         write_whole(name, dumps(certificate(bound.root.instance(scheme.depth), bound.found)))
     return names[: len(bounds)]
+
+
+def verified(path: str, instance: Instance | None) -> dict[str, Any]:
+    """What checking a certificate file gives, as fields. instance: what it should be about, if given."""
+    try:
+        lower, upper = check_file(path, instance)
+    except InvalidInput as error:
+        return {"certificate": path, "valid": False, "reason": str(error)}
+    stated = json.loads(Path(path).read_text(encoding="utf-8"))
+    return {
+        "certificate": path,
+        "valid": True,
+        "scheme": stated["instance"]["scheme"],
+        "vocab_size": stated["instance"]["vocab_size"],
+        "digest": stated["digest"],
+        **number_fields("lower", lower),
+        **number_fields("upper", upper),
+        **number_fields("gap", upper - lower),
+    }

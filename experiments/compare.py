@@ -81,6 +81,17 @@ def shape_label(scheme: DraftScheme) -> str:
     return ", ".join(str(fields[key]) for key in ("K", "L1", "L2")) if "K" in fields else str(scheme)
 
 
+def all_tasks(
+    problem: Problem,
+    chosen: Sequence[NamedVerifier],
+    schemes: Sequence[DraftScheme],
+    settings: Settings,
+    bounds: bool | None,
+) -> list[Task | BoundTask]:
+    """Every row and every bound to compute; bounds: as for `plan_bounds`."""
+    return [*plan(problem, chosen, schemes, settings), *plan_bounds(problem, schemes, bounds)]
+
+
 def plan(
     problem: Problem, chosen: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], settings: Settings
 ) -> list[Task]:
@@ -236,24 +247,6 @@ def _one_by_one(problem: Problem, tasks: Sequence[Task | BoundTask], settings: S
     workplace = Workplace(problem, settings)
     for task in tasks:
         yield workplace.row(task)
-
-
-def with_optimum(rows: Sequence[dict[str, Any]], bounds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows with the optimum of their shape, and what a lossless verifier leaves of it at most: the certified gap."""
-    known = {strong_id(bound["scheme"]): bound for bound in bounds}
-    return [{**row, **_optimum_fields(row, known.get(strong_id(row["scheme"])))} for row in rows]
-
-
-def _optimum_fields(row: dict[str, Any], bound: dict[str, Any] | None) -> dict[str, Any]:
-    if bound is None:
-        return {key: None for name in ("optimum", "optimum_upper", "gap") for key in (name, f"{name}_float")}
-    names = (("optimum", "lower"), ("optimum_upper", "upper"))
-    optimum = {f"{name}{end}": bound[f"{side}{end}"] for name, side in names for end in ("", "_float")}
-    if not row["lossless"]:
-        return {**optimum, **number_fields("gap", None)}
-    if row["arithmetic"] == "rational":
-        return {**optimum, **number_fields("gap", Fraction(bound["upper"]) - Fraction(row["block_efficiency"]))}
-    return {**optimum, **number_fields("gap", bound["upper_float"] - row["block_efficiency_float"])}
 
 
 def _in_parallel(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings) -> Iterator[dict[str, Any]]:

@@ -161,22 +161,38 @@ def _grid(rows: Sequence[dict[str, Any]], mark: str) -> tuple[list[str], list[li
     return shapes, lines
 
 
+def _optimum_cells(rows: Sequence[dict[str, Any]], shapes: Sequence[str]) -> list[str]:
+    """What no lossless verifier exceeds, for every shape; empty if no row knows it.
+
+    The upper end of the certified gap, so that no rounded cell above it is larger.
+    """
+    known = {row["shape"]: row["optimum_upper_float"] for row in rows if row.get("optimum_upper_float") is not None}
+    return [f"{known[shape]:.4f}" if shape in known else "--" for shape in shapes] if known else []
+
+
 def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """Verifiers down, shapes across, block efficiency in the cells; a cross marks what was refuted."""
+    """Verifiers down, shapes across, block efficiency in the cells; a cross marks what was refuted.
+
+    Where the optimum is known, it is the last line.
+    """
     from tabulate import tabulate
 
     shapes, lines = _grid(rows, " ✗")
     body = [["`{}`{}{}".format(*name.partition(" ")), *cells] for name, *cells in lines]
+    if most := _optimum_cells(rows, shapes):
+        body.append(["**optimum**", *most])
     table: str = tabulate(body, ["K, L1, L2", *shapes], tablefmt="github", disable_numparse=True)
     return table + "\n"
 
 
 def as_latex(rows: Sequence[dict[str, Any]]) -> str:
-    """A booktabs table: verifiers down, shapes across, block efficiency in the cells; `$^*$` marks lossy ones."""
+    """A booktabs table with the cells and the last line of `as_markdown`; `$^*$` marks lossy verifiers."""
     from tabulate import tabulate
 
     shapes, lines = _grid(rows, "$^*$")
     body = [[name.replace("_", r"\_"), *cells] for name, *cells in lines]
+    if most := _optimum_cells(rows, shapes):
+        body.append([r"\textbf{optimum}", *most])
     headers = ["verifier", *(f"$({shape})$" for shape in shapes)]
     table: str = tabulate(body, headers, tablefmt="latex_raw", disable_numparse=True)
     text = table.replace(r"\hline", r"\midrule").replace(r"\midrule", r"\toprule", 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +20,31 @@ from lp_analysis.decompose import repaired
 from lp_analysis.nodes import conditional, efficiency, from_leaves, prefix_masses, reach
 from lp_analysis.optimum import PRICE_UNIT, Optimum
 from lp_analysis.prices import price_bound
-from simulator.arithmetic import RATIONAL, as_python
+from simulator.arithmetic import RATIONAL, as_python, to_fmpq
 from simulator.errors import InvalidInput
 from simulator.instance import Instance
 from simulator.schemes import Delayed
 
 FORMAT = "draftproof bound 1"
+#: Longest text of a probability that the reader of instance files takes.
+LONGEST_TEXT = 4000
 
 
 def certificate(instance: Instance, found: Optimum) -> dict[str, Any]:
     """The certificate of an optimum as plain data. Raises `InvalidInput` if it is about another instance."""
     plan = found.plan
-    rows = instance.converted(RATIONAL, plan.depth)
+    rows = _exact_rows(instance, plan.depth)
     masses = prefix_masses(rows.draft.tables, plan.depth)
-    lower = as_python(efficiency(reach(plan.selection(rows.draft.tables), rows.target.tables)))
+    lower = efficiency(reach(plan.selection(rows.draft.tables), rows.target.tables))
     prices = [RATIONAL.vector(values) for values in found.prices]
-    upper = as_python(price_bound(prices, rows.target.tables, masses, plan.K, plan.L1))
-    if (lower, upper) != (found.lower, found.upper):
+    upper = price_bound(prices, rows.target.tables, masses, plan.K, plan.L1)
+    if (lower, upper) != (to_fmpq(found.lower), to_fmpq(found.upper)):
         raise InvalidInput(
-            f"bounds {found.lower} and {found.upper} belong to another instance; this one gives {lower} and {upper}"
+            f"bounds near {float(found.lower)} and {float(found.upper)} belong to another instance; "
+            f"this one gives {float(as_python(lower))} and {float(as_python(upper))}"
         )
-    proof = {"plan": {key: value for key, value in plan.as_dict().items() if key in ("weights", "orders")}}
-    return _fields(rows, (plan.K, plan.L1, plan.L2), found.prices, proof, (found.lower, found.upper))
+    proof = {"weights": _texts(plan.weights), "orders": plan.as_dict()["orders"]}
+    return _fields(rows, Delayed(plan.K, plan.L1, plan.L2), prices, {"plan": proof}, (lower, upper))
 
 
 def law_certificate(
@@ -48,37 +52,69 @@ def law_certificate(
 ) -> dict[str, Any]:
     """The certificate from floats alone: prices by depth `0..L` and a selection law on the `V**L` paths.
 
-    Both are rounded to rationals; the law is moved towards `q` until it is a selection law, exactly.
+    Both are rounded to rationals; the law is moved towards `q` until it is a selection law, exactly. Raises
+    `InvalidInput` for lists of other lengths and for numbers that are not finite or, beyond rounding, negative.
     """
-    depth = L1 + L2
-    rows = instance.converted(RATIONAL, depth)
+    scheme = Delayed(K, L1, L2)
+    rows = _exact_rows(instance, scheme.depth)
+    size, depth = rows.vocab_size, scheme.depth
     masses = prefix_masses(rows.draft.tables, depth)
-    exact = [tuple(Fraction(round(float(value) * PRICE_UNIT), PRICE_UNIT) for value in values) for values in prices]
-    upper = price_bound([RATIONAL.vector(values) for values in exact], rows.target.tables, masses, K, L1)
+    if not isinstance(prices, Sequence) or len(prices) != depth + 1:
+        raise InvalidInput(f"prices must be lists, one for each depth 0 to {depth}")
+    exact = []
+    for d, values in enumerate(prices):
+        floats = _floats(f"prices at depth {d}", values, size**d)
+        exact.append(RATIONAL.vector([Fraction(round(value * PRICE_UNIT), PRICE_UNIT) for value in floats]))
+    upper = price_bound(exact, rows.target.tables, masses, K, L1)
     paths = conditional(masses, L1)
-    wanted = RATIONAL.vector([Fraction(float(value)) for value in law]).reshape(paths.shape)
+    wanted = RATIONAL.vector([Fraction(mass) for mass in _floats("law", law, size**depth)]).reshape(paths.shape)
     parts = [repaired(r, q, K) * t for r, q, t in zip(wanted, paths, masses[L1], strict=True)]
     leaves = np.concatenate(parts)
-    lower = efficiency(reach(from_leaves(leaves, rows.vocab_size, depth), rows.target.tables))
-    proof = {"law": _texts(leaves)}
-    return _fields(rows, (K, L1, L2), exact, proof, (as_python(lower), as_python(upper)))
+    lower = efficiency(reach(from_leaves(leaves, size, depth), rows.target.tables))
+    return _fields(rows, scheme, exact, {"law": _texts(leaves)}, (lower, upper))
 
 
-def _fields(rows: Instance, shape: tuple[int, int, int], prices: Any, proof: Any, bounds: Any) -> dict[str, Any]:
+def _exact_rows(instance: Instance, depth: int) -> Instance:
+    """The rows for trees of this depth; raises `InvalidInput` for rows that the reader of files would not take back."""
+    rows = instance.converted(RATIONAL, depth)
+    for name, process in (("target", rows.target), ("draft", rows.draft)):
+        for value in chain.from_iterable(table.flat for table in process.tables):
+            if len(str(value)) > LONGEST_TEXT:
+                raise InvalidInput(
+                    f"{name} rows hold a fraction of {len(str(value)):,} characters; instance files take at most "
+                    f"{LONGEST_TEXT:,}: round the rows with simulator.rationalise"
+                )
+    return rows
+
+
+def _floats(name: str, values: Any, length: int) -> list[float]:
+    """Numbers from a solver; what its rounding made negative is 0."""
+    try:
+        floats = np.asarray(values, dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must be a list of {length} numbers") from None
+    if len(floats) != length:
+        raise InvalidInput(f"{name} must be a list of {length} numbers, not {len(floats)}")
+    wrong = floats[~(np.isfinite(floats) & (floats > -1 / PRICE_UNIT))]
+    if len(wrong):
+        raise InvalidInput(f"{name} must hold finite numbers of at least 0, not {wrong[0]}")
+    return [max(value, 0.0) for value in floats.tolist()]
+
+
+def _fields(rows: Instance, scheme: Delayed, prices: Any, proof: Any, bounds: tuple[Any, Any]) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "instance": Instance(rows.target, rows.draft, Delayed(*shape)).as_dict(),
+        "instance": Instance(rows.target, rows.draft, scheme).as_dict(),
         "digest": rows.digest(),
         "prices": [_texts(values) for values in prices[1:]],
         **proof,
-        "lower": str(bounds[0]),
-        "upper": str(bounds[1]),
-        "gap": str(bounds[1] - bounds[0]),
+        **dict(zip(("lower", "upper", "gap"), _texts([*bounds, bounds[1] - bounds[0]]), strict=True)),
     }
 
 
 def _texts(values: Any) -> list[str]:
-    return [str(as_python(value)) for value in values]
+    """Fractions as text; unlike Python's whole numbers, those of flint have no longest text."""
+    return [str(to_fmpq(value)) for value in values]
 
 
 def dumps(fields: dict[str, Any]) -> str:

@@ -1,22 +1,26 @@
 """The certificate checker: both bounds recomputed in rationals from the rows, without solvers or code of the makers.
 
-It imports the standard library, the reader of instance files and its numbers. Why the bounds hold is on the theory
+It imports the standard library, exact rationals and the reader of instance files. Why the bounds hold is on the theory
 page: any prices bound the optimum from above, and a selection law in the base polytope is attained.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
-from simulator.arithmetic import as_fraction, as_python, to_fmpq
+from flint import fmpq, fmpz
+
 from simulator.errors import InvalidInput
 from simulator.instance import Instance
 
 _KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
+_NUMBER = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?")
 
 
 def check_file(path: str | Path, instance: Instance | None = None) -> tuple[Fraction, Fraction]:
@@ -39,23 +43,21 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
     rows = Instance.from_dict(fields["instance"])
     shape = rows.scheme.as_dict() if rows.scheme is not None else {}
     _same("draft scheme", shape.get("name"), "delayed")
-    K, L1, depth, size = shape["K"], shape["L1"], shape["L1"] + shape["L2"], rows.vocab_size
+    K, L1, depth, p = shape["K"], shape["L1"], shape["L1"] + shape["L2"], rows.target.tables
     _same("depth", rows.depth, depth)
     _same("digest", fields["digest"], rows.digest())
     if instance is not None:
         _same("digest of this instance", fields["digest"], instance.converted(rows.target.arithmetic, depth).digest())
-    p, q = rows.target.tables, [[to_fmpq(1)]]
+    q = [[fmpq(1)]]
     for table in rows.draft.tables[:depth]:
         q.append([mass * share for mass, row in zip(q[-1], table, strict=True) for share in row])
-    width = len(q[depth]) // len(q[L1])
-    trunks = [(mass, q[depth][i * width : (i + 1) * width]) for i, mass in enumerate(q[L1])]
-    prices = _numbers("prices", fields["prices"], [size**d for d in range(1, depth + 1)])
-    upper = _upper(prices, p, trunks, K)
+    trunks = list(zip(q[L1], _split(q[depth], len(q[L1])), strict=True))
+    prices = _numbers("prices", fields["prices"], [rows.vocab_size**d for d in range(1, depth + 1)])
     law = _stated(fields["law"], trunks, K) if "law" in fields else _mixed(fields["plan"], trunks, K)
-    lower = _lower(law, p, depth, size)
+    lower, upper = _lower(law, p), _upper(prices, p, trunks, K)
     for name, value in (("lower", lower), ("upper", upper), ("gap", upper - lower)):
         _same(name, fields[name], str(value))
-    return as_fraction(as_python(lower), "lower"), as_fraction(as_python(upper), "upper")
+    return Fraction(int(lower.p), int(lower.q)), Fraction(int(upper.p), int(upper.q))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -67,45 +69,42 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _upper(prices: list[Any], p: Any, trunks: Any, K: int) -> Any:
-    """`1 + sum_y p(y) t(y) + sum_trunks q(trunk) sum_i (pi_i - pi_{i+1}) g(mass of the first i)`."""
-    size = len(p[0][0])
-    worths, paths = [to_fmpq(1) for _ in prices[-1]] if prices else [to_fmpq(1)], [to_fmpq(0)]
-    for d in range(len(prices), 0, -1):
-        kept = [max(worth - price, to_fmpq(0)) for worth, price in zip(worths, prices[d - 1], strict=True)]
-        worths = [1 + sum(a * b for a, b in zip(row, kept[c * size :], strict=False)) for c, row in enumerate(p[d - 1])]
+    """`1 + sum_y p(y) t(y) + sum_x pi(x) r(x)` where `r` is the law of the order by `pi`, largest first."""
+    worths, paths = [fmpq(1)] * (len(prices[-1]) if prices else 1), [fmpq(0)]
+    for own, table in zip(reversed(prices), reversed(p[: len(prices)]), strict=True):
+        kept = [max(worth - price, fmpq(0)) for worth, price in zip(worths, own, strict=True)]
+        below = zip(table, _split(kept, len(table)), strict=True)
+        worths = [1 + sum(a * b for a, b in zip(row, part, strict=True)) for row, part in below]
     for values in prices:
-        paths = [above + price for c, above in enumerate(paths) for price in values[c * size : (c + 1) * size]]
-    total, width = worths[0], len(paths) // len(trunks)
-    for i, (mass, below) in enumerate(trunks):
-        ranked = sorted(zip(paths[i * width : (i + 1) * width], below, strict=True), key=lambda pair: -pair[0])
-        levels = [level for level, _ in ranked] + [to_fmpq(0)]
-        sums = accumulate(share for _, share in ranked)
-        total += sum((a - b) * _hit(x, mass, K) for a, b, x in zip(levels, levels[1:], sums, strict=False))
+        paths = [above + own for above, part in zip(paths, _split(values, len(paths)), strict=True) for own in part]
+    total = worths[0]
+    for (mass, shares), levels in zip(trunks, _split(paths, len(trunks)), strict=True):
+        order = sorted(range(len(levels)), key=lambda path: -levels[path])
+        total += sum(levels[path] * chance for path, chance in _taken(order, mass, shares, K))
     return total
 
 
-def _lower(law: list[Any], p: Any, depth: int, size: int) -> Any:
+def _lower(law: list[Any], p: Any) -> Any:
     """The sum of `D(c,y) = min(r(c,y), D(c) p(y|c))`: block verification against the law."""
     levels = [law]
-    for _ in range(depth):
-        levels.insert(0, [sum(levels[0][i : i + size]) for i in range(0, len(levels[0]), size)])
+    for _ in p[1:]:  # one table more than depths: the row of the correction token
+        levels.insert(0, [sum(part) for part in _split(levels[0], len(levels[0]) // len(p[0][0]))])
     reached, total = levels[0], levels[0][0]
-    for d in range(depth):
-        targets = [mass * share for mass, row in zip(reached, p[d], strict=True) for share in row]
-        reached = [min(pair) for pair in zip(levels[d + 1], targets, strict=True)]
+    for chosen, table in zip(levels[1:], p, strict=False):
+        targets = [mass * share for mass, row in zip(reached, table, strict=True) for share in row]
+        reached = [min(pair) for pair in zip(chosen, targets, strict=True)]
         total += sum(reached)
     return total
 
 
 def _stated(values: Any, trunks: Any, K: int) -> list[Any]:
     """A law, if no prefix of the paths by `r/q` is selected more often than drafted, and a trunk exactly as often."""
-    width = len(trunks[0][1])
-    law = _numbers("law", [values], [width * len(trunks)])[0]
-    for i, (mass, below) in enumerate(trunks):
-        pairs = list(zip(law[i * width : (i + 1) * width], below, strict=True))
-        ranked = sorted((pair for pair in pairs if pair[1] > 0), key=lambda pair: -pair[0] / pair[1])
-        _same(f"law on trunk {i}", sum(r for r, _ in ranked), mass)
+    law = _numbers("law", [values], [len(trunks) * len(trunks[0][1])])[0]
+    for i, ((mass, below), part) in enumerate(zip(trunks, _split(law, len(trunks)), strict=True)):
+        pairs = list(zip(part, below, strict=True))
+        _same(f"law on trunk {i}", sum(part), mass)
         _same(f"law on what is never drafted after trunk {i}", sum(r for r, x in pairs if x == 0), 0)
+        ranked = sorted(((r, x) for r, x in pairs if x > 0), key=lambda pair: -pair[0] / pair[1])
         sums = zip(accumulate(r for r, _ in ranked), accumulate(x for _, x in ranked), strict=True)
         if any(r > _hit(x, mass, K) for r, x in sums):
             raise InvalidInput(f"the law selects some paths of trunk {i} more often than they are drafted")
@@ -113,23 +112,33 @@ def _stated(values: Any, trunks: Any, K: int) -> list[Any]:
 
 
 def _mixed(plan: Any, trunks: Any, K: int) -> list[Any]:
-    """The law of a mixture of orders: of each path the chance that it is drafted and none before it."""
+    """The law of a mixture of orders of the paths, one order a trunk."""
     if not isinstance(plan, dict) or set(plan) != {"weights", "orders"} or not isinstance(plan["orders"], list):
         raise InvalidInput("plan must hold weights and orders")
     weights = _numbers("weights", [plan["weights"]], [len(plan["orders"])])[0]
     _same("sum of the weights", sum(weights), 1)
     paths = list(range(len(trunks[0][1])))
-    law = [to_fmpq(0)] * (len(paths) * len(trunks))
+    law = [fmpq(0)] * (len(paths) * len(trunks))
     for weight, order in zip(weights, plan["orders"], strict=True):
-        if not isinstance(order, list) or len(order) != len(trunks):
-            raise InvalidInput(f"an order needs {len(trunks)} parts, one a trunk")
+        if not isinstance(order, list) or [_ranked(part) for part in order] != [paths] * len(trunks):
+            raise InvalidInput(f"an order is no permutation of {len(paths)} paths for each of {len(trunks)} trunks")
         for i, ((mass, below), part) in enumerate(zip(trunks, order, strict=True)):
-            if not isinstance(part, list) or any(type(path) is not int for path in part) or sorted(part) != paths:
-                raise InvalidInput(f"an order of trunk {i} is no permutation of its {len(paths)} paths")
-            hits = [_hit(x, mass, K) for x in accumulate(below[path] for path in part)]
-            for path, now, before in zip(part, hits, [to_fmpq(0), *hits], strict=False):
-                law[i * len(paths) + path] += weight * (now - before)
+            for path, chance in _taken(part, mass, below, K):
+                law[i * len(paths) + path] += weight * chance
     return law
+
+
+def _ranked(part: Any) -> Any:
+    return sorted(part) if isinstance(part, list) and all(type(path) is int for path in part) else None
+
+
+def _taken(order: list[int], mass: Any, shares: list[Any], K: int) -> Iterator[tuple[int, Any]]:
+    """Each path of a trunk with the chance that it is drafted and none before it."""
+    before = fmpq(0)
+    for path, x in zip(order, accumulate(shares[path] for path in order), strict=True):
+        now = _hit(x, mass, K)
+        yield path, now - before
+        before = now
 
 
 def _hit(x: Any, mass: Any, K: int) -> Any:
@@ -137,23 +146,22 @@ def _hit(x: Any, mass: Any, K: int) -> Any:
     return mass * (1 - (1 - x / mass) ** K) if mass > 0 else mass
 
 
+def _split(values: list[Any], parts: int) -> list[list[Any]]:
+    """The values below each of so many nodes of one depth."""
+    width = len(values) // parts
+    return [values[start : start + width] for start in range(0, len(values), width)]
+
+
 def _numbers(name: str, values: Any, lengths: list[int]) -> list[list[Any]]:
-    """Lists of these lengths of numbers of at least 0, given as text."""
-    if not isinstance(values, list) or [len(part) if isinstance(part, list) else None for part in values] != lengths:
-        raise InvalidInput(f"{name} must be lists of {lengths} numbers")
-    if any(type(value) is not str for part in values for value in part):
-        raise InvalidInput(f"{name} must hold exact numbers written as text")
-    numbers = [[to_fmpq(value) for value in part] for part in values]
-    if any(value < 0 for part in numbers for value in part):
-        raise InvalidInput(f"{name} holds a negative number")
-    return numbers
+    """Lists of these lengths of numbers of at least 0, given as text of any length."""
+    fits = isinstance(values, list) and [len(part) if isinstance(part, list) else None for part in values] == lengths
+    if not fits or any(type(value) is not str or not _NUMBER.fullmatch(value) for value in chain(*values)):
+        raise InvalidInput(f"{name} must be lists of {lengths} exact numbers of at least 0 written as text, as '1/3'")
+    return [[fmpq(*map(fmpz, value.split("/"))) for value in part] for part in values]
 
 
 def _same(name: str, stated: Any, found: Any) -> None:
     if stated != found:
-        raise InvalidInput(f"{name}: the certificate states {_cut(stated)}, recomputed it is {_cut(found)}")
-
-
-def _cut(value: Any) -> str:
-    text = str(value) if str(value).isprintable() else repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}.. ({len(text):,} characters)"
+        texts = [str(value) if str(value).isprintable() else repr(value) for value in (stated, found)]
+        short = [text if len(text) <= 200 else f"{text[:200]}.. ({len(text):,} characters)" for text in texts]
+        raise InvalidInput(f"{name}: the certificate states {short[0]}, recomputed it is {short[1]}")

@@ -8,12 +8,17 @@ from typing import Annotated
 
 import typer
 
+from experiments import bound_views, bounds
 from experiments import options as opt
+from experiments.bounds import Goal
 from experiments.commands._common import console_for
-from experiments.output import check_files, number_fields, write_json
+from experiments.output import check_files, write_json
+from experiments.problem import Problem
 from experiments.progress import INTERRUPTED
 from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidInput
+from simulator.instance import Instance
+from simulator.schemes import Delayed
 
 
 @opt.with_instance()
@@ -37,41 +42,43 @@ def bound(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """The best block efficiency of any lossless verifier, with a certificate. Exit 1: --verify rejects the file."""
-    from experiments import bounds
+    outputs = {"--json": json_target, "--certificate": certificate, "--plot": plot}
+    check_files((given.instance, given.text, verify), outputs)
+    goal = Goal(gap, seconds, method)
+    if verify is None:
+        problem = opt.choose_problem(given)
+        scheme = bounds.delayed_only(opt.choose_scheme(None, None, None, problem, K=K, L1=L1, L2=L2))
+        return _bound(problem, scheme, goal, (given.instance, given.text), outputs)
+    plain = replace(given, instance=None) == opt.Given() and goal == Goal()
+    if not plain or any(value is not None for value in (K, L1, L2, certificate, plot)):
+        raise InvalidInput(
+            "--verify checks one file; it takes only --instance (the rows it should be about) and --json"
+        )
+    return _verify(verify, given.instance, json_target)
 
-    check_files(
-        (given.instance, given.text, verify), {"--json": json_target, "--certificate": certificate, "--plot": plot}
-    )
-    console = console_for(json_target)
-    if verify is not None:
-        others = (K, L1, L2, seconds, certificate, plot)
-        plain = replace(given, instance=None) == opt.Given() and (gap, method) == (1e-6, "auto")
-        if not plain or any(value is not None for value in others):
-            raise InvalidInput(
-                "--verify checks one file; it takes only --instance (the rows it should be about) and --json"
-            )
-        return _verify(verify, given.instance, json_target)
-    problem = opt.choose_problem(given)
-    scheme = bounds.delayed_only(opt.choose_scheme(None, None, None, problem, K=K, L1=L1, L2=L2))
-    goal = bounds.Goal(gap, seconds, method)
+
+def _bound(
+    problem: Problem,
+    scheme: Delayed,
+    goal: Goal,
+    inputs: tuple[str | None, ...],
+    outputs: dict[str, str | None],
+) -> int:
+    """Bound every root and write what was asked for. inputs: paths; outputs: path by flag."""
+    json_target, certificate, plot = (outputs[flag] for flag in ("--json", "--certificate", "--plot"))
     bounds.expected_seconds(problem.vocab_size, scheme)
-    every = problem.roots(scheme.depth, RATIONAL)
-    names = bounds.certificate_names(certificate, len(every)) if certificate else []
-    outputs = {
-        "--json": json_target,
-        "--plot": plot,
-        **{f"--certificate, root {n}": name for n, name in enumerate(names, 1)},
-    }
-    check_files((given.instance, given.text), outputs)
-    found = bounds.bound_all(every, scheme, goal)
+    roots = problem.roots(scheme.depth, RATIONAL)
+    names = bounds.certificate_names(certificate, len(roots)) if certificate else []
+    each = {f"--certificate, root {number}": name for number, name in enumerate(names, start=1)}
+    check_files(inputs, {"--json": json_target, "--plot": plot, **each})
+    found = bounds.bound_all(roots, scheme, goal)
     if not found:
         return INTERRUPTED
     files = bounds.save_certificates(found, scheme, names)
     fields = {**bounds.bound_fields(found, scheme, files), "source": problem.source}
-    from experiments import bound_views
-
-    bound_views.show(console, fields, str(problem), gap)
-    if len(found) < len(every):
+    console = console_for(json_target)
+    bound_views.show(console, fields, str(problem), goal.gap)
+    if len(found) < len(roots):
         return INTERRUPTED
     write_json(json_target, fields)
     if plot:
@@ -81,24 +88,10 @@ def bound(
 
 
 def _verify(path: str, instance: str | None, json_target: str | None) -> int:
-    from lp_analysis import check_file
-    from simulator.instance import Instance
-
+    """Check a certificate file: exit 0 if it holds, 1 if it is rejected."""
     if not Path(path).is_file():
         raise InvalidInput(f"no certificate {path}; draftproof bound --certificate FILE writes one")
-    about = Instance.load(instance) if instance else None
-    console = console_for(json_target)
-    try:
-        lower, upper = check_file(path, about)
-    except InvalidInput as error:
-        write_json(json_target, {"certificate": path, "valid": False, "reason": str(error)})
-        console.print(f"{path}: REJECTED\n  {error}", soft_wrap=True)
-        return 1
-    fields = {**number_fields("lower", lower), **number_fields("upper", upper), **number_fields("gap", upper - lower)}
-    write_json(json_target, {"certificate": path, "valid": True, **fields})
-    console.print(f"{path}: VALID, recomputed in rationals without a solver")
-    console.print(
-        f"  some lossless verifier has block efficiency {float(lower):.9f}, none has more than {float(upper):.9f}"
-    )
-    console.print(f"  gap {float(upper - lower):.1e}" if upper > lower else "  gap 0")
-    return 0
+    fields = bounds.verified(path, Instance.load(instance) if instance else None)
+    write_json(json_target, fields)
+    bound_views.show_verified(console_for(json_target), fields)
+    return 0 if fields["valid"] else 1

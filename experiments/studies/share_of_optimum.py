@@ -47,7 +47,7 @@ DEPTHS = ((0, 1), (0, 2), (1, 1), (0, 3), (1, 2), (2, 1), (0, 4))
 VOCABULARIES = (2, 3, 4, 8)
 PATHS = (2, 3, 4)
 #: Shapes of more paths `V**L` are left out.
-MOST_PATHS = 64
+MOST_PATHS = 256
 #: Certified gap of every optimum, and the common denominator of all probabilities.
 GAP, DENOMINATOR = 1e-6, 2**16
 #: Instances from whose time that of all is estimated.
@@ -185,7 +185,7 @@ def main(
         return INTERRUPTED
     write_json(json_target, {"summary": summary, "rows": rows})
     if markdown_file:
-        write_whole(markdown_file, share_views.markdown(summary))
+        write_whole(markdown_file, share_views.markdown(summary, rows))
     if plot_file:
         write_whole(plot_file, share_views.figure(rows))
         console.print(f"picture: {plot_file}")

@@ -45,65 +45,93 @@ def table(summary: dict[str, dict[str, float]], rows: Sequence[Row]) -> Table:
     return view
 
 
-def markdown(summary: dict[str, dict[str, float]]) -> str:
-    """The summary for a page."""
+def markdown(summary: dict[str, dict[str, float]], rows: Sequence[Row]) -> str:
+    """For a page: the summary, the mean share by branches and by shape, and what is lost by depth."""
+    levels = {label: {name: summary[name][label] for name in summary} for label in ("mean", *QUANTILES)}
+    by_paths = {f"K = {K}": mean_shares(group) for K, group in _groups(rows, lambda row: row["K"])}
+    shapes = _groups(rows, lambda row: (row["L1"], row["L2"]))
+    by_shape = {f"{L1}, {L2}": mean_shares(group) for (L1, L2), group in shapes}
+    deepest, lost = lost_by_depth(rows)
+    by_depth = {f"d = {depth}": {name: lost[name][depth - 1] for name in lost} for depth in range(1, deepest + 1)}
+    return "\n".join(_grid(list(summary), columns) for columns in (levels, by_paths, by_shape, by_depth))
+
+
+def _grid(names: Sequence[str], columns: dict[str, dict[str, float]]) -> str:
     from tabulate import tabulate
 
-    body = [[f"`{name}`", *(f"{value:.4f}" for value in values.values())] for name, values in summary.items()]
-    text: str = tabulate(body, ["verifier", "mean", *QUANTILES], tablefmt="github", disable_numparse=True)
+    body = [[f"`{name}`", *(f"{round(column[name], 4) + 0.0:.4f}" for column in columns.values())] for name in names]
+    text: str = tabulate(body, ["verifier", *columns], tablefmt="github", disable_numparse=True)
     return text + "\n"
 
 
+def _groups(rows: Sequence[Row], key: Callable[[Row], Any]) -> list[tuple[Any, list[Row]]]:
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return sorted(groups.items())
+
+
+def mean_shares(rows: Sequence[Row]) -> dict[str, float]:
+    """The mean share of each verifier."""
+    return {name: float(np.mean([row["shares"][name] for row in rows])) for name in rows[0]["shares"]}
+
+
+def lost_by_depth(rows: Sequence[Row]) -> tuple[int, dict[str, list[float]]]:
+    """The largest depth `L`, and how much less often than the optimum a verifier gets to depths `1..L` of its trees.
+
+    Of the optimum `P(tau >= d)` is that of the plan found; there may be others as good.
+    """
+    deepest = max(row["L1"] + row["L2"] for row in rows)
+    deep = [row for row in rows if row["L1"] + row["L2"] == deepest]
+    lost = {name: np.mean([row["lost"][name][1:] for row in deep], axis=0).tolist() for name in rows[0]["lost"]}
+    return deepest, lost
+
+
 def figure(rows: Sequence[Row]) -> bytes:
-    """A PNG: quantiles by verifier, and the mean share by depth and by number of branches."""
+    """A PNG: quantiles by verifier, what is lost by depth, and the mean share by number of branches."""
     summary = summarise(rows)
     drawing, panels = drawing_board().subplots(1, 3, figsize=(12.5, 5.2), layout="constrained", width_ratios=[4, 3, 3])
-    _quantiles(panels[0], summary)
     styles = {name: {**line_style(number), "markersize": 5, "linewidth": 1.2} for number, name in enumerate(summary)}
+    _quantiles(panels[0], summary)
     _lost(panels[1], rows, styles)
-    _means(panels[2], rows, styles, lambda row: row["K"], "branches K")
+    _by_branches(panels[2], rows, styles)
     panels[2].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8, handlelength=3.5)
     drawing.suptitle(f"Share of the certified optimum, {len(rows):,} random instances", x=0.01, ha="left", fontsize=10)
     return as_png(drawing, 160)
 
 
 def _quantiles(axes: Any, summary: dict[str, dict[str, float]]) -> None:
+    axes.axvline(1, color="0.6", linewidth=3, zorder=1)
     for place, values in enumerate(reversed(summary.values())):
-        axes.plot([values["5 %"], values["75 %"]], [place, place], color="0.75", linewidth=1.5, zorder=1)
-        axes.plot([values["25 %"], values["75 %"]], [place, place], color="0.45", linewidth=5, zorder=2)
+        flat = {"color": "0.45", "solid_capstyle": "butt"}
+        axes.plot([values["5 %"], values["25 %"]], [place, place], **flat, linewidth=1.5)
+        axes.plot([values["25 %"], values["75 %"]], [place, place], **flat, linewidth=5)
         axes.plot(values["median"], place, "o", color="#D55E00", markersize=6, zorder=3)
-        axes.plot(values["worst"], place, "|", color="0.4", markersize=9, zorder=3)
+        axes.plot(values["worst"], place, "|", color="0.4", markersize=9)
     axes.set_yticks(range(len(summary)), list(reversed(summary)), fontsize=9)
-    axes.axvline(1, color="0.6", linewidth=3)
-    axes.set_xlabel("share: worst |, 5 %, quartiles, median o")
+    axes.set_xlabel("share: worst |, from 5 % on, quartiles, median o")
     axes.grid(axis="x", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _lost(axes: Any, rows: Sequence[Row], styles: dict[str, Any]) -> None:
-    """How much less often than the optimum a verifier gets to each depth, on the deepest trees."""
-    deepest = max(len(row["lost"][name]) for row in rows for name in styles)
-    deep = [row for row in rows if len(row["lost"][next(iter(styles))]) == deepest]
+    deepest, lost = lost_by_depth(rows)
     for name, style in styles.items():
-        means = np.mean([row["lost"][name] for row in deep], axis=0)
-        axes.plot(range(1, deepest), means[1:], label=name, **style)
-    axes.set_xticks(range(1, deepest))
-    axes.set_xlabel(f"depth d (trees of depth {deepest - 1})")
+        axes.plot(range(1, deepest + 1), lost[name], label=name, **style)
+    axes.set_xticks(range(1, deepest + 1))
+    axes.set_xlabel(f"depth d (trees of depth {deepest})")
     axes.set_ylabel("P(tau >= d) of the optimum minus the verifier's")
-    axes.axhline(0, color="0.6", linewidth=3)
+    axes.axhline(0, color="0.6", linewidth=3, zorder=1)
     quiet_axes(axes)
 
 
-def _means(axes: Any, rows: Sequence[Row], styles: dict[str, Any], key: Callable[[Row], int], label: str) -> None:
-    groups: dict[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[key(row)].append(row)
-    places = sorted(groups)
+def _by_branches(axes: Any, rows: Sequence[Row], styles: dict[str, Any]) -> None:
+    means = {K: mean_shares(group) for K, group in _groups(rows, lambda row: row["K"])}
     for name, style in styles.items():
-        means = [float(np.mean([row["shares"][name] for row in groups[place]])) for place in places]
-        axes.plot(places, means, label=name, **style)
-    axes.axhline(1, color="0.6", linewidth=3)
-    axes.set_xticks(places)
-    axes.set_xlabel(label)
+        axes.plot(list(means), [shares[name] for shares in means.values()], label=name, **style)
+    axes.axhline(1, color="0.6", linewidth=3, zorder=1)
+    axes.set_xticks(list(means))
+    axes.set_xlabel("branches K")
     axes.set_ylabel("mean share of the optimum")
     quiet_axes(axes)

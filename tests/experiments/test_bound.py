@@ -50,8 +50,18 @@ def test_certificates_are_written_and_pass_the_checker(draftproof):
     assert (checked.code, fields["valid"]) == (0, True)
     assert (fields["lower"], fields["upper"]) == (found["lower"], found["upper"])
     assert found["certificate"] == "bound.json"
+    assert (fields["scheme"]["K"], fields["vocab_size"]) == (2, 3)
     text = draftproof("bound", "--verify", "bound.json")
     assert "VALID" in text.out
+    assert f"K = 2, L1 = 0, L2 = 2, V = 3, rows {fields['digest']}" in text.out
+
+
+def test_a_numbered_certificate_never_replaces_an_input(draftproof):
+    Path("b-1.json").write_text("a text of some words " * 50)
+    ran = draftproof("bound", "--text", "b-1.json", "--roots", 2, "--K", 2, "--L2", 1, "--certificate", "b.json")
+    assert ran.code == 2
+    assert "b-1.json" in ran.err
+    assert Path("b-1.json").read_text().startswith("a text")
 
 
 def test_several_roots_give_numbered_certificates(draftproof):

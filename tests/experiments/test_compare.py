@@ -155,6 +155,24 @@ def test_markdown_is_the_same_table(rows):
     assert any("`relaxed` (control)" in line and "✗" in line for line in lines)
 
 
+def test_the_last_line_is_the_optimum_that_nothing_lossless_exceeds(rows):
+    plain = [{**row, "optimum_upper_float": None} for row in rows]
+    for text, without, mark in (
+        (as_markdown(rows), as_markdown(plain), "✗"),
+        (as_latex(rows), as_latex(plain), "$^*$"),
+    ):
+        assert "optimum" not in without
+        bare = text.replace("|", "&").replace("\\\\", "").splitlines()
+        lines = [[cell.strip() for cell in line.strip("& ").split("&")] for line in bare if line.count("&") > 2]
+        name, *most = lines[-1]
+        assert name in ("**optimum**", r"\textbf{optimum}")
+        shapes = list(dict.fromkeys(row["shape"] for row in rows))
+        for shape, cell, *column in zip(shapes, most, *(line[1:] for line in lines[-5:-1]), strict=True):
+            (upper,) = {row["optimum_upper_float"] for row in rows if row["shape"] == shape}
+            assert cell == f"{upper:.4f}"
+            assert all(mark in value or float(value) <= float(cell) for value in column)
+
+
 def test_a_file_whose_verifier_changed_is_computed_again(draftproof, tmp_path):
     source = "from simulator import Card, Verdict\nclass V:\n    card = Card(name='v', title='v', source=None)\n"
     source += "    def verify(self, root, coin):\n        return Verdict((), coin.choose(root.target))\n"

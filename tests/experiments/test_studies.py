@@ -1,6 +1,7 @@
 """The studies: what their rows hold, that they resume, that the table is a function of the rows."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -86,3 +87,32 @@ def test_the_programs_agree_on_the_first_shapes(monkeypatch, capsys, tmp_path):
     assert {row["program"] for row in rows} == {"direct", "cuts", "columns", "levels"}
     values = [row["value"] for row in rows]
     assert max(values) - min(values) <= 1e-6  # the gap that the programs were asked for
+
+
+def test_the_page_of_the_studies_names_what_there_is():
+    page = Path(share_views.__file__).with_name("README.md")
+    text = page.read_text(encoding="utf-8")
+    assert all((page.parent / picture).is_file() for picture in re.findall(r"!\[.*?\]\((.*?)\)", text))
+    modules = re.findall(r"\$ python -m (experiments\.studies\.\w+)", text)
+    assert sorted(modules) == sorted(module.__name__ for module in (programs, share_of_optimum))
+    assert f"{len(list(share_of_optimum.cases(8))):,} random instances" in text
+    quantiles = [line for line in text.splitlines() if line.startswith("|") and "worst" in line]
+    assert [cell.strip() for cell in quantiles[0].strip("|").split("|")] == ["verifier", "mean", *share_views.QUANTILES]
+
+
+def test_markdown_holds_the_means_by_branches_and_by_shape_and_what_is_lost_by_depth():
+    def row(K, L1, L2, share, lost):
+        return {"K": K, "L1": L1, "L2": L2, "shares": {"a": share}, "lost": {"a": [0.0, *lost]}}
+
+    rows = [row(2, 0, 1, 0.5, [0.5]), row(2, 0, 2, 0.7, [0.1, 0.3]), row(3, 1, 1, 0.9, [0.3, -0.00001])]
+    text = share_views.markdown(share_views.summarise(rows), rows)
+    tables = [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines()]
+        for part in text.split("\n\n")
+    ]
+    assert [table[0][1:] for table in tables[1:]] == [["K = 2", "K = 3"], ["0, 1", "0, 2", "1, 1"], ["d = 1", "d = 2"]]
+    assert [table[2] for table in tables[1:]] == [
+        ["`a`", "0.6000", "0.9000"],
+        ["`a`", "0.5000", "0.7000", "0.9000"],
+        ["`a`", "0.2000", "0.1500"],
+    ]

@@ -133,11 +133,15 @@ def test_laws_outside_the_base_polytope_are_refused():
     [
         ({"lower": None}, "lower"),
         ({"prices": "1"}, "prices must be lists"),
-        ({"prices": [["-1", "0"], ["0"] * 4]}, "negative"),
+        ({"prices": [["-1", "0"], ["0"] * 4]}, "at least 0"),
+        ({"prices": [["1/0", "0"], ["0"] * 4]}, "at least 0"),
+        ({"prices": [["nan", "0"], ["0"] * 4]}, "exact numbers"),
+        ({"prices": [["0"] * 4, ["0", "0"]]}, "prices must be lists"),
         ({"prices": [[0.5, "0"], ["0"] * 4]}, "as text"),
         ({"plan": {"weights": ["1"]}}, "weights and orders"),
         ({"plan": {"weights": ["1"], "orders": [[[0, 1, 2, 2]]]}}, "no permutation"),
-        ({"plan": {"weights": ["1"], "orders": [[]]}}, "needs 1 parts"),
+        ({"plan": {"weights": ["1"], "orders": [[[False, True, 2, 3]]]}}, "no permutation"),
+        ({"plan": {"weights": ["1"], "orders": [[]]}}, "no permutation of 4 paths for each of 1 trunks"),
         ({"plan": {"weights": ["1/2"], "orders": [[[0, 1, 2, 3]]]}}, "sum of the weights"),
         ({"format": "other"}, "format"),
         ({"extra": 1}, "has the keys"),
@@ -169,4 +173,4 @@ def test_the_checker_imports_no_solver_and_no_maker():
         if isinstance(node, (ast.Import, ast.ImportFrom))
     }
     foreign = {name for name in modules if name.split(".")[0] not in sys.stdlib_module_names}
-    assert foreign == {"simulator.arithmetic", "simulator.errors", "simulator.instance"}
+    assert foreign == {"flint", "simulator.errors", "simulator.instance"}
