@@ -22,7 +22,7 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
         f" (exact arithmetic on both sides, {fields['method']})"
     )
     if fields["gap_float"] > goal:
-        console.print(f"  the gap is above {goal:g}: it stopped early; give it more --seconds or a smaller tree")
+        console.print(f"  the gap is above {goal:g}: {_why(fields['roots'], goal)}")
     files = [root["certificate"] for root in fields["roots"] if root["certificate"]]
     if files:
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
@@ -48,6 +48,14 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
     console.print(table)
 
 
+def _why(roots: list[dict[str, Any]], goal: float) -> str:
+    """Why a gap stayed above the goal, and the way out."""
+    wide = [root for root in roots if root["gap_float"] > goal]
+    if any(root["timed_out"] for root in wide):
+        return "it stopped early; give it more --seconds or a smaller tree"
+    return "float64 goes no further; ask for a wider --gap or a smaller tree"
+
+
 def show_verified(console: Console, fields: dict[str, Any]) -> None:
     """What a certificate proves, or why it is rejected."""
     path = fields["certificate"]
@@ -57,6 +65,10 @@ def show_verified(console: Console, fields: dict[str, Any]) -> None:
     shape = ", ".join(f"{name} = {fields['scheme'][name]}" for name in ("K", "L1", "L2"))
     console.print(f"{path}: VALID, recomputed in rationals without a solver")
     console.print(f"  {shape}, V = {fields['vocab_size']}, rows {fields['digest']}")
+    meant = fields["instance_scheme"]
+    if meant is not None and meant != fields["scheme"]:
+        given = ", ".join(f"{key} = {value}" for key, value in meant.items() if key != "name")
+        console.print(f"  the instance is meant for {meant['name']} ({given}): about that, this proves nothing")
     console.print(
         f"  some lossless verifier has block efficiency {fields['lower_float']:.9f}, "
         f"none has more than {fields['upper_float']:.9f}"

@@ -150,6 +150,7 @@ def bound_fields(bounds: Sequence[Bound], scheme: Delayed, files: Sequence[str])
                 **number_fields("gap", bound.found.gap),
                 "orders": len(bound.found.plan.weights),
                 "method": bound.found.method,
+                "timed_out": bound.found.timed_out,
                 "seconds": round(bound.seconds, 3),
                 "history": [list(point) for point in bound.found.history],
                 "certificate": file,
@@ -180,10 +181,12 @@ def verified(path: str, instance: Instance | None) -> dict[str, Any]:
     except InvalidInput as error:
         return {"certificate": path, "valid": False, "reason": str(error)}
     stated = json.loads(Path(path).read_text(encoding="utf-8"))
+    meant = None if instance is None or instance.scheme is None else instance.scheme.as_dict()
     return {
         "certificate": path,
         "valid": True,
         "scheme": stated["instance"]["scheme"],
+        "instance_scheme": meant,
         "vocab_size": stated["instance"]["vocab_size"],
         "digest": stated["digest"],
         **number_fields("lower", lower),

@@ -2,21 +2,22 @@
 
 `optimum` bounds the best block efficiency from both sides, exactly; `single_step_optimum` is the closed form for trees
 of depth 1. This package may import the core of `simulator` and never `verifiers`. `README.md` beside it has the proofs.
+What it offers is imported when it is first asked for, so that the checker of certificates loads no solver.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from lp_analysis.certificate import certificate, dumps, law_certificate, save
-from lp_analysis.checker import check_certificate, check_file
-from lp_analysis.cuts import CutBound, cut_bound
-from lp_analysis.direct import direct_bound, direct_variables
-from lp_analysis.hitting import Hitting, IidBranches, ListedTrees
-from lp_analysis.optimum import METHODS, MOST_PATHS, MOST_TRUNKS, Optimum, optimum
-from lp_analysis.single_step import iid_acceptance
-from simulator.arithmetic import as_python
+if TYPE_CHECKING:
+    from lp_analysis.certificates import certificate, dumps, law_certificate, save
+    from lp_analysis.checker import check_certificate, check_file
+    from lp_analysis.cuts import CutBound, cut_bound
+    from lp_analysis.direct import direct_bound, direct_variables
+    from lp_analysis.hitting import Hitting, IidBranches, ListedTrees
+    from lp_analysis.single_step import single_step_optimum
+    from lp_analysis.solve import METHODS, MOST_PATHS, MOST_TRUNKS, Optimum, optimum
 
 __all__ = [
     "METHODS",
@@ -40,10 +41,24 @@ __all__ = [
     "single_step_optimum",
 ]
 
+#: The module that each name comes from; none of them bears the name of what it offers.
+_MODULES = {
+    **dict.fromkeys(("certificate", "dumps", "law_certificate", "save"), "certificates"),
+    **dict.fromkeys(("check_certificate", "check_file"), "checker"),
+    **dict.fromkeys(("CutBound", "cut_bound"), "cuts"),
+    **dict.fromkeys(("direct_bound", "direct_variables"), "direct"),
+    **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),
+    "single_step_optimum": "single_step",
+    **dict.fromkeys(("METHODS", "MOST_PATHS", "MOST_TRUNKS", "Optimum", "optimum"), "solve"),
+}
 
-def single_step_optimum(p: Any, q: Any, k: int) -> Fraction | float:
-    """The best block efficiency with `k` independent drafts of one token: 1 plus the best acceptance rate.
 
-    p, q: shape `(V,)`, exact or float64; `O(V log V)`.
-    """
-    return as_python(1 + iid_acceptance(p, q, k))
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

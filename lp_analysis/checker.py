@@ -47,7 +47,10 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
     _same("depth", rows.depth, depth)
     _same("digest", fields["digest"], rows.digest())
     if instance is not None:
-        _same("digest of this instance", fields["digest"], instance.converted(rows.target.arithmetic, depth).digest())
+        own = instance.converted(rows.target.arithmetic, depth)
+        _same("digest of this instance", fields["digest"], own.digest())
+        for name in ("target", "draft"):  # a digest is short: rows that share it by design are found here
+            _same_tables(name, getattr(rows, name).tables, getattr(own, name).tables)
     q = [[fmpq(1)]]
     for table in rows.draft.tables[:depth]:
         q.append([mass * share for mass, row in zip(q[-1], table, strict=True) for share in row])
@@ -158,6 +161,12 @@ def _numbers(name: str, values: Any, lengths: list[int]) -> list[list[Any]]:
     if not fits or any(type(value) is not str or not _NUMBER.fullmatch(value) for value in chain(*values)):
         raise InvalidInput(f"{name} must be lists of {lengths} exact numbers of at least 0 written as text, as '1/3'")
     return [[fmpq(*map(fmpz, value.split("/"))) for value in part] for part in values]
+
+
+def _same_tables(name: str, stated: Any, found: Any) -> None:
+    for depth, (held, own) in enumerate(zip(stated, found, strict=True)):
+        for number, (row, wanted) in enumerate(zip(held.tolist(), own.tolist(), strict=True)):
+            _same(f"{name} row {number} at depth {depth} of this instance", row, wanted)
 
 
 def _same(name: str, stated: Any, found: Any) -> None:

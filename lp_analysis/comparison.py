@@ -14,7 +14,7 @@ from lp_analysis.cuts import cut_bound
 from lp_analysis.direct import MOST_VARIABLES, direct_bound
 from lp_analysis.hitting import IidBranches
 from lp_analysis.minimise import Clock
-from lp_analysis.optimum import optimum
+from lp_analysis.solve import optimum
 from simulator.instance import Instance
 
 PROGRAMS = ("direct", "cuts", "columns", "levels")
@@ -25,6 +25,7 @@ class ProgramRow:
     """One program on one instance. value: upper bound; gap: to the lower bound where the program has one, else None.
 
     variables: of its (first) linear program. seconds, value: None if the program is too large to be built.
+    complete: whether it was solved to the end; `value` is an upper bound all the same.
     """
 
     program: str
@@ -32,6 +33,7 @@ class ProgramRow:
     seconds: float | None
     value: float | None
     gap: float | None
+    complete: bool
 
 
 def direct_size(V: int, K: int, L1: int, L2: int) -> int:
@@ -63,14 +65,14 @@ def compare_programs(
     nodes = sum(V**d for d in range(1, depth + 1))
     scheme = IidBranches([np.asarray(table, dtype=np.float64) for table in draft], K, L1, L2)
     size = direct_size(V, K, L1, L2)
-    rows = [ProgramRow("direct", size, None, None, None)]
+    rows = [ProgramRow("direct", size, None, None, None, False)]
     if size <= MOST_VARIABLES:
         value, spent = timed(lambda: direct_bound(target[:depth], scheme.trees()))
-        rows = [ProgramRow("direct", size, spent, value, None)]
+        rows = [ProgramRow("direct", size, spent, value, None, True)]
     end = clock() + seconds
     bound, spent = timed(lambda: cut_bound(target, scheme, lambda: clock() > end))
-    rows.append(ProgramRow("cuts", nodes, spent, bound.value, None))
+    rows.append(ProgramRow("cuts", nodes, spent, bound.value, None, bound.complete))
     for method in ("columns", "levels"):
         found, spent = timed(partial(optimum, target, draft, K, L1, L2, gap, seconds, method, clock=clock))
-        rows.append(ProgramRow(method, nodes, spent, float(found.upper), float(found.gap)))
+        rows.append(ProgramRow(method, nodes, spent, float(found.upper), float(found.gap), found.gap <= gap))
     return rows

@@ -13,6 +13,7 @@ import numpy as np
 
 from lp_analysis.nodes import meets
 from lp_analysis.orders import order_law
+from simulator.vectors import positive_part
 
 #: Rounding of sums of at most some 10^4 masses: an excess below this is none.
 ROUNDING = 1e-14
@@ -20,7 +21,8 @@ ROUNDING = 1e-14
 
 def best_first(law: Any, masses: Any) -> Any:
     """The paths by `law / masses`, largest first; paths without mass come last."""
-    return (-law / (masses + (masses == 0) * 1)).argsort(kind="stable")
+    with np.errstate(over="ignore"):  # infinite ratios come first all the same
+        return (-law / (masses + (masses == 0) * 1)).argsort(kind="stable")
 
 
 def slack(law: Any, masses: Any, K: int) -> Any:
@@ -30,10 +32,12 @@ def slack(law: Any, masses: Any, K: int) -> Any:
 
 
 def repaired(law: Any, masses: Any, K: int) -> Any:
-    """The law in the base polytope on the way from `q` to `law`: `theta law + (1 - theta) q` with the largest `theta`.
+    """The law with its excess cut off: of the paths sorted by `r/q`, no prefix keeps more than `g` of its mass.
 
     law: nonnegative; paths without mass are set to 0 and the rest is scaled to sum 1 first. Either arithmetic; exact
-    numbers give an exact member. All mixtures with `q` sort the paths alike, so one pass over the prefixes settles it.
+    numbers give an exact member of the base polytope. `min(r(S), g(q(S)))` is concave along the prefixes `S`, so its
+    differences sort the paths as before, and these prefixes settle membership. What a law lacks is not touched: it
+    loses no more than its excess, however small the masses of the paths that exceed.
     """
     law = law * (masses > 0)
     total = law.sum()
@@ -41,11 +45,11 @@ def repaired(law: Any, masses: Any, K: int) -> Any:
         return masses * 1
     law = law / total
     order = best_first(law, masses)
-    room = meets(masses[order].cumsum(), K) - masses[order].cumsum()
-    excess = (law - masses)[order].cumsum() - room
-    least = 0 if law.dtype == object else ROUNDING
-    ratios = [r / (e + r) for e, r in zip(excess, room, strict=True) if e > least]
-    return masses + (law - masses) * min(ratios) if ratios else law
+    kept = np.minimum(law[order].cumsum(), meets(masses[order].cumsum(), K))
+    kept[1:] = kept[1:] - kept[:-1].copy()
+    result = law * 0
+    result[order] = positive_part(kept)  # differences of floats: rounding is no mass
+    return result
 
 
 def decompose(law: Any, masses: Any, K: int, stop: float = 1e-12) -> tuple[list[float], list[Any]]:
@@ -56,7 +60,7 @@ def decompose(law: Any, masses: Any, K: int, stop: float = 1e-12) -> tuple[list[
     2. Move away from the vertex until another set becomes tight (Newton's method); it splits a block.
     3. Record the vertex with the weight that leads back, and go on from there: at most as many orders as paths.
     """
-    point, left = law, 1.0
+    point, left = positive_part(law), 1.0
     block = np.zeros(len(law))
     weights: list[float] = []
     orders: list[Any] = []
@@ -69,9 +73,12 @@ def decompose(law: Any, masses: Any, K: int, stop: float = 1e-12) -> tuple[list[
             weights.append(left)
             return weights, orders
         step, (tight, last) = _longest(point, away, masses, block, K)
+        if step == np.inf:  # only rounding is left
+            weights.append(left)
+            return weights, orders
         weights.append(left * step / (1 + step))
         left /= 1 + step
-        point = np.maximum(point + step * away, 0)
+        point = positive_part(point + step * away)
         behind = block >= last
         behind[tight] = False
         block[behind] += 1
@@ -80,7 +87,8 @@ def decompose(law: Any, masses: Any, K: int, stop: float = 1e-12) -> tuple[list[
 def _longest(point: Any, away: Any, masses: Any, block: Any, K: int) -> tuple[float, tuple[Any, float]]:
     """The largest `step` with `point + step away` in the face, the set that becomes tight there and its last block.
 
-    Where a path of tiny mass reaches 0 before rounding shows a violated set, the set is its block without it.
+    The step is infinite where no path of a block loses mass: then the point is the vertex, up to rounding. Where a path
+    of tiny mass reaches 0 before rounding shows a violated set, the set is its block without it.
     """
     _, member, sizes = np.unique(block, return_inverse=True, return_counts=True)
     limits = np.where((away < 0) & (sizes[member] > 1), point / np.minimum(away, -1e-300), -np.inf)
@@ -88,6 +96,8 @@ def _longest(point: Any, away: Any, masses: Any, block: Any, K: int) -> tuple[fl
     step = -float(limits[first])
     tight = np.flatnonzero((block <= block[first]) & (np.arange(len(block)) != first))
     last = float(block[first])
+    if step == np.inf:
+        return step, (tight, last)
     for _ in range(100):
         moved = point + step * away
         order = np.lexsort((-moved / np.maximum(masses, 1e-300), block))

@@ -31,8 +31,9 @@ def stopped() -> float:
     return 0.0
 
 
-#: Share of the uniform distribution mixed into rows with zeros, so that the program has an interior.
-BLEND = 1e-9
+#: Share of the uniform distribution mixed into tables with entries below the second number, zeros above all, so that
+#: the program has an interior and products of entries are no zeros.
+BLEND, SMALLEST = 1e-9, 1e-20
 #: A stage ends when its own gap is this share of the interpolation error and of the best gap so far.
 STAGE_END = 0.3
 #: Most steps of a stage, and most numbers in its arrays of paths times cells.
@@ -148,4 +149,4 @@ def _advanced(program: LevelProgram, state: State) -> State | None:
 
 
 def _blended(tables: list[Any]) -> list[Any]:
-    return [table if (table > 0).all() else (1 - BLEND) * table + BLEND / table.shape[1] for table in tables]
+    return [table if (table >= SMALLEST).all() else (1 - BLEND) * table + BLEND / table.shape[1] for table in tables]

@@ -151,9 +151,11 @@ class Instance:
             raise InvalidInput(f"vocab_size is {size!r}; it must be a whole number of at least 1")
         if type(depth) is not int or depth < 0:
             raise InvalidInput(f"depth is {depth!r}; it must be a whole number of at least 0")
-        if table_entries(size, depth) > MAX_TABLE_ENTRIES or depth > 1000:
+        if depth > 1000 or size > MAX_TABLE_ENTRIES or table_entries(size, depth) > MAX_TABLE_ENTRIES:
+            sizes = [f"{n}" if n < 10**12 else "above 10^12" for n in (size, depth)]
             raise InvalidInput(
-                f"vocab_size {size} and depth {depth} mean more than {MAX_TABLE_ENTRIES:,} numbers; make it smaller"
+                f"vocab_size {sizes[0]} and depth {sizes[1]} mean more than {MAX_TABLE_ENTRIES:,} numbers; "
+                "make it smaller"
             )
         about = fields.get("about", {})
         if not isinstance(about, dict):

@@ -47,7 +47,7 @@ def bound(
     goal = Goal(gap, seconds, method)
     if verify is None:
         problem = opt.choose_problem(given)
-        scheme = bounds.delayed_only(opt.choose_scheme(None, None, None, problem, K=K, L1=L1, L2=L2))
+        scheme = _delayed(problem, K=K, L1=L1, L2=L2)
         return _bound(problem, scheme, goal, (given.instance, given.text), outputs)
     plain = replace(given, instance=None) == opt.Given() and goal == Goal()
     if not plain or any(value is not None for value in (K, L1, L2, certificate, plot)):
@@ -55,6 +55,18 @@ def bound(
             "--verify checks one file; it takes only --instance (the rows it should be about) and --json"
         )
     return _verify(verify, given.instance, json_target)
+
+
+def _delayed(problem: Problem, **shape: int | None) -> Delayed:
+    """The tree to bound: a shape that is given goes before the draft scheme of an instance file, whatever that is."""
+    given = any(value is not None for value in shape.values())
+    scheme = opt.choose_scheme("delayed" if given else None, None, None, problem, **shape)
+    if isinstance(scheme, Delayed):
+        return scheme
+    raise InvalidInput(
+        f"{problem} is meant for {scheme}, and bounds are computed for delayed trees; "
+        "give --K, --L1 or --L2 for one on its rows"
+    )
 
 
 def _bound(

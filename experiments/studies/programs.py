@@ -47,7 +47,7 @@ def table(found: list[tuple[tuple[int, ...], ProgramRow]]) -> Table:
             row.program,
             f"{row.variables:,}",
             "not built" if row.seconds is None else f"{row.seconds:.2f}",
-            "-" if row.value is None else f"{row.value:.9f}",
+            "-" if row.value is None else f"{row.value:.9f}" + ("" if row.complete else " (not finished)"),
             "-" if row.gap is None else f"{row.gap:.1e}",
         )
         before = shape

@@ -26,6 +26,7 @@ from experiments.pool import spread
 from experiments.progress import INTERRUPTED, bar, duration, remark
 from experiments.rows import RowFile, strong_id, versions
 from experiments.studies import share_views
+from experiments.studies.share_claims import claims
 from lp_analysis import optimum
 from simulator.arithmetic import RATIONAL
 from simulator.families import FAMILIES
@@ -163,7 +164,7 @@ def main(
     resume: Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the shares.")] = None,
-    markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown table.")] = None,
+    markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Share of the optimum attained by each verifier, with quantiles."""
@@ -185,7 +186,7 @@ def main(
         return INTERRUPTED
     write_json(json_target, {"summary": summary, "rows": rows})
     if markdown_file:
-        write_whole(markdown_file, share_views.markdown(summary, rows))
+        write_whole(markdown_file, share_views.markdown(summary, rows) + "\n" + claims(rows))
     if plot_file:
         write_whole(plot_file, share_views.figure(rows))
         console.print(f"picture: {plot_file}")

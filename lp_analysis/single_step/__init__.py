@@ -11,6 +11,7 @@ from lp_analysis.single_step.draft_sets import (
 from lp_analysis.single_step.resolution import Rule, resolve
 from lp_analysis.single_step.subsets import (
     iid_acceptance,
+    single_step_optimum,
     subset_acceptance,
     top_and_draw_acceptance,
     without_replacement_acceptance,
@@ -25,6 +26,7 @@ __all__ = [
     "meeting",
     "resolve",
     "selection_law",
+    "single_step_optimum",
     "subset_acceptance",
     "top_and_draw_acceptance",
     "top_and_draw_sets",

@@ -10,12 +10,14 @@ tokens plus one draw.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from lp_analysis.nodes import meets
+from simulator.arithmetic import as_python
 from simulator.errors import InvalidInput, TooLarge
 from simulator.protocol import Vector
 from simulator.vectors import minimum, top_tokens
@@ -38,6 +40,14 @@ def iid_acceptance(p: Vector, q: Vector, k: int) -> Any:
     """The best acceptance rate with `k` independent drafts in `O(V log V)`, in the arithmetic of the rows."""
     _check(p, q, k)
     return _prefix_values(p, q, k, best_first(p, q)).min()
+
+
+def single_step_optimum(p: Any, q: Any, k: int) -> Fraction | float:
+    """The best block efficiency with `k` independent drafts of one token: 1 plus the best acceptance rate.
+
+    p, q: shape `(V,)`, exact or float64; `O(V log V)`.
+    """
+    return as_python(1 + iid_acceptance(p, q, k))
 
 
 def best_set(p: Vector, q: Vector, k: int) -> Any:

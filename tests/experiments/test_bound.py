@@ -4,9 +4,13 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments import bounds
+from simulator.families import FAMILIES
+from simulator.instance import Instance
+from simulator.schemes import TopK
 
 SMALL = ("--family", "perturbed:s=1", "--K", 2, "--L2", 2)
 
@@ -181,3 +185,61 @@ def test_the_optimum_can_be_left_out_and_is_kept_with_the_rows(draftproof):
 def test_other_schemes_have_no_optimum_here(draftproof):
     ran = draftproof("compare", "nss", "--scheme", "top_k", "--json", "-")
     assert json.loads(ran.out)["rows"][0]["optimum"] is None
+
+
+PEAKED = ("--family", "dirichlet:alpha=0.1", "--denominator", 2**30, "--vocab", 4, "--K", 4, "--L2", 3, "--seed", 1)
+
+
+def test_drafts_of_tiny_probabilities_reach_the_gap(draftproof):
+    found = json_of(draftproof, *PEAKED)
+    assert Fraction(found["gap"]) <= Fraction(1, 10**6)
+    assert [root["timed_out"] for root in found["roots"]] == [False]
+
+
+def test_a_wide_gap_is_said_to_be_for_want_of_time_only_where_it_is(draftproof):
+    late = draftproof("bound", "--L2", 4, "--seconds", "1e-9")
+    assert "it stopped early; give it more --seconds or a smaller tree" in late.out
+    exhausted = draftproof("bound", "--vocab", 2, "--L2", 2, "--gap", "1e-30")
+    assert "the gap is above 1e-30: float64 goes no further" in exhausted.out
+    assert "--seconds" not in exhausted.out
+    assert "the gap is above" not in draftproof("bound", *SMALL).out
+
+
+@pytest.fixture
+def top_k_file():
+    rows = FAMILIES["perturbed"].instance(2, 2, np.random.default_rng(0))
+    Instance(rows.target, rows.draft, TopK(2, 0, 2)).save("top.json")
+    return "top.json"
+
+
+def test_a_shape_that_is_given_goes_before_another_scheme_in_the_file(draftproof, top_k_file):
+    ran = draftproof("bound", "--instance", top_k_file)
+    assert ran.code == 2
+    assert "is meant for top_k(K=2, L1=0, L2=2)" in ran.err
+    assert "give --K, --L1 or --L2" in ran.err
+    for flags, shape in ((("--K", 3), (3, 0, 2)), (("--L1", 1, "--L2", 1), (2, 1, 1))):
+        found = json_of(draftproof, "--instance", top_k_file, *flags)
+        assert tuple(found["scheme"][key] for key in ("K", "L1", "L2")) == shape
+        assert found["scheme"]["name"] == "delayed"
+
+
+def test_a_certificate_for_another_scheme_than_the_instance_file_says_so(draftproof, top_k_file):
+    json_of(draftproof, "--instance", top_k_file, "--K", 2, "--certificate", "c.json")
+    checked = draftproof("bound", "--verify", "c.json", "--instance", top_k_file)
+    assert checked.code == 0
+    assert "is meant for top_k (K = 2, L1 = 0, L2 = 2)" in checked.out
+    assert "meant for" not in draftproof("bound", "--verify", "c.json").out
+    Path("d.json").write_text(json.dumps(json.loads(Path("c.json").read_text())["instance"]))
+    assert "meant for" not in draftproof("bound", "--verify", "c.json", "--instance", "d.json").out
+
+
+@pytest.mark.parametrize("flag", ["--instance", "--verify"])
+def test_a_depth_of_hundreds_of_digits_is_bad_input(draftproof, top_k_file, flag):
+    fields = json.loads(Path(top_k_file).read_text()) | {"depth": 10**400}
+    if flag == "--verify":
+        json_of(draftproof, "--instance", top_k_file, "--K", 2, "--certificate", "c.json")
+        fields = json.loads(Path("c.json").read_text()) | {"instance": fields}
+    Path("deep.json").write_text(json.dumps(fields))
+    ran = draftproof("bound", flag, "deep.json")
+    assert ran.code == {"--instance": 2, "--verify": 1}[flag]
+    assert "depth above 10^12" in ran.err + ran.out

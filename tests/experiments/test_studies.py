@@ -1,16 +1,19 @@
 """The studies: what their rows hold, that they resume, that the table is a function of the rows."""
 
+import io
 import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import verifiers
 from experiments.cli import run_command
 from experiments.rows import RowFile
-from experiments.studies import programs, share_of_optimum, share_views
+from experiments.studies import programs, share_claims, share_of_optimum, share_views
+from lp_analysis.comparison import ProgramRow
 
 
 @pytest.fixture
@@ -65,6 +68,7 @@ def test_files_are_written(few, monkeypatch, capsys):
     assert Path("s.md").read_text().startswith("| verifier")
     rows = list(RowFile("r.jsonl").rows.values())
     assert "path_transport" in Path("s.md").read_text()
+    assert Path("s.md").read_text().endswith(share_claims.claims(rows))
     assert share_views.summarise(rows).keys() == rows[0]["shares"].keys()
 
 
@@ -116,3 +120,51 @@ def test_markdown_holds_the_means_by_branches_and_by_shape_and_what_is_lost_by_d
         ["`a`", "0.5000", "0.7000", "0.9000"],
         ["`a`", "0.2000", "0.1500"],
     ]
+
+
+def counted_rows():
+    def row(K, L2, shares, **more):
+        names = ("path_transport", "optimal_transport", "gbv", "block", "mixed_order, best a")
+        given = dict(zip(names, shares, strict=True))
+        place = {"family": "dirichlet", "vocab_size": 2, "K": K, "L1": 0, "L2": L2}
+        return {**place, "shares": given, "method": "levels", "gap_float": 2e-7, "seconds": 60.0} | more
+
+    return [
+        row(2, 1, (0.9, 1 + 2e-16, 0.8, 0.7, 0.9), method="exact"),
+        row(2, 2, (0.9, 0.9 + 5e-10, 0.6, 0.7, 0.8)),
+        row(3, 2, (0.5, 0.6, 0.6, 0.7, 0.7), gap_float=9e-7, method="levels+columns"),
+    ]
+
+
+def test_the_figures_in_words_are_counted_from_the_rows():
+    said = dict(line.removeprefix("- ").split(": ", 1) for line in share_claims.claims(counted_rows()).splitlines())
+    assert said == {
+        "instances": "3, in 3 minutes of one core",
+        "optima by method": "`exact` 1, `levels` 1, `levels+columns` 1",
+        "largest certified gap": "9.0e-07",
+        "largest share": "1 + 2.2e-16",
+        "best, to 1e-9": "`optimal_transport` 2, `path_transport` 1, `block` 1, `mixed_order, best a` 1",
+        "where `path_transport` is not best (2)": "`optimal_transport` 1, `block` 1, `mixed_order, best a` 1",
+        "worst share of `path_transport`": "0.5000 (`dirichlet`, V = 2, K = 3, L1 = 0, L2 = 2)",
+        "largest misses at one step (1), the best three": "`optimal_transport` 0.0e+00, `path_transport` 1.0e-01, "
+        "`mixed_order, best a` 1.0e-01",
+        "`gbv` below `block`": "50% at K = 2, 100% at K = 3",
+        "of what `gbv` leaves, the best `a` brings back": "40%",
+        "instances of depth 2": "2",
+    }
+
+
+def test_the_page_lists_the_figures_that_are_counted():
+    text = Path(share_views.__file__).with_name("README.md").read_text(encoding="utf-8")
+    section = text.partition("### Counted")[2].partition("\n## ")[0]
+    listed = [line.split(": ", 1)[0] for line in section.splitlines() if line.startswith("- ")]
+    made = [line.split(": ", 1)[0] for line in share_claims.claims(counted_rows()).splitlines()]
+    assert [re.sub(r"[\d,]+", "n", label) for label in listed] == [re.sub(r"[\d,]+", "n", label) for label in made]
+
+
+def test_what_is_not_finished_is_marked():
+    rows = [((2, 2, 0, 2), ProgramRow("cuts", 6, 1.0, 2.5, None, done)) for done in (True, False)]
+    console = Console(width=140, file=io.StringIO())
+    console.print(programs.table(rows))
+    assert console.file.getvalue().count("2.500000000") == 2
+    assert console.file.getvalue().count("2.500000000 (not finished)") == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from time import perf_counter
 
 import numpy as np
@@ -136,6 +136,16 @@ def test_programs_side_by_side():
     rows = {row.program: row for row in compare_programs(instance, 2, 0, 3, perf_counter)}
     assert [row.variables for row in rows.values()] == [direct_size(2, 2, 0, 3), 14, 14, 14]
     assert all(row.value == pytest.approx(rows["direct"].value, abs=1e-6) for row in rows.values())  # the gap asked for
+    assert all(row.complete for row in rows.values())
+
+
+def test_a_program_that_ran_out_of_time_does_not_look_finished():
+    instance = FAMILIES["perturbed"].instance(3, 3, np.random.default_rng(0))
+    late = count(step=1.0)  # a clock on which everything takes a second
+    rows = {row.program: row for row in compare_programs(instance, 3, 0, 3, lambda: next(late), seconds=0.5)}
+    assert [name for name, row in rows.items() if row.complete] == ["direct"]
+    done = optimum(instance.target.tables, instance.draft.tables, 3, 0, 3)
+    assert all(row.value >= float(done.lower) for row in rows.values())
 
 
 def test_too_large_programs_say_so():

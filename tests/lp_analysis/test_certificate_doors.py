@@ -191,3 +191,11 @@ def test_one_token_is_always_accepted():
     instance = Instance(only, only)
     found = optimum(only.tables, only.tables, *SHAPE)
     assert check_certificate(certificate(instance, found), instance) == (3, 3)
+
+
+@pytest.mark.parametrize("key", ["depth", "vocab_size"])
+def test_numbers_beyond_all_memory_are_refused_with_one_line(key):
+    fields = law_certificate(perturbed(), *SHAPE, PRICES, LAW)
+    with pytest.raises(InvalidInput, match=f"{key} above.*make it smaller") as caught:
+        check_certificate(fields | {"instance": fields["instance"] | {key: 10**400}})
+    assert len(str(caught.value)) < 200

@@ -5,17 +5,25 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import pkgutil
+import subprocess
 import sys
 from contextlib import suppress
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+import lp_analysis
 from lp_analysis import certificate, check_certificate, check_file, checker, law_certificate, optimum, save
+from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidInput
 from simulator.families import FAMILIES
+from simulator.instance import Instance
+from simulator.processes import TableProcess
 
 SHAPES = [(2, 2, 0, 2), (2, 3, 1, 1), (3, 2, 0, 1), (2, 1, 1, 1)]
 
@@ -129,6 +137,37 @@ def test_laws_outside_the_base_polytope_are_refused():
 
 
 @pytest.mark.parametrize(
+    ("draft", "law"),
+    [
+        (["1/2", "1/2"], ["1/8", "7/8"]),  # the second path alone; both together are selected as often as drafted
+        (["3/4", "1/8", "1/8"], ["1/2", "1/4", "1/4"]),  # a path that is rare, not one that is chosen most
+    ],
+    ids=["by r/q", "not by r"],
+)
+def test_laws_that_only_their_order_by_ratio_finds_out_are_refused(draft, law):
+    row = RATIONAL.vector([draft])
+    instance = Instance(TableProcess([row, row.repeat(len(draft), axis=0)]), TableProcess([row]))
+    fields = law_certificate(instance, 2, 0, 1, [[0], [0] * len(draft)], [float(Fraction(x)) for x in draft])
+    kept = sum(min(Fraction(x), Fraction(y)) for x, y in zip(draft, law, strict=True))
+    lower = 1 + kept
+    with pytest.raises(InvalidInput, match="some paths of trunk 0 more often than they are drafted"):
+        check_certificate(fields | {"law": law, "lower": str(lower), "gap": str(2 - lower)}, instance)
+
+
+def test_rows_that_share_a_digest_are_compared_themselves(monkeypatch):
+    instance, found = made((2, 2, 0, 2))
+    fields = certificate(instance, found)
+    monkeypatch.setattr(Instance, "digest", lambda self: fields["digest"])
+    assert check_certificate(fields, instance) == (found.lower, found.upper)
+    for name in ("target", "draft"):
+        tables = [table.copy() for table in getattr(instance, name).tables]
+        tables[1][1] = tables[1][1][::-1]
+        other = Instance(**{"target": instance.target, "draft": instance.draft, name: TableProcess(tables, name)})
+        with pytest.raises(InvalidInput, match=f"{name} row 1 at depth 1 of this instance: the certificate states"):
+            check_certificate(fields, other)
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"lower": None}, "lower"),
@@ -174,3 +213,23 @@ def test_the_checker_imports_no_solver_and_no_maker():
     }
     foreign = {name for name in modules if name.split(".")[0] not in sys.stdlib_module_names}
     assert foreign == {"flint", "simulator.errors", "simulator.instance"}
+
+
+def test_the_checker_loads_no_solver():
+    program = "import sys, lp_analysis.checker; print(*{name.split('.')[0] for name in sys.modules})"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "lp_analysis" in ran.stdout.split()
+    assert not {"scipy", "highspy", "cvxpy"} & set(ran.stdout.split())
+
+
+def test_every_name_of_the_package_is_what_it_says_after_all_its_modules_are_loaded():
+    for module in pkgutil.iter_modules(lp_analysis.__path__):
+        import_module(f"lp_analysis.{module.name}")
+        assert module.name not in lp_analysis.__all__  # it would stand in the place of what it offers
+    for name in lp_analysis.__all__:
+        found = getattr(lp_analysis, name)
+        assert getattr(found, "__name__", name) == name
+        assert not isinstance(found, ModuleType)
+    assert set(lp_analysis.__all__) <= set(dir(lp_analysis))
+    with pytest.raises(AttributeError, match="has no attribute 'none'"):
+        lp_analysis.none  # noqa: B018 - asking is the test

@@ -2,13 +2,15 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import verifiers
-from lp_analysis import optimum
+from lp_analysis import ListedTrees, cut_bound, optimum
 from simulator.conformance import SHAPES, conformance_instances, corner_instances
+from simulator.families import FAMILIES
 from simulator.lossless import block_law
-from simulator.schemes import Delayed
+from simulator.schemes import Adaptive, Delayed, Greedy, Topology, WithoutReplacement
 
 LOSSLESS = [name for name in verifiers.STANDALONE if "delayed" in verifiers.REGISTRY[name].card.lossless_for]
 GAP = Fraction(1, 10**6)
@@ -38,6 +40,36 @@ def test_no_lossless_verifier_exceeds_the_upper_bound(shape):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_no_lossless_verifier_exceeds_the_upper_bound_on_the_conformance_set(shape):
     assert_nothing_exceeds(shape, conformance_instances(shape, 200))
+
+
+#: Verifiers that are lossless on schemes other than delayed trees only, with such schemes.
+ELSEWHERE = [
+    ("greedy_multi_draft", WithoutReplacement(2, 0, 2)),
+    ("greedy_multi_draft", WithoutReplacement(2, 1, 1)),
+    ("greedy_multi_draft", Greedy(2, 0, 2)),
+    ("greedy_multi_draft", Greedy(2, 1, 1)),
+    ("greedy_multi_draft", Topology((2, 1, 1, 0, 0))),
+    ("greedy_multi_draft", Adaptive(1, 1, 2)),
+    ("traversal_insertion_order", Adaptive(1, 1, 1)),
+    ("traversal_insertion_order", Adaptive(1, 0, 3)),
+]
+
+
+@pytest.mark.parametrize(("name", "scheme"), ELSEWHERE, ids=str)
+def test_verifiers_of_other_schemes_do_not_exceed_the_bound_of_those(name, scheme):
+    assert scheme.name in verifiers.REGISTRY[name].card.lossless_for
+    for seed, family in enumerate(("perturbed", "dirichlet", "zeros", "disjoint")):
+        instance = FAMILIES[family].instance(3, scheme.depth, np.random.default_rng(seed), 20)
+        law = block_law(verifiers.make(name), instance.target, instance.draft, scheme, "rational")
+        assert law.max_deviation(instance.target) == 0
+        bound = cut_bound(instance.target.tables, ListedTrees.of(scheme, instance.draft))
+        assert bound.complete
+        assert law.block_efficiency <= bound.value + 1e-8  # the separation is solved to 1e-9
+
+
+def test_the_verifiers_without_delayed_trees_are_those():
+    others = {name for name in verifiers.STANDALONE if verifiers.REGISTRY[name].card.lossless_for} - set(LOSSLESS)
+    assert others == {name for name, _ in ELSEWHERE}
 
 
 def test_a_lossy_verifier_exceeds_it():

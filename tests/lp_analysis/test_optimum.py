@@ -130,6 +130,7 @@ def test_time_limit_still_gives_valid_bounds():
     assert found.lower <= best.upper
     assert best.lower <= found.upper
     assert found.history[-1][0] < 5
+    assert (found.timed_out, best.timed_out) == (True, False)
 
 
 def test_progress_is_told_what_the_history_keeps():

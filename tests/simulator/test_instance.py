@@ -113,6 +113,14 @@ def test_draft_rows_at_full_depth_may_be_given_and_are_dropped() -> None:
         (lambda f: f.update(vocab_size=2.0), "vocab_size is '2.0'; it must be a whole number of at least 1"),
         (lambda f: f.update(depth=-1), "depth is -1; it must be a whole number of at least 0"),
         (lambda f: f.update(depth="1"), "depth is '1'; it must be a whole number of at least 0"),
+        (
+            lambda f: f.update(depth=10**400),
+            "vocab_size 2 and depth above 10^12 mean more than 4,000,000 numbers; make it smaller",
+        ),
+        (
+            lambda f: f.update(vocab_size=10**400),
+            "vocab_size above 10^12 and depth 1 mean more than 4,000,000 numbers; make it smaller",
+        ),
         (lambda f: f.update(depth=30), "vocab_size 2 and depth 30 mean more than 4,000,000 numbers; make it smaller"),
         (lambda f: f.update(about="x"), "about is 'x'; it must be an object"),
         (lambda f: f.update(target=[]), "target must be an object from contexts such as '0,1' to rows"),

@@ -18,8 +18,8 @@ import numpy as np
 
 from lp_analysis.decompose import repaired
 from lp_analysis.nodes import conditional, efficiency, from_leaves, prefix_masses, reach
-from lp_analysis.optimum import PRICE_UNIT, Optimum
 from lp_analysis.prices import price_bound
+from lp_analysis.solve import PRICE_UNIT, Optimum
 from simulator.arithmetic import RATIONAL, as_python, to_fmpq
 from simulator.errors import InvalidInput
 from simulator.instance import Instance
@@ -52,7 +52,7 @@ def law_certificate(
 ) -> dict[str, Any]:
     """The certificate from floats alone: prices by depth `0..L` and a selection law on the `V**L` paths.
 
-    Both are rounded to rationals; the law is moved towards `q` until it is a selection law, exactly. Raises
+    Both are rounded to rationals; what the law has in excess is cut off, so that it is a selection law, exactly. Raises
     `InvalidInput` for lists of other lengths and for numbers that are not finite or, beyond rounding, negative.
     """
     scheme = Delayed(K, L1, L2)

@@ -7,14 +7,14 @@ those: any prices bound from above, any mixture of orders is attained, so no rou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from lp_analysis.columns import Columns, generate
-from lp_analysis.decompose import decompose, repaired
+from lp_analysis.decompose import ROUNDING, decompose, repaired
 from lp_analysis.minimise import Clock, Report, Search, minimise, stopped
 from lp_analysis.nodes import NodeValues, as_floats, conditional, efficiency, prefix_masses, reach
 from lp_analysis.orders import as_plan
@@ -46,6 +46,7 @@ class Optimum:
     plan: a mixture of path orders; block verification of its choice has block efficiency `lower`.
     prices: for `d = 0..L` one price a node, 0 at the root; their price bound is `upper`.
     history: (seconds, lower, upper) in float64 while the solver ran. method: which solver, "exact" if none was needed.
+    timed_out: whether the solver was stopped by its time limit.
     """
 
     lower: Fraction
@@ -54,6 +55,7 @@ class Optimum:
     prices: tuple[tuple[Fraction, ...], ...]
     history: tuple[tuple[float, float, float], ...]
     method: str
+    timed_out: bool = False
 
     @property
     def gap(self) -> Fraction:
@@ -77,7 +79,7 @@ def optimum(
 
     target_tables, draft_tables: exact tables, `[d]` of shape `(V**d, V)`, of depth at least `L - 1`.
     method: "levels" (interior point on an interpolated `g`), "columns" (column generation over path orders), or "auto":
-    the former, finished by the latter on small trees if need be. `L <= 1` and `K = 1` need neither.
+    the former, finished by the latter on small trees if its exact gap is too wide. `L <= 1` and `K = 1` need neither.
     progress: told (seconds, lower, upper) as they improve. clock: such as `time.perf_counter`, needed for `seconds`;
     without it all times are 0.
     Raises `InvalidInput` for float tables, wrong shapes or an unknown method, `TooLarge` above 20,000 paths or 300
@@ -95,10 +97,7 @@ def optimum(
     if L1 + L2 == 1:
         return _exact(target, draft, *_one_step(target[0][0], draft[0][0], K), (), "exact")
     search = Search(progress, clock or stopped, np.inf if seconds is None else seconds)
-    floats = as_floats(target), as_floats(draft)
-    mixtures, used = _mixtures(*floats, (K, L1, L2), gap, method, search)
-    plan = as_plan(size, K, L1, L2, mixtures)
-    return _exact(target, draft, plan, _rounded(search.prices), tuple(search.history), used)
+    return _searched(target, draft, (K, L1, L2), gap, method, search)
 
 
 def _checked(
@@ -135,20 +134,32 @@ def _one_step(p: Any, q: Any, K: int) -> tuple[PathPlan, NodeValues]:
     return plan, [q[:1] * 0, prices]
 
 
-def _mixtures(
+def _searched(
     target: list[Any], draft: list[Any], shape: tuple[int, int, int], gap: float, method: str, search: Search
-) -> tuple[list[tuple[Any, list[Any]]], str]:
-    """A float mixture of orders for each trunk, and the name of what found it; prices are left in `search`."""
-    K, L1, L2 = shape
+) -> Optimum:
+    """The bounds by the level programs, by column generation, or by the latter after the former."""
+    floats = as_floats(target), as_floats(draft)
+    size, (K, L1, L2) = int(draft[0].shape[1]), shape
     goal = 0.9 * gap  # the rest is for rounding
-    mixtures: list[tuple[Any, list[Any]]] = []
-    if method != "columns":
-        minimise(target, draft, K, L1, L2, goal, search)
-        mixtures = _from_law(search.law, draft, shape, gap)
-        if method == "levels" or search.gap <= goal or search.late or target[0].shape[1] ** (L1 + L2) > POLISHED:
-            return mixtures, "levels"
-    finer = generate(Columns(target, draft, K, L1, L2), goal, search, [orders for _, orders in mixtures])
-    return finer, "columns" if method == "columns" else "levels+columns"
+
+    def exact(mixtures: list[tuple[Any, list[Any]]], used: str) -> Optimum:
+        late = search.late  # before the rationals, which take time too
+        plan = as_plan(size, K, L1, L2, mixtures)
+        found = _exact(target, draft, plan, _rounded(search.prices), tuple(search.history), used)
+        return replace(found, timed_out=late)
+
+    if method == "columns":
+        return exact(generate(Columns(*floats, K, L1, L2), goal, search), method)
+    minimise(*floats, K, L1, L2, goal, search)
+    mixtures = _from_law(search.law, floats[1], shape, gap)
+    found = exact(mixtures, "levels")
+    done = search.gap <= goal and found.gap <= gap
+    if done or method == "levels" or search.late or size ** (L1 + L2) > POLISHED:
+        return found
+    search.lower = float(found.lower)  # what is attained, where rounding has hidden that it is less
+    columns = Columns(*floats, K, L1, L2)
+    finer = exact(generate(columns, goal, search, [orders for _, orders in mixtures]), "levels+columns")
+    return finer if finer.lower >= found.lower else replace(finer, lower=found.lower, plan=found.plan)
 
 
 def _from_law(law: Any, draft: list[Any], shape: tuple[int, int, int], gap: float) -> list[tuple[Any, list[Any]]]:
@@ -160,7 +171,7 @@ def _from_law(law: Any, draft: list[Any], shape: tuple[int, int, int], gap: floa
         if not mass > 0:
             mixtures.append(([1.0], [np.arange(len(own))]))
             continue
-        stop = 1e-3 * gap / (L1 + L2)
+        stop = max(1e-3 * gap / (L1 + L2), ROUNDING)
         mixtures.append(decompose(repaired(parts, own, K), own, K, stop))
     return mixtures
 
