@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.audit import audit
 from experiments.commands.bound import bound
 from experiments.commands.check import check
 from experiments.commands.compare import compare
@@ -86,5 +87,5 @@ def _options(
 
 
 app.command("list")(list_command)
-for command in (check, compare, bound, matrix, precision):
+for command in (check, audit, compare, bound, matrix, precision):
     app.command()(command)

@@ -104,6 +104,8 @@ class EnumeratingCoin:
             raise InvalidVerifier(
                 f"one run asked the coin {MAX_QUESTIONS:,} times: a rejection loop cannot be enumerated"
             )
+        if not answers:  # float64 only
+            raise InvalidVerifier("a run became too unlikely for float64 (a rejection loop?); use rational arithmetic")
         self._script.append(_Branching(asked, answers))
         self._next += 1
         return answers[0][0]

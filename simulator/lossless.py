@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -29,6 +30,7 @@ class Check:
 
     In rational arithmetic it is a proof for the instance; in float64 `lossless` only says that no
     deviation exceeds the rounding tolerance.
+    tolerance: another one than that of the arithmetic, where the verifier computes in numbers of its own.
     """
 
     verifier: str
@@ -36,10 +38,12 @@ class Check:
     arithmetic: str
     engine: str
     metrics: Metrics
+    tolerance: float | None = None
 
     @property
     def lossless(self) -> bool:
-        return self.metrics.max_deviation <= arithmetic_named(self.arithmetic).tolerance  # false for NaN
+        allowed = arithmetic_named(self.arithmetic).tolerance if self.tolerance is None else self.tolerance
+        return self.metrics.max_deviation <= allowed  # false for NaN
 
     @property
     def violation(self) -> Violation | None:
@@ -184,14 +188,31 @@ def check(
 
 
 def assert_lossless(
-    verifier: Verifier,
-    target: TokenProcess,
-    draft: TokenProcess,
-    scheme: DraftScheme,
-    arithmetic: str = "rational",
+    verifier: Verifier | Callable[..., Any],
+    target: TokenProcess | None = None,
+    draft: TokenProcess | None = None,
+    scheme: DraftScheme | None = None,
+    arithmetic: str | None = None,
     engine: str = "auto",
+    **options: Any,
 ) -> None:
-    """Raise `AssertionError` with the witness unless `check` finds the verifier lossless."""
-    verdict = check(verifier, target, draft, scheme, arithmetic, engine)
+    """Raise `AssertionError` with the witness unless a verifier, or any function that is one, is found lossless.
+
+    verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise). A plain function is
+    audited: options such as `interface="chain"` say how it is called, and it is judged on the default instances where
+    target and draft are left out; see `simulator.audit`.
+    Raises `InvalidInput` for a verifier without an instance, and what `check` raises.
+    """
+    if not isinstance(verifier, Verifier):
+        from simulator.audit import assert_function_lossless  # noqa: PLC0415 - it stands on this module
+
+        if arithmetic is not None:
+            options["arithmetic"] = arithmetic
+        assert_function_lossless(verifier, target, draft, scheme, **options)
+        return
+    if target is None or draft is None or scheme is None or options:
+        wrong = f"it takes no {next(iter(options))}" if options else "give target, draft and scheme"
+        raise InvalidInput(f"{verifier.card.name} is a verifier: {wrong}")
+    verdict = check(verifier, target, draft, scheme, arithmetic or "rational", engine)
     if not verdict.lossless:
         raise AssertionError(f"{verdict.verifier} is not lossless on {scheme}: {verdict.violation}")

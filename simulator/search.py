@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, pairwise, product
 from math import comb, log10
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 import hypothesis.strategies as st
 from flint import fmpq
@@ -54,7 +55,17 @@ class Witness:
         return cls(found.verifier, replace(instance, scheme=found.scheme, about=about), place, shrunk)
 
 
-def shrink(verifier: Verifier, known: Instance, scheme: DraftScheme, examples: int = SEARCH_EXAMPLES) -> Witness:
+#: What checks one exact instance on a scheme.
+Judge: TypeAlias = Callable[[Instance, DraftScheme], Check]
+
+
+def shrink(
+    verifier: Verifier,
+    known: Instance,
+    scheme: DraftScheme,
+    examples: int = SEARCH_EXAMPLES,
+    judge: Judge | None = None,
+) -> Witness:
     """The smallest witness found for a verifier that is known to fail on an exact instance.
 
     Shapes are tried from the smallest up (fewest tokens, then shallowest tree, then fewest drafted
@@ -62,14 +73,16 @@ def shrink(verifier: Verifier, known: Instance, scheme: DraftScheme, examples: i
     shape give the same witness every time, whatever instance failed first; only where no shape shows a violation
     at random are the rows of `known` simplified instead. Small shapes are enumerated, so that a witness does not rest
     on what a verifier offers to structured engines.
+    judge: checks an instance in place of `check`, for what is no plain verifier.
     """
+    judge = judge or partial(_judge, verifier)
     for size in range(2, known.vocab_size + 1):
         for smaller in scheme.reductions():
-            minimal = _search(verifier, _instances(size, smaller), smaller, examples)
+            minimal = _search(judge, _instances(size, smaller), smaller, examples)
             if minimal is not None:
-                return Witness.of(minimal, _judge(verifier, minimal, smaller), shrunk=True)
-    simple = _simplify(verifier, known, scheme)
-    return Witness.of(simple, _judge(verifier, simple, scheme), shrunk=True)
+                return Witness.of(minimal, judge(minimal, smaller), shrunk=True)
+    simple = _simplify(judge, known, scheme)
+    return Witness.of(simple, judge(simple, scheme), shrunk=True)
 
 
 def _judge(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> Check:
@@ -77,21 +90,21 @@ def _judge(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> Check
     return check(verifier, instance.target, instance.draft, scheme, engine="enumerate" if small else "auto")
 
 
-def _fails(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> bool:
+def _fails(judge: Judge, instance: Instance, scheme: DraftScheme) -> bool:
     try:
-        return not _judge(verifier, instance, scheme).lossless
+        return not judge(instance, scheme).lossless
     except DraftproofError:  # a verifier may refuse a smaller tree: that is no violation
         return False
 
 
-def _simplify(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> Instance:
+def _simplify(judge: Judge, instance: Instance, scheme: DraftScheme) -> Instance:
     """Replace row after row by the one with the smallest denominator with which the violation stays."""
     for name, depths in (("target", scheme.depth + 1), ("draft", max(scheme.depth, 1))):
         for depth in range(depths):
             for row in range(instance.vocab_size**depth):
                 for denominator in range(1, SEARCH_DENOMINATOR + 1):
                     simpler = _with_row(instance, name, depth, row, denominator)
-                    if _fails(verifier, simpler, scheme):
+                    if _fails(judge, simpler, scheme):
                         instance = simpler
                         break
     return instance
@@ -106,7 +119,7 @@ def _with_row(instance: Instance, name: str, depth: int, row: int, denominator: 
     return replace(instance, target=changed) if name == "target" else replace(instance, draft=changed)
 
 
-def _search(verifier: Verifier, instances: Any, scheme: DraftScheme, examples: int) -> Instance | None:
+def _search(judge: Judge, instances: Any, scheme: DraftScheme, examples: int) -> Instance | None:
     quiet = settings(
         max_examples=examples,
         database=None,
@@ -116,7 +129,7 @@ def _search(verifier: Verifier, instances: Any, scheme: DraftScheme, examples: i
     )
     try:
         minimal: Instance = find(
-            instances, lambda instance: _fails(verifier, instance, scheme), settings=quiet, random=Random(0)
+            instances, lambda instance: _fails(judge, instance, scheme), settings=quiet, random=Random(0)
         )
     except NoSuchExample:
         return None

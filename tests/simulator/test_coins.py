@@ -194,3 +194,12 @@ def test_both_coins_refuse_weights_that_are_no_measure(weights: list[Any]) -> No
         SamplingCoin(Dial(0.5)).choose(weights)
     with pytest.raises(InvalidVerifier, match="they must be >= 0, not all 0"):
         law_of(lambda coin: coin.choose(weights), FLOAT64)
+
+
+def test_a_run_too_unlikely_for_float64_is_refused_by_name():
+    def halve(coin):
+        while coin.flip(0.5):
+            pass
+
+    with pytest.raises(InvalidVerifier, match="too unlikely for float64"):
+        list(outcomes(halve, FLOAT64))

@@ -1,0 +1,45 @@
+"""Audit of functions from other projects, unmodified: every random number is intercepted and enumerated.
+
+`Audit` joins a function with its interface; `judge` gives its exact law on an instance and says whether the target is
+met; `diagnose` puts a name to what is wrong.
+"""
+
+from __future__ import annotations
+
+from simulator.audit.assertion import assert_function_lossless, make_audit
+from simulator.audit.audited import Audited
+from simulator.audit.boundary import Corner, corners
+from simulator.audit.catalogue import CATALOGUE, Hypothesis, diagnose, diagnose_corners
+from simulator.audit.evidence import Evidence, Suspect
+from simulator.audit.instances import Case, default_cases
+from simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
+from simulator.audit.judge import Audit, Finding
+from simulator.audit.processing import Processing
+from simulator.audit.ragged import Ragged
+from simulator.audit.rows import Rows, kind_named
+
+__all__ = [
+    "CATALOGUE",
+    "INTERFACES",
+    "Audit",
+    "Audited",
+    "Case",
+    "Corner",
+    "Evidence",
+    "Finding",
+    "Hypothesis",
+    "Interface",
+    "Processing",
+    "Ragged",
+    "Rows",
+    "SelfDrafted",
+    "Suspect",
+    "assert_function_lossless",
+    "corners",
+    "default_cases",
+    "diagnose",
+    "diagnose_corners",
+    "interface_named",
+    "kind_named",
+    "make_audit",
+]

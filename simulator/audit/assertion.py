@@ -1,0 +1,100 @@
+"""For the test suites of other projects: a plain function is judged on the default instances, or on one of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from simulator.arithmetic import RATIONAL
+from simulator.audit.audited import Audited
+from simulator.audit.catalogue import diagnose
+from simulator.audit.evidence import Evidence
+from simulator.audit.instances import Case, default_cases
+from simulator.audit.interfaces import SelfDrafted, interface_named
+from simulator.audit.judge import Audit, Finding
+from simulator.audit.processing import Processing
+from simulator.audit.rows import Rows, kind_named
+from simulator.errors import InvalidInput
+from simulator.instance import Instance
+from simulator.protocol import DraftScheme, TokenProcess
+from simulator.schemes import Delayed
+
+#: Lines about coins that decide twice; a function that does it once often does it everywhere.
+REUSE_SHOWN = 5
+
+
+def make_audit(
+    function: Callable[..., Any],
+    interface: str = "tree",
+    library: str | None = None,
+    arithmetic: str = "float64",
+    logits: bool = False,
+    batch: int = 1,
+    coins: str = "symbols",
+    keywords: Mapping[str, Any] | None = None,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    name: str | None = None,
+) -> Audit:
+    """The audit of a function, everything about it by name; raises `InvalidInput` for what does not exist.
+
+    interface: "tree", "chain", "paths", "posterior", "coins", "transformers" or "step". library: of the rows, "python",
+    "numpy" or "torch" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for rows of
+    `Fraction`. keywords: further arguments of the function. temperature, top_k, top_p: what it does to the rows itself.
+    """
+    chosen = interface_named(interface)
+    rows = Rows(library or chosen.library, kind_named(arithmetic), logits)
+    label = str(name or getattr(function, "__name__", type(function).__name__))
+    audited = Audited(function, chosen, rows, label, dict(keywords or {}), batch > 1, coins)
+    return Audit(audited, Processing(temperature, top_k, top_p), batch)
+
+
+def assert_function_lossless(
+    function: Callable[..., Any],
+    target: TokenProcess | None = None,
+    draft: TokenProcess | None = None,
+    scheme: DraftScheme | None = None,
+    cases: Sequence[str] | None = None,
+    **options: Any,
+) -> None:
+    """Raise `AssertionError` with the place and a hypothesis unless a function is lossless; see `make_audit`.
+
+    target, draft: one instance, in place of the default ones. cases: names of default instances, None for all.
+    Raises `InvalidInput` or `InvalidVerifier` where it cannot be judged.
+    """
+    audit = make_audit(function, **options)
+    findings = []
+    for case in _cases(audit, target, draft, scheme, cases):
+        findings.append(audit.judge(case.instance, case.scheme))
+        if not findings[-1].lossless:
+            raise AssertionError(_message(audit, case, findings))
+
+
+def _cases(
+    audit: Audit,
+    target: TokenProcess | None,
+    draft: TokenProcess | None,
+    scheme: DraftScheme | None,
+    names: Sequence[str] | None,
+) -> list[Case]:
+    interface = audit.audited.interface
+    if target is None and draft is None:
+        return default_cases(interface, scheme, names, audit.batch > 1)
+    if target is None or draft is None or names is not None:
+        raise InvalidInput("give both target and draft, or neither and the names of cases")
+    shape = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))
+    return [Case("given", "the given instance", Instance.of(target, draft, shape.depth, RATIONAL), shape)]
+
+
+def _message(audit: Audit, case: Case, findings: Sequence[Finding]) -> str:
+    finding = findings[-1]
+    hypotheses = diagnose(Evidence(audit, finding, findings))
+    lines = [
+        f"{audit.name} is not lossless on {case.scheme} ({case.title}): {finding.first or 'requests are dependent'}"
+    ]
+    lines += [f"hypothesis: {hypotheses[0]}"] if hypotheses else []
+    reuse = list(audit.audited.log.reuse)
+    lines += [f"one coin, two decisions: {place}" for place in reuse[:REUSE_SHOWN]]
+    lines += [f"and {len(reuse) - REUSE_SHOWN} more"] if len(reuse) > REUSE_SHOWN else []
+    return "\n".join(lines)

@@ -1,0 +1,184 @@
+"""An outsider's function as a verifier: its randomness is asked from the coin, its result becomes a verdict.
+
+So everything that judges verifiers judges it too: the enumerating engine, the balance equation, shrinking.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from flint import fmpq
+
+from simulator.audit.bisected import Bisected
+from simulator.audit.interfaces import Call, Interface
+from simulator.audit.presentation import Presentation
+from simulator.audit.rows import Rows
+from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
+from simulator.intercept import intercepted
+from simulator.protocol import Card, Coin, DraftNode, Verdict
+
+_PLAIN = Presentation()
+#: Runs less probable than this come from a rejection loop, whose probabilities leave the floats in the end.
+SMALLEST = 1e-200
+
+
+@dataclass
+class Log:
+    """What the runs of a function showed beside its verdicts.
+
+    reuse: places where one coin made two decisions. notes: what was taken for granted about its random numbers. sliver:
+    the largest probability of a branch that was taken for rounding and not followed. events: corner coins of the last
+    run.
+    """
+
+    reuse: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    sliver: float = 0.0
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A function with its interface; see the module.
+
+    boundary: also the coins 0, the largest float below 1 and the threshold itself. fresh: see `intercepted`. coins:
+    "symbols" or "bisect". Raises `InvalidInput` for an interface that cannot do what is asked.
+    """
+
+    function: Callable[..., Any]
+    interface: Interface
+    rows: Rows
+    name: str = "function"
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    batched: bool = False
+    coins: str = "symbols"
+    boundary: bool = False
+    fresh: str | None = None
+    presentation: Presentation = _PLAIN
+    log: Log = field(default_factory=Log, compare=False)
+    _bisected: Bisected = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_bisected", Bisected(self.rows.dtype))
+        if not callable(self.function):
+            raise InvalidInput(f"{self.name} is {type(self.function).__name__}, no function")
+        if self.rows.library not in self.interface.libraries:
+            known = " or ".join(self.interface.libraries)
+            raise InvalidInput(f"the interface {self.interface.name} hands over rows of {known}")
+        if self.batched and not self.interface.batches:
+            raise InvalidInput(f"the interface {self.interface.name} takes one request at a time; leave out --batch")
+        if self.coins not in ("symbols", "bisect"):
+            raise InvalidInput(f"unknown coins {self.coins!r}; choose symbols or bisect")
+        if self.coins == "bisect" and self.interface.name != "coins":
+            raise InvalidInput("--coins bisect needs coins that are arguments: --interface coins")
+
+    @property
+    def card(self) -> Card:
+        """A card that declares nothing."""
+        return Card(self.name, self.name, None, lossless_for=(), single_path=not self.interface.multi_path)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """See `Verifier.verify`."""
+        [verdict] = self.verify_all((root,), coin)
+        return verdict
+
+    def verify_all(self, roots: tuple[DraftNode, ...], coin: Coin) -> list[Verdict]:
+        """The verdicts of one call for one or several requests; whatever goes wrong names the line of the function."""
+        nodes = tuple(self.presentation.of(root) for root in roots)
+        if self.coins == "bisect":
+            with self._blamed():
+                return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
+        sliver = 0.0 if self.boundary else self.rows.kind.sliver
+        steady = _SliverCoin(coin, sliver, self.log) if sliver else coin
+        with intercepted(steady, boundary=self.boundary, watch=(self.function,), fresh=self.fresh) as session:
+            try:
+                with self._blamed():
+                    return self._call_with(nodes, session, steady)
+            finally:
+                self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
+                self.log.notes.update(dict.fromkeys(session.notes))
+                self.log.events = tuple(map(_event, session.boundary_events))
+
+    def _call_with(self, nodes: tuple[DraftNode, ...], session: Any, coin: Coin) -> list[Verdict]:
+        call = Call(self.function, nodes, self.rows, session, coin, self.batched, self.keywords)
+        return list(self.interface.call(call))
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Errors of the outsider's code become findings about it, with its innermost line; it prints on stderr."""
+        try:
+            with redirect_stdout(sys.stderr):
+                yield
+        except DraftproofError:
+            raise
+        except (Exception, SystemExit) as error:  # sys.exit(0) must not be taken for a verdict
+            where = _place(error)
+            if isinstance(error, TypeError) and not where:  # it was not even entered
+                where = f"; the {self.interface.name} interface calls it with {self.interface.takes}"
+            raise InvalidVerifier(f"it raised {type(error).__name__}: {error}{where}") from error
+
+
+def _event(event: Any) -> str:
+    value = event.value
+    number = "0" if value == 0 else "the largest float below 1" if float(1 - value) < 2**-20 else f"{float(value):.6g}"
+    return f"{event.what} = {number}, met at {event.line}"
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line that is neither ours nor a library's."""
+    ours = Path(__file__).resolve().parents[1]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if "site-packages" not in path.parts and not path.resolve().is_relative_to(ours) and path.exists():
+            return f" ({path.name} line {frame.lineno})"
+    return ""
+
+
+class _SliverCoin:
+    """A coin without the branches that only rounding makes possible."""
+
+    def __init__(self, coin: Coin, sliver: float, log: Log) -> None:
+        self._coin = coin
+        self._sliver = fmpq(*sliver.as_integer_ratio())
+        self._log = log
+        self._weight = 1.0
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`."""
+        if probability <= self._sliver:
+            self._note(probability)
+            return False
+        if 1 - probability <= self._sliver:
+            self._note(1 - probability)
+            return True
+        answer = self._coin.flip(probability)
+        self._went(probability if answer else 1 - probability)
+        return answer
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`."""
+        listed = list(weights)
+        least = sum(listed) * (self._sliver if isinstance(listed[0], fmpq) else float(self._sliver))
+        for weight in listed:
+            if 0 < weight <= least:
+                self._note(weight)
+        answer = self._coin.choose([weight if weight > least else weight * 0 for weight in listed])
+        self._went(listed[answer] / sum(listed))
+        return answer
+
+    def _went(self, share: Any) -> None:
+        self._weight *= float(share)
+        if self._weight < SMALLEST:
+            raise InvalidVerifier(
+                f"one run has a probability below {SMALLEST:g}: a loop that may go on for ever cannot be enumerated"
+            )
+
+    def _note(self, probability: Any) -> None:
+        self._log.sliver = max(self._log.sliver, float(probability))

@@ -1,0 +1,129 @@
+"""Several requests in one call: each must be lossless by itself, and together they must not know of each other.
+
+The requests of a batch are made from one instance, so that a witness for a batch is one instance too: every second one
+has the tokens in reverse order and, where drafts are ragged, one token less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+
+from simulator.arithmetic import Arithmetic, as_python
+from simulator.coins import outcomes
+from simulator.errors import InvalidVerifier
+from simulator.instance import Instance
+from simulator.law import BlockLaw
+from simulator.processes import TableProcess, context_index
+from simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Progress, Verdict
+from simulator.schemes import Delayed
+
+#: The block of every request: accepted context and correction token.
+Blocks = tuple[tuple[Context, int], ...]
+#: Gives the verdicts of one call for the roots of its requests.
+Together = Callable[[tuple[DraftNode, ...], Coin], Sequence[Verdict]]
+
+
+def mirrored(instance: Instance) -> Instance:
+    """The instance with token `t` renamed to `V - 1 - t`."""
+    target, draft = (
+        TableProcess([np.ascontiguousarray(table[::-1, ::-1]) for table in process.tables], process.name)
+        for process in (instance.target, instance.draft)
+    )
+    return replace(instance, target=target, draft=draft)
+
+
+def requests_of(
+    instance: Instance, scheme: DraftScheme, count: int, ragged: bool
+) -> list[tuple[Instance, DraftScheme]]:
+    """The requests of a batch, see the module."""
+    shorter = scheme
+    if ragged and isinstance(scheme, Delayed) and scheme.depth > 1:
+        shorter = replace(scheme, L2=scheme.L2 - 1) if scheme.L2 > 1 or scheme.K == 1 else scheme
+    return [(mirrored(instance), shorter) if number % 2 else (instance, scheme) for number in range(count)]
+
+
+@dataclass(frozen=True)
+class BatchLaw:
+    """The joint law of the blocks of all requests, and the law of each request by itself."""
+
+    joint: dict[Blocks, Any]
+    rows: list[BlockLaw]
+
+    def dependence(self, targets: Sequence[TableProcess]) -> Any:
+        """Total variation between the joint law of what the requests put out and the product of their own laws.
+
+        The output of a request is its first `L + 1` tokens, short blocks continued by the target.
+        """
+        arithmetic = self.rows[0].arithmetic
+        shape = [len(_continued((), None, law, target)) for law, target in zip(self.rows, targets, strict=True)]
+        together = arithmetic.zeros(*shape)
+        for blocks, mass in self.joint.items():
+            parts = [
+                _continued(*block, law, target) for block, law, target in zip(blocks, self.rows, targets, strict=True)
+            ]
+            together = together + mass * reduce(np.multiply.outer, parts)
+        axes = range(together.ndim)
+        alone = [together.sum(axis=tuple(axis for axis in axes if axis != own)) for own in axes]
+        return as_python(abs(together - reduce(np.multiply.outer, alone)).sum() / 2)
+
+
+def _continued(accepted: Context, correction: int | None, law: BlockLaw, target: TableProcess) -> Any:
+    """The law of the first `L + 1` tokens that begin with this block, flat; None stands for a block yet to begin."""
+    prefix = accepted if correction is None else (*accepted, correction)
+    masses = law.arithmetic.zeros(target.vocab_size ** len(prefix))
+    masses[context_index(prefix, target.vocab_size)] += law.arithmetic.number(1)
+    for depth in range(len(prefix), law.depth + 1):
+        masses = (masses.reshape(-1, 1) * target.tables[depth]).reshape(-1)
+    return masses
+
+
+def batch_law(
+    together: Together,
+    requests: Sequence[tuple[Instance, DraftScheme]],
+    arithmetic: Arithmetic,
+    progress: Progress | None = None,
+) -> BatchLaw:
+    """Every tree of every request and every coin, with exact weights.
+
+    requests: instances in that arithmetic with their schemes. progress: called with 1 after each combination of trees.
+    Raises `InvalidVerifier` for a block outside its tree.
+    """
+    joint: dict[Blocks, Any] = {}
+
+    def draw(coin: Coin) -> list[AttachedTree]:
+        return [scheme.draw(instance.draft, coin) for instance, scheme in requests]
+
+    for trees, weight in outcomes(draw, arithmetic):
+        pairs = list(zip(trees, requests, strict=True))
+        roots = tuple(tree.root(instance.target, instance.draft) for tree, (instance, _) in pairs)
+        for verdicts, mass in outcomes(partial(together, roots), arithmetic):
+            for verdict, (tree, (instance, _)) in zip(verdicts, pairs, strict=True):
+                _validate(verdict, tree, instance.vocab_size)
+            blocks = tuple((verdict.accepted, verdict.correction) for verdict in verdicts)
+            joint[blocks] = joint.get(blocks, arithmetic.number(0)) + weight * mass
+        if progress:
+            progress(1)
+    return BatchLaw(joint, [_alone(joint, row, *request, arithmetic) for row, request in enumerate(requests)])
+
+
+def _alone(
+    joint: dict[Blocks, Any], row: int, instance: Instance, scheme: DraftScheme, arithmetic: Arithmetic
+) -> BlockLaw:
+    size = instance.vocab_size
+    correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
+    for blocks, mass in joint.items():
+        accepted, token = blocks[row]
+        correction[len(accepted)][context_index(accepted, size), token] += mass
+    return BlockLaw(correction, arithmetic)
+
+
+def _validate(verdict: Verdict, tree: AttachedTree, size: int) -> None:
+    if verdict.accepted not in tree:
+        raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree of that request")
+    if not 0 <= verdict.correction < size:
+        raise InvalidVerifier(f"correction {verdict.correction!r} is no token; tokens are 0..{size - 1}")

@@ -1,0 +1,80 @@
+"""The coins that a float generator really gives: 0, the largest float below 1, and exactly the threshold.
+
+Real coins have probability zero of being any of them, so that `u <= p/q` and `u < p/q` have one law. Floats are not
+real: a coin is exactly 0 once in 2^53 times (2^24 in float32), and then `u <= 0` accepts a token that the target never
+says. This runs those coins and looks for blocks that the target gives probability zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simulator.audit.judge import Audit
+from simulator.coins import outcomes
+from simulator.errors import InvalidVerifier
+from simulator.instance import Instance
+from simulator.processes import TableProcess
+from simulator.protocol import Context, DraftScheme, Progress, Verdict
+
+
+@dataclass(frozen=True)
+class Corner:
+    """What the function does at a corner coin, and the target does not allow.
+
+    context, token: the first token of probability zero; token is None where the function failed. accepted: whether that
+    token is an accepted draft, not the correction. events: the coins. what: in words.
+    """
+
+    context: Context
+    token: int | None
+    accepted: bool
+    events: tuple[str, ...]
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what}, at {', '.join(self.events)}" if self.events else self.what
+
+
+def corners(audit: Audit, instance: Instance, scheme: DraftScheme, progress: Progress | None = None) -> list[Corner]:
+    """Every place at which a corner coin gives a token of probability zero, once; [] where there is none.
+
+    Raises as `Audit.judge` does, but what fails only at a corner coin is a finding.
+    """
+    audited = audit.with_(boundary=True).audited
+    met = audit.met(instance, scheme)
+    verifier = audit.with_(boundary=True).verifier(instance, scheme)
+    found: dict[tuple[Context, int | None, bool], Corner] = {}
+    for tree, _ in outcomes(lambda coin: scheme.draw(met.draft, coin), met.target.arithmetic):
+        root = tree.root(met.target, met.draft)
+
+        def run(coin: object, root: object = root) -> Verdict | InvalidVerifier:
+            try:
+                return verifier.verify(root, coin)  # type: ignore[arg-type]
+            except InvalidVerifier as error:
+                if not audited.log.events:
+                    raise
+                return error
+
+        for verdict, _ in outcomes(run, met.target.arithmetic):
+            corner = _corner(verdict, audited.log.events, met.target)
+            if corner is not None:
+                key = corner.context, corner.token, corner.accepted
+                if key not in found or len(corner.events) < len(found[key].events):
+                    found[key] = corner  # the fewest coins tell most
+        if progress:
+            progress(1)
+    return list(found.values())
+
+
+def _corner(verdict: Verdict | InvalidVerifier, events: tuple[str, ...], target: TableProcess) -> Corner | None:
+    if isinstance(verdict, InvalidVerifier):
+        return Corner((), None, False, events, f"the function fails: {verdict}")
+    block = (*verdict.accepted, verdict.correction)
+    for depth, token in enumerate(block):
+        accepted = depth < len(verdict.accepted)
+        does = f"it {'accepts' if accepted else 'corrects with'} token {token} after {block[:depth]}, which"
+        if not 0 <= token < target.vocab_size:
+            return Corner(block[:depth], token, accepted, events, f"{does} does not exist")
+        if target.row(block[:depth])[token] == 0:
+            return Corner(block[:depth], token, accepted, events, f"{does} has probability zero")
+    return None

@@ -1,0 +1,145 @@
+"""What every interface has in common: one call of an outsider's function, and how its result is read.
+
+`V` is the vocabulary size, `B` the number of requests in a batch, `L` the length of a request's path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from simulator.audit.rows import Rows
+from simulator.errors import InvalidVerifier
+from simulator.intercept import concrete
+from simulator.protocol import Coin, Context, DraftNode, Verdict
+
+#: Stands for "no token" in arrays of requests of different lengths.
+PLACEHOLDER = -1
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call to be made.
+
+    nodes: the roots of the draft trees, one a request. session: gives coins as arguments. coin: for what the adapter
+    itself draws. batched: whether the function takes several requests at once.
+    """
+
+    function: Callable[..., Any]
+    nodes: tuple[DraftNode, ...]
+    rows: Rows
+    session: Any
+    coin: Coin
+    batched: bool = False
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The function's own result for these arguments and the keywords of the audit."""
+        return self.function(*arguments, **self.keywords)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """How a kind of function is called and read.
+
+    takes, returns: in words, for people. multi_path: whether it sees more than the first path. batches: whether it can
+    take several requests at once. drafts: whether it drafts by itself. library: of the rows where nothing else is asked
+    for, one of libraries.
+    """
+
+    name: str
+    takes: str
+    returns: str
+    call: Callable[[Call], Sequence[Verdict]]
+    multi_path: bool = False
+    batches: bool = False
+    drafts: bool = False
+    library: str = "python"
+    libraries: tuple[str, ...] = ("python", "numpy", "torch")
+
+
+def first_path(root: DraftNode) -> list[DraftNode]:
+    """The nodes of the first path, from the root to its leaf: `L + 1` of them."""
+    nodes = [root]
+    while nodes[-1].children:
+        nodes.append(nodes[-1].child(nodes[-1].children[0]))
+    return nodes
+
+
+def whole(value: Any, what: str) -> int:
+    """A whole number of the result; raises `InvalidVerifier` with what it was meant to be."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        single = concrete(value)
+        while isinstance(single, (list, tuple)) and len(single) == 1:  # arrays of one element
+            single = single[0]
+        if isinstance(single, bool) or not isinstance(single, int):
+            raise InvalidVerifier(f"{what} must be a whole number, not {shown(value)}")
+        return single
+    return int(value)
+
+
+def tokens(value: Any, what: str) -> Context:
+    """A list of tokens of the result; raises `InvalidVerifier`."""
+    plain = concrete(value)
+    if not isinstance(plain, (list, tuple)):
+        raise InvalidVerifier(f"{what} must be a list of tokens, not {shown(value)}")
+    return tuple(whole(token, f"a token of {what}") for token in plain)
+
+
+def shown(value: Any) -> str:
+    """A result as errors show it: short, on one line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def read_block(result: Any, path: Context, wants: str) -> Verdict:
+    """The block that a function of one path returned.
+
+    result: `(accepted tokens or their number, correction)`, or the whole output as a list or array, cut at the first
+    placeholder. path: the drafted tokens. Raises `InvalidVerifier`.
+    """
+    if isinstance(result, tuple) and len(result) == 2:
+        accepted, correction = result
+        if isinstance(concrete(accepted), (list, tuple)):
+            return Verdict(tokens(accepted, "the accepted part"), whole(correction, "the correction token"))
+        count = whole(accepted, "the number of accepted tokens")
+        return Verdict(_prefix(path, count), whole(correction, "the correction token"))
+    if type(result) is tuple:
+        raise InvalidVerifier(f"it returned a tuple of {len(result)}; {wants}")
+    if result is None or isinstance(result, (str, bytes, dict, int, float)) or not hasattr(result, "__len__"):
+        raise InvalidVerifier(f"it returned {shown(result)}; {wants}")
+    output = tokens(result, "the output")
+    output = output[: output.index(PLACEHOLDER)] if PLACEHOLDER in output else output
+    if not output:
+        raise InvalidVerifier(f"it returned no token at all; {wants}")
+    return Verdict(output[:-1], output[-1])
+
+
+def _prefix(path: Context, count: int) -> Context:
+    if not 0 <= count <= len(path):
+        raise InvalidVerifier(f"it accepted {count} tokens of a path of {len(path)}")
+    return path[:count]
+
+
+def paths_of(root: DraftNode) -> list[Context]:
+    """The drafted paths in draft order, duplicates kept, relative to the root."""
+    return [path[len(root.context) :] for path in _through(root)]
+
+
+def _through(node: DraftNode) -> list[Context]:
+    """The paths through a node; where several drafts reach a child and fewer go on, the earlier ones do."""
+    if not node.children:
+        return [node.context]
+    found: dict[int, list[Context]] = {}
+    for place, token in enumerate(node.children):
+        if token in node.children[:place]:
+            continue
+        places = [other for other, drafted in enumerate(node.children) if drafted == token]
+        below = _through(node.child(token))
+        ended = [(*node.context, token)] * (len(places) - len(below))
+        for index, path in enumerate([*below, *ended]):
+            found.setdefault(places[min(index, len(places) - 1)], []).append(path)
+    return [path for place in sorted(found) for path in found[place]]

@@ -1,0 +1,99 @@
+"""The coins interface: FUNCTION gets its random numbers as arguments, and a ragged batch as flat arrays.
+
+It asks for what it wants by the names of its parameters, `n` being the number of drafted tokens of all requests:
+draft_token_ids `(n,)`; cu_num_draft_tokens `(B,)`, cumulative; num_draft_tokens `(B,)`; max_spec_len, a number;
+draft_probs `(n, V)`; target_probs `(n, V)`, or `(n + B, V)` with the bonus row of each request last where no bonus
+parameter is asked for; bonus_probs `(B, V)`; bonus_token_ids `(B,)`, drawn from the bonus rows beforehand;
+uniforms `(n,)`, final_uniforms `(B,)`: uniform coins in [0, 1); noise `(B, V)`: exponential coins of rate 1.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any
+
+from simulator.audit.interfaces._call import Call, Interface, first_path, read_block
+from simulator.audit.interfaces.chain import by_request
+from simulator.errors import InvalidInput
+from simulator.protocol import DraftNode, Verdict
+
+Paths = list[list[DraftNode]]
+
+
+def _uniforms(call: Call, *shape: int) -> Any:
+    return call.session.uniforms(shape, library=call.rows.library, dtype=call.rows.dtype)
+
+
+def _targets(call: Call, paths: Paths) -> Any:
+    bonus_apart = any(name.startswith("bonus") for name in _asked(call.function))
+    nodes = [node for path in paths for node in (path[:-1] if bonus_apart else path)]
+    return call.rows.array([node.target for node in nodes])
+
+
+def _count(paths: Paths) -> int:
+    return sum(len(path) - 1 for path in paths)
+
+
+_ARGUMENTS: dict[str, Callable[[Call, Paths], Any]] = {
+    "draft_token_ids": lambda call, paths: call.rows.whole([t for path in paths for t in path[-1].context]),
+    "cu_num_draft_tokens": lambda call, paths: call.rows.whole(list(accumulate(len(path) - 1 for path in paths))),
+    "num_draft_tokens": lambda call, paths: call.rows.whole([len(path) - 1 for path in paths]),
+    "max_spec_len": lambda call, paths: max(len(path) - 1 for path in paths),
+    "draft_probs": lambda call, paths: call.rows.array([node.draft for path in paths for node in path[:-1]]),
+    "target_probs": _targets,
+    "bonus_probs": lambda call, paths: call.rows.array([path[-1].target for path in paths]),
+    "bonus_token_ids": lambda call, paths: call.rows.whole([call.coin.choose(path[-1].target) for path in paths]),
+    "uniforms": lambda call, paths: _uniforms(call, _count(paths)),
+    "final_uniforms": lambda call, paths: _uniforms(call, len(paths)),
+    "noise": lambda call, paths: call.session.exponentials(
+        (len(paths), len(paths[0][0].target)), library=call.rows.library, dtype=call.rows.dtype
+    ),
+}
+
+
+def _asked(function: Callable[..., Any]) -> list[str]:
+    """The names of the arguments that a function wants; raises `InvalidInput` where they cannot be read."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "the coins interface reads the names of the parameters; wrap the function in Python"
+        ) from None
+    return [each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+
+
+def _call(call: Call) -> list[Verdict]:
+    paths = [first_path(root) for root in call.nodes]
+    given: dict[str, Any] = {}
+    for name, parameter in inspect.signature(call.function).parameters.items() if _asked(call.function) else ():
+        if name in call.keywords:
+            continue
+        if name in _ARGUMENTS:
+            given[name] = _ARGUMENTS[name](call, paths)
+        elif parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        ):
+            raise InvalidInput(f"the coins interface has no argument {name!r}; it knows {', '.join(_ARGUMENTS)}")
+    result = call.function(**given, **call.keywords)
+    wants = f"the coins interface wants {COINS.returns}"
+    return [
+        read_block(_as_list(each), path[-1].context, wants)
+        for each, path in zip(by_request(_as_list(result), len(paths)), paths, strict=True)
+    ]
+
+
+def _as_list(each: Any) -> Any:
+    return list(each) if isinstance(each, tuple) else each  # never a pair: always whole outputs
+
+
+COINS = Interface(
+    name="coins",
+    takes=f"by parameter name: {', '.join(_ARGUMENTS)}",
+    returns="the output tokens of each request, shape (B, longest + 1), -1 where there is none",
+    call=_call,
+    batches=True,
+    library="numpy",
+)

@@ -1,0 +1,32 @@
+"""The paths interface: FUNCTION takes the drafted paths, with `p` and `q` in dictionaries keyed by prefix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator.audit.interfaces._call import Call, Interface, paths_of, read_block
+from simulator.protocol import Context, DraftNode, Verdict
+
+
+def _call(call: Call) -> list[Verdict]:
+    root = call.nodes[0]
+    p: dict[Context, Any] = {}
+    q: dict[Context, Any] = {}
+    waiting: list[DraftNode] = [root]
+    for node in waiting:  # grows while it is walked
+        p[node.context] = call.rows.array(node.target)
+        if node.children:
+            q[node.context] = call.rows.array(node.draft)
+        waiting += [node.child(token) for token in dict.fromkeys(node.children)]
+    paths = paths_of(root)
+    result = call(paths, p, q)
+    return [read_block(result, paths[0], f"the paths interface wants {PATHS.returns}")]
+
+
+PATHS = Interface(
+    name="paths",
+    takes="(paths, p, q): list of token tuples, dictionaries from prefix tuple to row",
+    returns="(accepted tokens, correction token), or the whole output as a list",
+    call=_call,
+    multi_path=True,
+)

@@ -1,0 +1,121 @@
+"""The step interface: FUNCTION gets `p` and `q` as functions of a context, drafts by itself, returns the block.
+
+So drafting and verification are judged together: a row `q` that is not the one drafted from shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from simulator.audit.interfaces._call import Call, Interface, read_block, tokens
+from simulator.errors import InvalidInput, InvalidVerifier
+from simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector, Verdict
+
+
+@dataclass(frozen=True)
+class SelfDrafted:
+    """The scheme of a function that drafts by itself: nothing is drawn, and every context is a node.
+
+    length: of the longest path that it may accept. Raises `InvalidInput` unless that is at least 0.
+    """
+
+    length: int = 2
+
+    name: ClassVar[str] = "self_drafted"
+
+    def __post_init__(self) -> None:
+        if self.length < 0:
+            raise InvalidInput(f"length {self.length} of the drafts must be at least 0")
+
+    @property
+    def depth(self) -> int:
+        """The length."""
+        return self.length
+
+    @property
+    def nodes(self) -> int:
+        """Drafted tokens."""
+        return self.length
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> _AnyTree:
+        """A tree that has every context."""
+        return _AnyTree(self.length, draft.vocab_size)
+
+    def count(self, draft: TokenProcess) -> int:
+        """One: the function draws."""
+        return 1
+
+    def reductions(self) -> list[SelfDrafted]:
+        """Only itself: how much is drafted is the function's own choice."""
+        return [self]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scheme as plain data."""
+        return {"name": self.name, "length": self.length}
+
+    def __str__(self) -> str:
+        return f"{self.name}(length={self.length})"
+
+
+@dataclass(frozen=True)
+class _AnyTree:
+    depth: int
+    size: int
+
+    def root(self, target: TokenProcess, draft: TokenProcess) -> DraftNode:
+        return ContextNode((), self.depth, target, draft)
+
+    def __contains__(self, context: object) -> bool:
+        return isinstance(context, tuple) and len(context) <= self.depth and all(0 <= t < self.size for t in context)
+
+
+class ContextNode:
+    """A node at which every token is a child: through it a function can ask for the row of any context."""
+
+    def __init__(self, context: Context, depth: int, target: TokenProcess, draft: TokenProcess) -> None:
+        self.context = context
+        self._depth = depth
+        self._processes = target, draft
+        self.children: tuple[int, ...] = tuple(range(target.vocab_size)) if len(context) < depth else ()
+        self.target: Vector = target.row(context)
+        self.draft: Vector = draft.row(context) if self.children else None
+
+    def child(self, token: int) -> DraftNode:
+        """The node after any token."""
+        return ContextNode((*self.context, int(token)), self._depth, *self._processes)
+
+
+def _row(call: Call, name: str) -> Callable[[Any], Any]:
+    def row(context: Any) -> Any:
+        node = call.nodes[0]
+        prefix = tokens(list(context), f"a context of {'p' if name == 'target' else 'q'}")
+        for token in prefix:
+            if token not in node.children:
+                if not node.children:
+                    raise InvalidVerifier(
+                        f"it asks for the rows after {len(prefix)} tokens; give the number that it drafts (--L2)"
+                    )
+                raise InvalidVerifier(f"it asks for the row of {prefix}; {token} is no token")
+            node = node.child(token)
+        if getattr(node, name) is None:
+            raise InvalidVerifier(
+                f"it drafts more than {len(prefix)} tokens; give the number that it drafts (--L2 {len(prefix) + 1})"
+            )
+        return call.rows.array(getattr(node, name))
+
+    return row
+
+
+def _call(call: Call) -> list[Verdict]:
+    return [read_block(call(_row(call, "target"), _row(call, "draft")), (), f"the step interface wants {STEP.returns}")]
+
+
+STEP = Interface(
+    name="step",
+    takes="(p, q): functions from a context tuple to a row",
+    returns="the block: the accepted tokens and the correction token, as one list",
+    call=_call,
+    drafts=True,
+)

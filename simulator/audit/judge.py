@@ -1,0 +1,196 @@
+"""The audit of one function: its exact law on an instance, and whether the target is met.
+
+`V` is the vocabulary size, `L` the depth of the drafts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simulator.arithmetic import as_python
+from simulator.audit.audited import Audited
+from simulator.audit.batches import batch_law, requests_of
+from simulator.audit.interfaces import SelfDrafted
+from simulator.audit.processing import Processing
+from simulator.coins import outcomes
+from simulator.enumerate import assert_function, enumerate_law, estimate_size
+from simulator.errors import InvalidInput, InvalidVerifier
+from simulator.instance import Instance
+from simulator.law import BlockLaw, Violation
+from simulator.lossless import Check
+from simulator.processes import TableProcess, context_at
+from simulator.protocol import DraftNode, DraftScheme, Progress, Verifier
+
+_NOTHING = Processing()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known about a function on one instance.
+
+    instance: the exact rows (raw, where the function processes them). check, law, target: of the request of a batch
+    that fails most, which `row` names. dependence: of the requests of a batch on each other, None for a single one.
+    """
+
+    instance: Instance
+    scheme: DraftScheme
+    check: Check
+    law: BlockLaw
+    target: TableProcess
+    tolerance: float
+    row: int | None = None
+    dependence: Fraction | float | None = None
+
+    @property
+    def lossless(self) -> bool:
+        """Whether the balance holds everywhere, and requests do not depend on each other."""
+        return self.check.lossless and not (self.dependence or 0) > self.tolerance
+
+    @property
+    def first(self) -> Violation | None:
+        """The first imbalance: at the smallest depth that has one, the largest there; None if there is none."""
+        found = [self.at_depth(depth) for depth in range(self.law.depth + 1)]
+        return next((place for place in found if place is not None), None)
+
+    def at_depth(self, depth: int) -> Violation | None:
+        """The largest imbalance after contexts of this length; None if there is none."""
+        gaps = self.law.balance(self.target)[depth]
+        row, token = np.unravel_index(int(np.argmax(abs(gaps))), gaps.shape)
+        if not abs(gaps[row, token]) > self.tolerance:
+            return None
+        expected = self.law.reach[depth][row] * self.target.tables[depth][row, token]
+        context = context_at(int(row), depth, self.target.vocab_size)
+        return Violation(context, int(token), as_python(expected), as_python(expected - gaps[row, token]))
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One function with all that decides its law.
+
+    processing: what the function does to the rows itself: the target to be met is processed likewise. batch: requests a
+    call. ragged: whether they have different lengths.
+    """
+
+    audited: Audited
+    processing: Processing = _NOTHING
+    batch: int = 1
+    ragged: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.processing.nothing and self.audited.rows.kind.arithmetic.exact:
+            raise InvalidInput("temperature, top-k and top-p are computed in floats; use --arithmetic float64")
+        if self.batch < 1 or (self.batch > 1) != self.audited.batched:
+            raise InvalidInput(f"a batch of {self.batch} requests; give 2 or more for a function that takes batches")
+        if self.batch > 1 and not self.processing.nothing:
+            raise InvalidInput("temperature, top-k and top-p are for one request a call; leave out --batch")
+
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return self.audited.name
+
+    def with_(self, **changes: Any) -> Audit:
+        """The same audit with other settings of the function, such as `fresh="seeds"`."""
+        return replace(self, audited=replace(self.audited, **changes))
+
+    def judge(self, instance: Instance, scheme: DraftScheme, progress: Progress | None = None) -> Finding:
+        """The exact law on an exact instance, and the balance; raises as `enumerate_law` does."""
+        if self.batch > 1:
+            return self._judge_batch(instance, scheme, progress)
+        met = self.met(instance, scheme)
+        law = enumerate_law(self.verifier(instance, scheme), met.target, met.draft, scheme, progress)
+        return Finding(instance, scheme, self._check(law, met, scheme), law, met.target, self._tolerance)
+
+    def trees(self, instance: Instance, scheme: DraftScheme) -> int:
+        """How many draft trees, or combinations of them, `judge` goes through."""
+        if self.batch == 1:
+            return scheme.count(self.met(instance, scheme).draft)
+        met = [(self.met(each, shape), shape) for each, shape in self._requests(instance, scheme)]
+        return int(np.prod([shape.count(each.draft) for each, shape in met]))
+
+    def runs(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> float:
+        """About how many calls of the function `judge` makes, from some draft trees. Raises `InvalidVerifier`."""
+        if self.batch == 1:
+            met, generator = self.met(instance, scheme), np.random.default_rng(0)
+            return estimate_size(
+                self.verifier(instance, scheme), met.target, met.draft, scheme, generator, samples
+            ).runs
+        roots = self._first_roots(instance, scheme)
+        calls = sum(1 for _ in outcomes(partial(self.audited.verify_all, roots), self._arithmetic))
+        return float(self.trees(instance, scheme) * calls)
+
+    def check_state(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> None:
+        """Raise `InvalidVerifier` for a function that gives another law when it is called again."""
+        if self.batch == 1:
+            met, generator = self.met(instance, scheme), np.random.default_rng(0)
+            assert_function(self.verifier(instance, scheme), met.target, met.draft, scheme, generator, samples)
+            return
+        run = partial(self.audited.verify_all, self._first_roots(instance, scheme))
+        first, second = ([(str(found), mass) for found, mass in outcomes(run, self._arithmetic)] for _ in range(2))
+        if first != second:
+            raise InvalidVerifier(
+                "it gave two laws on one batch: it must be a function of its arguments, without state"
+            )
+
+    def law_of(self, reference: Verifier, finding: Finding) -> BlockLaw:
+        """The law of another verifier where this one was judged."""
+        met = self.met(finding.instance, finding.scheme)
+        return enumerate_law(reference, met.target, met.draft, finding.scheme)
+
+    @property
+    def _arithmetic(self) -> Any:
+        return self.audited.rows.kind.arithmetic
+
+    @property
+    def _tolerance(self) -> float:
+        return self.audited.rows.kind.tolerance
+
+    def met(self, instance: Instance, scheme: DraftScheme) -> Instance:
+        """The rows that drafts are drawn from and that the law is compared with."""
+        return self.processing.instance(instance).converted(self._arithmetic, scheme.depth)
+
+    def verifier(self, instance: Instance, scheme: DraftScheme) -> Audited:
+        """The function as a verifier for trees of the processed instance; raises `InvalidInput` for a wrong scheme."""
+        if isinstance(scheme, SelfDrafted) != self.audited.interface.drafts:
+            raise InvalidInput(f"the interface {self.audited.interface.name} does not go with the scheme {scheme}")
+        if self.processing.nothing:
+            return self.audited
+        raw = instance.converted(self._arithmetic, scheme.depth)
+        return replace(self.audited, presentation=replace(self.audited.presentation, raw=raw))
+
+    def _first_roots(self, instance: Instance, scheme: DraftScheme) -> tuple[DraftNode, ...]:
+        """The roots of the first draft trees of a batch."""
+        met = [(self.met(each, shape), shape) for each, shape in self._requests(instance, scheme)]
+        drawn = outcomes(lambda coin: [shape.draw(each.draft, coin) for each, shape in met], self._arithmetic)
+        trees, _ = next(drawn)
+        return tuple(tree.root(each.target, each.draft) for tree, (each, _) in zip(trees, met, strict=True))
+
+    def _requests(self, instance: Instance, scheme: DraftScheme) -> Sequence[tuple[Instance, DraftScheme]]:
+        return requests_of(instance, scheme, self.batch, self.ragged)
+
+    def _check(self, law: BlockLaw, met: Instance, scheme: DraftScheme) -> Check:
+        found = law.metrics(met.target)
+        return Check(self.name, scheme, self._arithmetic.name, "enumerate", found, self._tolerance)
+
+    def _judge_batch(self, instance: Instance, scheme: DraftScheme, progress: Progress | None) -> Finding:
+        requests = [(self.met(each, shape), shape) for each, shape in self._requests(instance, scheme)]
+
+        found = batch_law(self.audited.verify_all, requests, self._arithmetic, progress)
+        checks = [self._check(law, met, shape) for law, (met, shape) in zip(found.rows, requests, strict=True)]
+        worst = max(range(self.batch), key=lambda row: checks[row].max_deviation)
+        return Finding(
+            instance,
+            scheme,
+            checks[worst],
+            found.rows[worst],
+            requests[worst][0].target,
+            self._tolerance,
+            worst,
+            found.dependence([met.target for met, _ in requests]),
+        )

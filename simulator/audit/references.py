@@ -1,0 +1,178 @@
+"""Small verifiers with one bug each: what the law of a function is compared with, number by number.
+
+A verifier of the zoo has the same steps; these exist because a bug is an argument here, and because this room imports
+no verifiers. `p`, `q` are the rows at a node, `(x)+ = max(x, 0)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from simulator.vectors import acceptance, positive_part, residual
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """How a correction is drawn after a rejection: the residual, or what one bug makes of it.
+
+    kind: "residual"; "target" (from `p`); "last", "first" (from `(p - q)+` without dividing by its sum: an inverse
+    cumulative sum gives what is missing to the last token, or to the first).
+    """
+
+    kind: str = "residual"
+
+    def weights(self, p: Vector, q: Vector) -> Vector:
+        """What the correction token is chosen with."""
+        if self.kind == "target":
+            return p
+        excess = positive_part(p - q)
+        if self.kind == "residual":
+            return residual(p, q)
+        place = len(p) - 1 if self.kind == "last" else 0
+        excess[place] = excess[place] + 1 - excess.sum()
+        return excess
+
+
+@dataclass(frozen=True)
+class TokenWise:
+    """Token-by-token verification of the first path, with rows from other positions.
+
+    accept_p, accept_q, correct_p, correct_q: by how many positions the rows are off where a token is judged, and where
+    a correction is drawn. bonus: likewise for the token after the last draft. wraps: whether a row before the first is
+    the last one, as with Python's index -1; otherwise the ends hold. relaxed: `w` of the acceptance `1 - w + w p/q`,
+    1 for the exact one.
+    """
+
+    corrections: Corrections = Corrections()
+    accept_p: int = 0
+    accept_q: int = 0
+    correct_p: int = 0
+    correct_q: int = 0
+    bonus: int = 0
+    wraps: bool = False
+    relaxed: Any = 1
+
+    @property
+    def card(self) -> Card:
+        """A card that declares nothing."""
+        return _card("token-by-token verification", single_path=True)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """See `Verifier.verify`."""
+        path = _path(root)
+        last = len(path) - 1
+
+        def p(place: int) -> Vector:
+            return path[last if self.wraps and place < 0 else min(max(place, 0), last)].target
+
+        def q(place: int) -> Vector:
+            return path[last - 1 if self.wraps and place < 0 else min(max(place, 0), last - 1)].draft
+
+        for place, node in enumerate(path[:-1]):
+            token = node.children[0]
+            judged = q(place + self.accept_q)
+            ratio = acceptance(p(place + self.accept_p), judged, token) if judged[token] > 0 else 1
+            if not coin.flip(1 - self.relaxed + self.relaxed * ratio):
+                weights = self.corrections.weights(p(place + self.correct_p), q(place + self.correct_q))
+                return Verdict(node.context, coin.choose(weights))
+        return Verdict(path[-1].context, coin.choose(p(last + self.bonus)))
+
+
+@dataclass(frozen=True)
+class Blockwise:
+    """Block verification of the first path.
+
+    capped: whether the weight of the last token is built from capped ones; otherwise it is the product of all ratios,
+    and only its end is capped. weights: whether depths are accepted with the weights themselves.
+    """
+
+    corrections: Corrections = Corrections()
+    capped: bool = True
+    weights: bool = False
+
+    @property
+    def card(self) -> Card:
+        """A card that declares nothing."""
+        return _card("block verification", single_path=True)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """See `Verifier.verify`."""
+        path = _path(root)
+        capped: list[Any] = [1]
+        ratio: Any = 1
+        for node in path[:-1]:
+            token = node.children[0]
+            step = node.target[token] / node.draft[token]
+            ratio = ratio * step
+            grown = capped[-1] * step
+            capped.append(grown if grown < 1 else 1)
+        last = capped[-1] if self.capped else (ratio if ratio < 1 else 1)
+        if coin.flip(last):
+            return Verdict(path[-1].context, coin.choose(path[-1].target))
+        for node, weight in zip(reversed(path[:-1]), reversed(capped[:-1]), strict=True):
+            spare = positive_part(weight * node.target - node.draft).sum()
+            stop = weight if self.weights else spare / (spare + 1 - weight) if spare > 0 else 0
+            if node is root or coin.flip(stop):
+                return Verdict(node.context, coin.choose(self.corrections.weights(weight * node.target, node.draft)))
+        raise AssertionError("the root is always accepted")
+
+
+@dataclass(frozen=True)
+class Recursive:
+    """Recursive rejection at every node: the drafts in their order, each against what the ones before it left of `p`.
+
+    normalised: whether what is left is divided by its sum. counted: whether the ratio of a token is multiplied by the
+    number of its duplicates.
+    """
+
+    corrections: Corrections = Corrections()
+    normalised: bool = True
+    counted: bool = False
+
+    @property
+    def card(self) -> Card:
+        """A card that declares nothing."""
+        return _card("recursive rejection sampling", single_path=False)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """See `Verifier.verify`."""
+        node = root
+        while node.children:
+            token = self._accepted(node, coin)
+            if token is None:
+                return self._corrected(node, coin)
+            node = node.child(token)
+        return Verdict(node.context, coin.choose(node.target))
+
+    def _accepted(self, node: DraftNode, coin: Coin) -> int | None:
+        p, q = node.target, node.draft
+        for token in node.children:
+            ratio = p[token] / q[token] * (node.children.count(token) if self.counted else 1)
+            if coin.flip(ratio if ratio < 1 else 1):
+                return token
+            p = self._left(p, q)
+        return None
+
+    def _corrected(self, node: DraftNode, coin: Coin) -> Verdict:
+        p, q = node.target, node.draft
+        for _ in node.children[1:]:
+            p = self._left(p, q)
+        return Verdict(node.context, coin.choose(self.corrections.weights(p, q)))
+
+    def _left(self, p: Vector, q: Vector) -> Vector:
+        if self.corrections.kind == "target":
+            return p
+        return residual(p, q) if self.normalised else positive_part(p - q)
+
+
+def _path(root: DraftNode) -> list[DraftNode]:
+    path = [root]
+    while path[-1].children:
+        path.append(path[-1].child(path[-1].children[0]))
+    return path
+
+
+def _card(name: str, single_path: bool) -> Card:
+    return Card(name, name, None, lossless_for=(), single_path=single_path)

@@ -1,0 +1,116 @@
+"""How the rows of a draft tree are handed to an outsider's function: as lists, numpy arrays or torch tensors.
+
+`V` is the vocabulary size. A function that gets floats computes in floats, so its law is exact only up to the rounding
+of the function itself; with rational rows nothing is rounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, log
+from typing import Any
+
+import numpy as np
+
+from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
+from simulator.errors import InvalidInput
+
+LIBRARIES = ("python", "numpy", "torch")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of number for an outsider's function.
+
+    arithmetic: in which its law is added up. tolerance: the largest deviation that counts as zero: some thousand
+    roundings of a float64 (1.1e-16) and some hundred of a float32 (6e-8), more than a function does on small trees,
+    far less than a bug moves. sliver: branches less probable than this come from rounding (a ratio of 1 computed as
+    1 - 1e-16) and are not followed; ten of them stay below the tolerance.
+    """
+
+    name: str
+    arithmetic: Arithmetic
+    tolerance: float
+    sliver: float
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("rational", RATIONAL, 0, 0),
+        Kind("float64", FLOAT64, 1e-12, 2.0**-44),
+        Kind("float32", FLOAT64, 1e-5, 2.0**-21),
+    )
+}
+
+
+def kind_named(name: str) -> Kind:
+    """The kind of number of that name; raises `InvalidInput` for any other."""
+    if name not in KINDS:
+        raise InvalidInput(f"unknown arithmetic {name!r} for an audit; choose {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The form in which a function wants its rows.
+
+    library: "python" (lists), "numpy" or "torch". kind: of number. logits: natural logarithms instead of probabilities.
+    Raises `InvalidInput` for a combination that does not exist.
+    """
+
+    library: str = "python"
+    kind: Kind = KINDS["float64"]
+    logits: bool = False
+
+    def __post_init__(self) -> None:
+        if self.library not in LIBRARIES:
+            raise InvalidInput(f"unknown library {self.library!r}; choose {', '.join(LIBRARIES)}")
+        if self.kind.arithmetic.exact and (self.library == "torch" or self.logits):
+            what = "logarithms are" if self.logits else "torch holds"
+            raise InvalidInput(f"{what} no rationals; use --arithmetic float64")
+
+    def number(self, value: Any) -> Any:
+        """One probability as the function sees it."""
+        if self.kind.arithmetic.exact:
+            return Fraction(as_python(value))
+        return float(value) if not self.logits else log(value) if value > 0 else -inf
+
+    def array(self, values: Any) -> Any:
+        """A row, or nested lists of rows, as the function sees it: a fresh object at every call."""
+        plain = self._plain(values)
+        if self.library == "python":
+            return plain
+        if self.library == "numpy":
+            return np.array(plain, dtype=object if self.kind.arithmetic.exact else self.kind.name)
+        return torch_module().tensor(plain, dtype=getattr(torch_module(), self.kind.name))
+
+    def whole(self, values: Any) -> Any:
+        """Whole numbers, such as tokens, in the same library."""
+        if self.library == "python":
+            return values
+        if self.library == "numpy":
+            return np.array(values, dtype=np.int64)
+        return torch_module().tensor(values, dtype=torch_module().int64)
+
+    @property
+    def dtype(self) -> str | None:
+        """The name of the type of its floats; None for rationals."""
+        return None if self.kind.arithmetic.exact else self.kind.name
+
+    def _plain(self, values: Any) -> Any:
+        if isinstance(values, (list, tuple)):
+            return [self._plain(value) for value in values]
+        if isinstance(values, np.ndarray):
+            return [self._plain(value) for value in values.tolist()]
+        return self.number(values)
+
+
+def torch_module() -> Any:
+    """torch; raises `InvalidInput` with what to install where it is not there."""
+    try:
+        import torch  # noqa: PLC0415 - only where a function wants tensors
+    except ImportError:
+        raise InvalidInput("this interface needs torch; install it with: pip install 'draftproof[models]'") from None
+    return torch

@@ -1,0 +1,83 @@
+"""Which line of the audited code is at work, and how what cannot be followed is refused."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from simulator.errors import InvalidVerifier
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "importlib", "contextlib"))
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_verdicts: dict[str, bool] = {}
+
+#: Told the error before it is raised, so that code which swallows exceptions cannot hide it.
+_listeners: list[Callable[[InvalidVerifier], None]] = []
+
+
+def _audited(filename: str) -> bool:
+    verdict = _verdicts.get(filename)
+    if verdict is None:
+        installed = "site-packages" in filename or "dist-packages" in filename
+        standard = filename.startswith(_STANDARD) and not installed
+        library = installed and any(part in filename for part in _LIBRARIES)
+        verdict = not (filename.startswith((_OWN, "<frozen")) or standard or library)
+        _verdicts[filename] = verdict
+    return verdict
+
+
+def is_own(filename: str) -> bool:
+    """Whether a file belongs to this room."""
+    return filename.startswith(_OWN)
+
+
+def is_outsider(filename: str | None) -> bool:
+    """Whether a file is the outsider's own: neither installed, nor ours, nor of the standard library."""
+    return (
+        filename is not None
+        and "site-packages" not in filename
+        and "dist-packages" not in filename
+        and _audited(filename)
+    )
+
+
+def caller() -> str:
+    """`FILE:line` of the innermost frame that belongs neither to us nor to numpy, torch or the standard library."""
+    found = place()
+    return "unknown line" if found is None else f"{os.path.basename(found[0])}:{found[1]}"
+
+
+def place() -> tuple[str, int] | None:
+    """File and line of that frame; None where there is none."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if _audited(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def refusal(what: str, way_out: str = "") -> InvalidVerifier:
+    """The error for something that cannot be followed exactly; names the operation and the line."""
+    error = InvalidVerifier(f"{what} ({caller()}){'; ' + way_out if way_out else ''}")
+    for listener in _listeners:
+        listener(error)
+    return error
+
+
+def refused_operation(operation: str) -> InvalidVerifier:
+    """The error for an operation on a random number that has no exact rule here."""
+    return refusal(f"{operation} of a random number cannot be followed exactly")
+
+
+def listen(listener: Callable[[InvalidVerifier], None]) -> None:
+    """Have refusals told to `listener`, until `unlisten`."""
+    _listeners.append(listener)
+
+
+def unlisten(listener: Callable[[InvalidVerifier], None]) -> None:
+    """Take back `listen`."""
+    _listeners.remove(listener)

@@ -1,0 +1,19 @@
+"""The planted bugs and their corrected twins, imported as the command imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.intercept import load
+
+AUDITED = Path(__file__).parents[2] / "data" / "audited"
+
+
+@pytest.fixture
+def planted() -> Callable[[str, str], Any]:
+    """`planted(file, name)`: a function of `tests/data/audited`."""
+    return lambda file, name: load(AUDITED / f"{file}.py", name)

@@ -1,0 +1,132 @@
+"""Every entry of the catalogue: the planted bug is refuted in the right place with the right hypothesis, its twin is
+lossless."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from simulator.audit import CATALOGUE, Evidence, corners, default_cases, diagnose, diagnose_corners, make_audit
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A file of planted bugs. depth: of the first imbalance of the first instance that is refuted."""
+
+    file: str
+    entry: str
+    depth: int
+    options: dict[str, Any]
+    cases: tuple[str, ...] | None = None
+
+
+PLANTED = [
+    Planted("correction_from_target", "correction from p", 0, {"interface": "chain"}),
+    Planted("bonus_row", "bonus row", 2, {"interface": "chain", "library": "numpy"}),
+    Planted("row_off_by_one", "row off by one", 1, {"interface": "chain", "library": "torch"}),
+    Planted("uncapped_ratio", "uncapped ratio", 1, {"interface": "chain"}),
+    Planted("weights_as_probabilities", "weights as probabilities", 0, {"interface": "chain", "library": "numpy"}),
+    Planted("first_token_exact", "first token exact", 1, {"interface": "chain", "library": "numpy"}),
+    Planted("order_of_leaves", "order of leaves", 0, {"interface": "tree"}),
+    Planted("duplicates_twice", "duplicates counted twice", 0, {"interface": "paths"}),
+    Planted("missing_renormalisation", "missing renormalisation", 1, {"interface": "posterior"}),
+    Planted("declared_q", "declared q", 0, {"interface": "step", "library": "numpy"}),
+    Planted("coin_reuse", "coin reuse", 0, {"interface": "coins"}),
+    Planted("seeded_again", "coin reuse", 1, {"interface": "chain"}),
+    Planted("paths_for_depth", "bonus row", 1, {"interface": "posterior", "batch": 2}, ("context", "many_paths")),
+]
+IDS = [each.file for each in PLANTED]
+
+
+def audited(planted, case, name):
+    audit = make_audit(planted(case.file, name), name=name, **case.options)
+    cases = default_cases(audit.audited.interface, None, case.cases, audit.batch > 1)
+    return audit, [audit.judge(each.instance, each.scheme) for each in cases]
+
+
+@pytest.mark.parametrize("case", PLANTED, ids=IDS)
+def test_corrected_twin_is_lossless(planted, case):
+    audit, findings = audited(planted, case, "right")
+    assert all(finding.lossless for finding in findings)
+    assert audit.audited.log.reuse == {}
+
+
+@pytest.mark.parametrize("case", PLANTED, ids=IDS)
+def test_planted_bug_is_refuted_in_the_right_place_with_the_right_hypothesis(planted, case):
+    audit, findings = audited(planted, case, "wrong")
+    finding = next(each for each in findings if not each.lossless)
+    assert finding.first is not None
+    assert len(finding.first.context) == case.depth
+    # Total variation is no smaller than any imbalance; both are sums of some dozen floats.
+    assert finding.check.total_variation + 1e-12 >= finding.first.deviation > 1e-3
+    assert diagnose(Evidence(audit, finding, findings))[0].name == case.entry
+
+
+def test_every_entry_has_a_planted_bug():
+    elsewhere = {"zero coin", "relaxed acceptance", "requests depend on each other"}
+    elsewhere |= {"single precision", "half precision"}
+    assert {each.entry for each in PLANTED} | elsewhere == {entry.name for entry in CATALOGUE}
+
+
+@pytest.mark.parametrize("file", ["coin_reuse", "seeded_again"])
+def test_reuse_of_a_coin_is_listed_with_its_lines(planted, file):
+    case = next(each for each in PLANTED if each.file == file)
+    audit, _ = audited(planted, case, "wrong")
+    assert audit.audited.log.reuse
+    assert all(f"{file}.py:" in place for place in audit.audited.log.reuse)
+
+
+def test_row_off_by_one_shows_only_where_rows_depend_on_the_context(planted):
+    case = next(each for each in PLANTED if each.file == "row_off_by_one")
+    audit = make_audit(planted(case.file, "wrong"), **case.options)
+    cases = {each.name: each for each in default_cases(audit.audited.interface)}
+    verdicts = {
+        name: audit.judge(cases[name].instance, cases[name].scheme).lossless for name in ("context_free", "context")
+    }
+    assert verdicts == {"context_free": True, "context": False}
+
+
+def test_weak_inequality_accepts_a_token_of_probability_zero_at_a_zero_coin(planted):
+    options = {"interface": "chain", "library": "numpy"}
+    found = {}
+    for name in ("wrong", "right"):
+        audit = make_audit(planted("zero_coin", name), name=name, **options)
+        [case] = default_cases(audit.audited.interface, None, ["zeros"])
+        assert audit.judge(case.instance, case.scheme).lossless  # real coins do not see it
+        found[name] = corners(audit, case.instance, case.scheme)
+    assert found["right"] == []
+    assert [each.name for each in diagnose_corners(found["wrong"])] == ["zero coin"]
+    for corner in found["wrong"]:
+        assert corner.token is not None
+        assert corner.accepted
+        assert any("= 0" in event and "zero_coin.py:" in event for event in corner.events)
+
+
+@pytest.mark.parametrize(("name", "entry"), [("wrong", "single precision"), ("half", "half precision")])
+def test_low_precision_within_the_function_is_named_and_the_way_out_with_it(planted, name, entry):
+    pytest.importorskip("torch")
+    audit = make_audit(planted("low_precision", name), "chain")
+    findings = [audit.judge(case.instance, case.scheme) for case in default_cases(audit.audited.interface)]
+    finding = next(each for each in findings if not each.lossless)
+    found = {each.name: each.reason for each in diagnose(Evidence(audit, finding, findings))}
+    assert "--arithmetic float32" in found[entry]
+    assert {"single precision", "half precision"} & found.keys() == {entry}
+    again = make_audit(planted("low_precision", name), "chain", arithmetic="float32")
+    judged = [again.judge(case.instance, case.scheme).lossless for case in default_cases(again.audited.interface)]
+    assert all(judged) is (name == "wrong")  # the way out: its rounding is no imbalance there
+
+
+def test_low_precision_twin_is_lossless(planted):
+    pytest.importorskip("torch")
+    audit = make_audit(planted("low_precision", "right"), "chain")
+    assert all(audit.judge(case.instance, case.scheme).lossless for case in default_cases(audit.audited.interface))
+
+
+def test_a_bug_of_ordinary_size_is_no_rounding(planted):
+    audit = make_audit(planted("correction_from_target", "wrong"), "chain")
+    findings = [audit.judge(case.instance, case.scheme) for case in default_cases(audit.audited.interface)]
+    finding = next(each for each in findings if not each.lossless)
+    names = {each.name for each in diagnose(Evidence(audit, finding, findings))}
+    assert not names & {"single precision", "half precision"}

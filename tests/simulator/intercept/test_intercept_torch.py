@@ -1,0 +1,282 @@
+"""torch under symbolic randomness: exact laws of random operations, and of what is done with their numbers."""
+
+# ruff: noqa: PLW0108 - a draw must wait until it is called
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+torch = pytest.importorskip("torch")
+P = torch.tensor([0.5, 0.125, 0.375])
+GENERATOR = torch.Generator().manual_seed(3)
+HALF, QUARTER = fmpq(1, 2), fmpq(1, 4)
+DRAW = {0: HALF, 1: fmpq(1, 8), 2: fmpq(3, 8)}
+
+
+def scripted(p: torch.Tensor) -> int:
+    if bool((torch.rand(2) < p).any()):
+        return 1
+    return 0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: torch.multinomial(P, 1).item(),
+        lambda: torch.multinomial(P.expand(1, 3), num_samples=1).squeeze(),
+        lambda: torch.argmax(P / torch.empty_like(P).exponential_()),
+        lambda: P.div(torch.empty_like(P).exponential_(1)).argmax(dim=-1),
+        lambda: (torch.empty_like(P).exponential_() / P).min(dim=0).indices,
+        lambda: (torch.zeros_like(P).exponential_() / P).topk(1, largest=False)[1].item(),
+        lambda: (-torch.log(torch.rand(3)) / P).argmin(-1, keepdim=True).item(),
+        lambda: (P / -torch.rand_like(P).log()).max(0)[1],
+        lambda: torch.rand(1, 3).log_().div_(P).argmax(-1).item(),
+        lambda: torch.searchsorted(P.cumsum(-1), torch.rand(1), right=True).item(),
+        lambda: torch.bucketize(torch.rand(()), P.cumsum(0)).item(),
+        lambda: (torch.rand(()) > P.cumsum(0)).sum(),
+        lambda: (P.cumsum(-1) < torch.rand(1, dtype=torch.float64)).long().sum(-1).item(),
+        lambda: (torch.rand(1) < P.cumsum(-1)).int().argmax().item(),
+        lambda: torch.distributions.Categorical(probs=P).sample(),
+        lambda: int(np.searchsorted(P.cumsum(0).numpy(), torch.rand(1).item())),
+        lambda: [random.random() < c for c in P.cumsum(0)[:1]] and torch.multinomial(P, 1).item(),
+    ],
+)
+def test_ways_to_draw_from_a_distribution(law, function):
+    assert law(function) == DRAW
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: (P.log() - torch.log(-torch.log(torch.rand(3)))).argmax().item(),
+        lambda: (P.double().log() - torch.empty(3).exponential_().log()).argmax(-1).item(),
+        lambda: (
+            torch.distributions.Gumbel(torch.zeros(3).double(), torch.ones(3).double()).sample() + P.log()
+        ).argmax(),
+        lambda: torch.argmax(P.log() - torch.log(-torch.log(torch.rand(3) + 1e-20) + 1e-20)).item(),
+    ],
+)
+def test_gumbel_maximum(law, function):
+    found = law(function)
+    assert [float(found[i]) for i in range(3)] == pytest.approx(P.tolist(), rel=1e-6)  # log P in float32
+
+
+def test_random_operations(law, q):
+    assert law(lambda: torch.bernoulli(torch.tensor([0.25, 0.5])).tolist()) == {
+        (0.0, 0.0): q(3, 8),
+        (0.0, 1.0): q(3, 8),
+        (1.0, 0.0): q(1, 8),
+        (1.0, 1.0): q(1, 8),
+    }
+    assert law(lambda: torch.bernoulli(torch.empty(1), 0.25).item()) == {0.0: q(3, 4), 1.0: q(1, 4)}
+    assert law(lambda: torch.empty(1).bernoulli_(0.25).item()) == {0.0: q(3, 4), 1.0: q(1, 4)}
+    assert law(lambda: torch.randint(2, (1,)).item()) == {0: HALF, 1: HALF}
+    assert law(lambda: torch.randint(1, 3, ()).item()) == {1: HALF, 2: HALF}
+    assert law(lambda: torch.empty(1, dtype=torch.int64).random_(2).item()) == {0: HALF, 1: HALF}
+    assert law(lambda: torch.randperm(2).tolist()) == {(0, 1): HALF, (1, 0): HALF}
+    assert law(lambda: (torch.empty(1).uniform_(-1, 1) < 0).item()) == {True: HALF, False: HALF}
+    assert law(lambda: (torch.rand(1, out=torch.empty(1)) < 0.5).item()) == {True: HALF, False: HALF}
+    assert law(lambda: (torch.rand(1, generator=GENERATOR) < 0.5).item()) == {True: HALF, False: HALF}
+
+
+def test_multinomial_with_several_samples(law, q):
+    weights = torch.tensor([2.0, 1.0, 1.0])
+    apart = law(lambda: torch.multinomial(weights, 2).tolist())
+    assert apart[0, 1] == q(1, 4)
+    assert apart[1, 0] == q(1, 4) * q(2, 3)
+    assert sum(apart.values()) == 1
+    again = law(lambda: torch.multinomial(weights, 2, replacement=True).tolist())
+    assert again[0, 0] == q(1, 4)
+    rows = law(lambda: torch.multinomial(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 1).tolist())
+    assert rows == {((0,), (1,)): HALF, ((1,), (1,)): HALF}
+
+
+def test_views_and_operations_in_place_share_their_numbers(law, q):
+    def function():
+        u = torch.empty(2, 2).uniform_()
+        row, column = u[0], u[:, 0]
+        row.mul_(2)  # u[0, 0] and u[0, 1] now lie in [0, 2]
+        u.t()[1, 1] = 0.25
+        return (column < 0.5).tolist(), (u.view(-1)[1::2] < 0.5).tolist()
+
+    found = law(function)
+    assert found[(True, True), (True, True)] == q(1, 4) * q(1, 2) * q(1, 4)
+    assert found[(False, False), (False, True)] == q(3, 4) * q(1, 2) * q(3, 4)
+    assert len(found) == 8
+
+
+def test_real_values_written_over_random_ones(law):
+    def function():
+        u = torch.rand(3)
+        u[0] = 0.75
+        u[1:].copy_(torch.tensor([0.1, 0.9]))
+        v = torch.rand(2).zero_()
+        w = torch.rand(2).fill_(0.5)
+        return (u < 0.5).tolist(), v.tolist(), w.tolist(), u.max().item() > 0.8
+
+    assert law(function) == {((False, True, False), (0.0, 0.0), (0.5, 0.5), True): 1}
+
+
+def test_moves_of_elements(law, q):
+    def function():
+        u = torch.rand(1, 3)
+        tokens = torch.tensor([[2, 0]])
+        gathered = u.gather(-1, tokens)
+        stacked = torch.stack([gathered[0], torch.zeros(2)])
+        joined = torch.cat([stacked, torch.ones(1, 2)]).masked_fill(torch.tensor([False, True]), 0.25)
+        flipped = joined.flip(0)[:, :1].repeat(1, 2).clone()
+        padded = torch.nn.functional.pad(flipped, (0, 1))
+        padded[0, 2] = u[0, 1]
+        padded[torch.tensor([1]), torch.tensor([2])] = u[0, 1]
+        return (padded < 0.5).tolist()
+
+    # rows: ones, zeros, u[2]; last column: u[1], u[1], 0
+    assert law(function) == {
+        ((False, False, a), (True, True, a), (b, b, True)): q(1, 4) for a in (True, False) for b in (True, False)
+    }
+
+
+def test_elementwise_functions_agree_with_torch_on_numbers(law):
+    """Each function of u, compared with its value at u = 0.5, splits [0, 1] in halves."""
+    functions = [
+        lambda u: u + 1,
+        lambda u: 1 - u,
+        lambda u: u * 3,
+        lambda u: u / 2,
+        lambda u: 2 / u,
+        lambda u: u.neg(),
+        lambda u: u.reciprocal(),
+        lambda u: u.log(),
+        lambda u: (-u).log1p(),
+        lambda u: u.exp(),
+        lambda u: u.sqrt(),
+        lambda u: u**2,
+        lambda u: u.pow(-0.5),
+        lambda u: torch.add(u, u, alpha=2),
+        lambda u: torch.sub(1, u, alpha=2),
+        lambda u: torch.rsub(u, 1),
+        lambda u: u.abs(),
+        lambda u: u.square(),
+        lambda u: u.rsqrt(),
+        lambda u: torch.where(u > 2, 0.0, u),
+        lambda u: u.clamp(min=0.25),
+        lambda u: torch.minimum(u, torch.tensor(0.75)),
+        lambda u: torch.maximum(u, u.detach()),
+        lambda u: u.to(torch.float64).float(),
+        lambda u: u.unsqueeze(0).sum(0),
+        lambda u: torch.stack([u, u]).mean(0),
+        lambda u: torch.cat([u, u]).cumsum(0)[1:],
+        lambda u: torch.cat([u, u]).cumprod(0)[1:],
+        lambda u: torch.cat([u, u]).prod(0, keepdim=True),
+        lambda u: torch.cat([u, u]).amax(0, keepdim=True),
+    ]
+    for number, function in enumerate(functions):
+        middle = function(torch.tensor([0.5], dtype=torch.float64)).double()
+
+        def below(function=function, middle=middle):
+            return (function(torch.rand(1, dtype=torch.float64)) < middle).item()
+
+        found = law(below)
+        assert sorted(found) == [False, True], number
+        assert float(found[True]) == pytest.approx(0.5, rel=1e-15), number  # middle is rounded once
+
+
+def test_rounding_to_whole_numbers(law, q):
+    quarters = {i: q(1, 4) for i in range(4)}
+    assert law(lambda: (torch.rand(1) * 4).long().item()) == quarters
+    assert law(lambda: (torch.rand(1) * 4).floor().int().item()) == quarters
+    assert law(lambda: int(torch.rand(()) * 4)) == quarters
+    assert law(lambda: (torch.rand(1) * 4 // 1).item()) == {float(i): q(1, 4) for i in range(4)}
+
+
+def test_python_numbers_stay_random_and_come_back(law, q):
+    def function():
+        u = torch.rand(()).item()
+        v = torch.rand(2).tolist()[0]
+        mixed = torch.tensor([u, 0.3]) * v
+        return u < 0.5, bool(torch.tensor(0.25) > v), (u < P).tolist()[0], bool((mixed < 1).all())
+
+    assert law(function) == {
+        (True, True, True, True): q(1, 8),
+        (True, False, True, True): q(3, 8),
+        (False, True, False, True): q(1, 8),
+        (False, False, False, True): q(3, 8),
+    }
+
+
+def test_numpy_view_of_a_random_tensor(law):
+    assert law(lambda: bool(torch.rand(2).numpy()[0] < 0.5)) == {True: HALF, False: HALF}
+    assert law(lambda: bool(np.asarray(torch.rand(2))[0] < 0.5)) == {True: HALF, False: HALF}
+
+
+def test_minimum_maximum_and_product_of_several(law):
+    found = law(lambda: ((torch.rand(2).max() < 0.5).item(), (torch.rand(2).amin() < 0.5).item()))
+    assert found[True, True] == fmpq(3, 16)
+    t = 0.25
+    found = law(lambda: (torch.rand(2).prod() < t).item())
+    assert float(found[True]) == pytest.approx(t * (1 - math.log(t)), rel=1e-15)  # a logarithm of a float
+
+
+def test_random_numbers_are_finite(law):
+    def function():
+        u = torch.rand(2)
+        return u.isnan().any().item(), u.isfinite().all().item(), u.isinf().any().item(), (u == u.clone()).all().item()
+
+    assert law(function) == {(False, True, False, True): 1}
+
+
+def test_matrix_products_are_sums(law, q):
+    assert law(lambda: (torch.rand(2) @ torch.ones(2) < 1).item()) == {True: HALF, False: HALF}
+    assert law(lambda: (torch.rand(1, 3) @ torch.ones(3, 1) < 1).item()) == {True: q(1, 6), False: q(5, 6)}
+
+
+def test_compiled_functions_are_followed_operation_by_operation(law):
+    if not hasattr(torch.compiler, "set_stance"):
+        pytest.skip("this torch cannot run a compiled function eagerly")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns of its own parts when it first loads its compiler
+        function = torch.compile(lambda p: (torch.rand(1) < p).item())
+        assert law(lambda: function(torch.tensor([0.5]))) == {True: HALF, False: HALF}
+
+
+def test_scripted_functions_are_followed(law):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer versions of torch announce its end
+        function = torch.jit.script(scripted)
+    assert law(lambda: function(torch.tensor([0.25, 0.5]))) == {1: fmpq(5, 8), 0: fmpq(3, 8)}
+
+
+def test_sorting(law, q):
+    assert set(law(lambda: torch.rand(3).sort(descending=True).indices.tolist()).values()) == {q(1, 6)}
+    assert set(law(lambda: torch.argsort(torch.rand(2, 2), dim=0).tolist()).values()) == {q(1, 4)}
+    ordered = law(lambda: torch.topk(P.log() - torch.empty(3).exponential_().log(), 2).indices.tolist())
+    assert float(ordered[0, 2]) == pytest.approx(0.5 * 0.75, rel=1e-6)  # log P in float32
+
+
+def test_two_generators_with_one_seed_are_one(follow, q):
+    def function():
+        one, two = torch.Generator().manual_seed(1), torch.Generator().manual_seed(1)
+        a = torch.rand(1, generator=one) < 0.5
+        b = torch.rand(1, generator=two) < 0.25
+        return a.item(), b.item()
+
+    found = follow(function)
+    assert found.law == {(True, True): q(1, 4), (True, False): q(1, 4), (False, False): q(1, 2)}
+    assert any("seed 1" in each for each in found.reuse)
+    assert follow(function, fresh="seeds").law[False, True] == q(1, 8)
+
+
+def test_seeding_the_global_generator_starts_again(law):
+    def function():
+        torch.manual_seed(1)
+        a = torch.rand(1) < 0.5
+        torch.manual_seed(1)
+        return a.item(), (torch.rand(1) < 0.5).item()
+
+    assert law(function) == {(True, True): HALF, (False, False): HALF}
