@@ -18,6 +18,8 @@ from experiments.commands.compare import compare
 from experiments.commands.listing import list_command
 from experiments.commands.matrix import matrix
 from experiments.commands.precision import precision
+from experiments.commands.train import train
+from experiments.commands.validate import validate
 from experiments.progress import INTERRUPTED, remark
 from simulator.errors import DraftproofError
 
@@ -87,5 +89,5 @@ def _options(
 
 
 app.command("list")(list_command)
-for command in (check, audit, compare, bound, matrix, precision):
+for command in (check, audit, compare, bound, matrix, precision, train, validate):
     app.command()(command)

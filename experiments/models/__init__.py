@@ -1,0 +1,1 @@
+"""Real language models: train a small pair, load any pair, run verifiers on it. Needs the extra `models`."""

@@ -1,0 +1,129 @@
+"""A pair to work with: trained on the spot, taken from a folder, or any two models; and how good it is."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from experiments.models.corpus import Corpus, read_corpus
+from experiments.models.devices import choose_device, libraries
+from experiments.models.folder import make_pair
+from experiments.models.pair import Pair, load_folder, load_pair
+from experiments.models.quality import measure, sample
+from experiments.models.recipe import choose_recipe
+from experiments.models.warp import Warp
+from experiments.progress import remark
+from experiments.text import EMBEDDED
+from simulator.errors import InvalidInput
+
+#: Training steps of the target for a glance.
+QUICK_STEPS = 150
+#: Tokens of the sample, characters before it, tokens of a window that is scored, and held-out characters.
+SAMPLE, PROMPT, WINDOW, SCORED = 240, 40, 128, 20_000
+#: Models of fewer parameters run on one thread.
+SMALL = 5_000_000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which pair: `folder` of a trained one (made if it is not there), or `target` and `draft`; none: a new one.
+
+    Raises `InvalidInput` for two of them, half of one, and for options of training where nothing is trained.
+    """
+
+    folder: str | None = None
+    target: str | None = None
+    draft: str | None = None
+    device: str = "auto"
+    dtype: str = "float32"
+    vocab: int | None = None
+    tokenizer: str = "letters"
+    text: str = EMBEDDED
+    seed: int = 0
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.target is None) != (self.draft is None):
+            given, missing = ("--target", "--draft") if self.draft is None else ("--draft", "--target")
+            raise InvalidInput(f"{given} is given without {missing}; a pair needs both, or neither to train one")
+        if self.target is None:
+            return
+        if self.folder is not None:
+            raise InvalidInput("--pair and --target both say which models; give one of them")
+        if self.vocab is not None or self.tokenizer != "letters":
+            raise InvalidInput("--vocab and --tokenizer belong to a pair that is trained; the models given have theirs")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A pair with its text. quality: bits per character by model, None where there is no tokenizer; sample: by role."""
+
+    pair: Pair
+    corpus: Corpus
+    quality: dict[str, Any] | None
+    sample: dict[str, str] | None
+
+    @property
+    def held_out(self) -> list[int]:
+        """The tokens of the text that no model was trained on (if it was trained here)."""
+        return self.pair.encode(self.corpus.held_out)
+
+
+@contextmanager
+def open_pair(wanted: Wanted) -> Iterator[Opened]:
+    """The pair that is wanted, trained if need be; without a folder it is gone afterwards. Raises `InvalidInput`.
+
+    While it is open, small models run on one thread: on several they are slower, and far slower beside other work.
+    """
+    corpus = read_corpus(wanted.text)
+    if wanted.target is not None and wanted.draft is not None:
+        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype)
+        for note in pair.notes:
+            remark(note)
+        with _threads(_is_small(pair)):
+            yield opened(replace(pair, text_digest=corpus.digest), corpus)
+        return
+    with tempfile.TemporaryDirectory(prefix="draftproof-") as folder, _threads(True):
+        yield _trained(wanted, corpus, wanted.folder or f"{folder}/pair")
+
+
+def _is_small(pair: Pair) -> bool:
+    return bool(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
+
+
+@contextmanager
+def _threads(one: bool) -> Iterator[None]:
+    torch, _ = libraries()
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1 if one else before)
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def opened(pair: Pair, corpus: Corpus) -> Opened:
+    """Any pair with its quality measured on the end of the text and a sample written."""
+    if pair.tokenizer is None:
+        raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
+    scored = corpus.held_out[:SCORED]
+    training, held_out = (np.array(pair.encode(part)) for part in (corpus.training, scored))
+    quality = measure((pair.target, pair.draft), training, held_out, len(scored), pair.vocab_size, WINDOW)
+    prompt = pair.encode(corpus.held_out[:PROMPT])
+    written = sample(pair.target, prompt, SAMPLE, 0, Warp())
+    return Opened(pair, corpus, asdict(quality), {"prompt": pair.decode(prompt), "text": pair.decode(written)})
+
+
+def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
+    steps = QUICK_STEPS if wanted.quick else None
+    recipe = choose_recipe(corpus, wanted.tokenizer, wanted.vocab, wanted.seed, steps, None)
+    record, reused = make_pair(recipe, folder, choose_device(wanted.device))
+    if reused:
+        remark(f"{folder} holds this pair already; it was not trained again")
+    pair = load_folder(folder, wanted.device, wanted.dtype)
+    return Opened(pair, corpus, record["bits_per_character"], record["sample"])

@@ -1,0 +1,158 @@
+"""Speed and acceptance on real models: `python -m experiments.studies.real_models --resume runs/real.jsonl`.
+
+Verifiers x shapes x temperatures: block efficiency, tokens a second against autoregressive generation, where the time
+goes, acceptance and the L1 distance of p and q by depth, each beside what the exact simulator and a latency model
+`T(x, a)` fitted on this machine predict. One row a setting; a second run computes only what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import typer
+
+from experiments.commands import _models as opt
+from experiments.commands._common import chosen_verifiers, console_for
+from experiments.names import NamedVerifier
+from experiments.output import write_json, write_whole
+from experiments.progress import INTERRUPTED, bar, remark
+from experiments.rows import RowFile
+from simulator.errors import InvalidInput
+from simulator.schemes import Delayed
+
+VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport")
+#: Single paths, early, late and delayed branches.
+SHAPES = tuple(
+    Delayed(*shape) for shape in ((1, 0, 2), (1, 0, 4), (2, 0, 2), (2, 1, 2), (2, 2, 2), (4, 2, 1), (4, 0, 2))
+)
+#: Share of the longest text at which passes are measured.
+CONTEXTS = (0.1, 0.4, 0.7, 1.0)
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is measured: settings by temperature, verifiers, shapes, how long."""
+
+    settings: tuple[Any, ...]
+    verifiers: tuple[NamedVerifier, ...]
+    schemes: tuple[Delayed, ...]
+    length: Any
+
+    @property
+    def contexts(self) -> list[int]:
+        """Numbers of remembered tokens at which passes are measured."""
+        longest = len(self.settings[0].roots[0]) + self.length.tokens
+        return sorted({max(1, round(share * longest)) for share in CONTEXTS})
+
+    @property
+    def counts(self) -> list[int]:
+        """Numbers of tokens that the target reads at once, where passes are measured."""
+        return sorted({1, 2, 4, 8, *(scheme.nodes + 1 for scheme in self.schemes)})
+
+
+def run(study: Study, kept: RowFile) -> list[dict[str, Any]]:
+    """All rows: the latency model, then for each temperature plain generation and every verifier on every shape."""
+    from experiments.models import measure
+
+    first = study.settings[0]
+    key = measure.latency_key(first, study.contexts, study.counts)
+    if key not in kept.rows:
+        remark("warming up and measuring passes")
+        kept.add(measure.latency_row(first, study.contexts, study.counts))
+    rows = [kept.rows[key]]
+    latency = measure.latency_of(rows[0])
+    with bar("rows", len(study.settings) * (1 + len(study.verifiers) * len(study.schemes))) as tick:
+        for setting in study.settings:
+            key = measure.plain_key(setting, study.length)
+            if key not in kept.rows:
+                kept.add(measure.plain_row(setting, study.length, latency))
+            rows.append(kept.rows[key])
+            tick(1)
+            for scheme in study.schemes:
+                for named in study.verifiers:
+                    key = measure.speculative_key(setting, named, scheme, study.length)
+                    if key not in kept.rows:
+                        kept.add(measure.speculative_row(setting, named, scheme, study.length, latency))
+                    rows.append(kept.rows[key])
+                    tick(1)
+    return rows
+
+
+def parse_temperatures(text: str) -> list[float]:
+    """`0.5,1` as numbers; raises `InvalidInput`."""
+    try:
+        return [float(each) for each in text.split(",")]
+    except ValueError:
+        raise InvalidInput(f"--temperatures {text!r}: give numbers with commas between, as 0.5,1") from None
+
+
+def choose_study(
+    opened: Any,
+    chosen: Sequence[NamedVerifier],
+    shapes: Sequence[Delayed],
+    warps: Sequence[Any],
+    roots: int,
+    length: Any,
+    seed: int,
+    vectors: str,
+) -> Study:
+    """The study of a pair; raises `InvalidInput` for models that cannot be read as trees."""
+    from experiments.models.contest import roots_of, setting
+    from experiments.models.supported import check_supported
+
+    for which in ("target", "draft"):
+        check_supported(opened.pair.model(which), f"the {which}")
+    first = setting(opened.pair, warps[0], roots_of(opened.held_out, roots), seed, vectors)
+    settings = tuple(replace(first, warp=warp) for warp in warps)
+    return Study(settings, tuple(chosen), tuple(shapes), length)
+
+
+@opt.grouped(pair=opt.PairOptions, shape=opt.ShapeOptions, files=opt.FileOptions)
+def main(
+    chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: five of them.")] = None,
+    *,
+    temperatures: Annotated[str, typer.Option(help="Of both models, as 0.5,1.")] = "0.5,1",
+    top_k: opt.TopK = None,
+    top_p: opt.TopP = None,
+    vectors: opt.Vectors = "numpy",
+    seed: opt.Seed = 0,
+    roots: Annotated[int, typer.Option(min=1, help="Texts: root contexts that are continued.")] = 4,
+    tokens: Annotated[int, typer.Option(min=4, help="Tokens of each text.")] = 150,
+    pair: opt.PairOptions,
+    shape: opt.ShapeOptions,
+    files: opt.FileOptions,
+) -> int:
+    """Block efficiency, tokens a second, time split and acceptance by depth on real models, predicted and measured."""
+    files.check(pair.text)
+    from experiments.models.measure import Length
+    from experiments.models.opened import open_pair
+    from experiments.models.warp import Warp
+    from experiments.studies import real_models_views as views
+
+    named, shapes = chosen_verifiers(chosen or list(VERIFIERS)), shape.shapes(SHAPES)
+    warps = [Warp(each, top_k, top_p) for each in parse_temperatures(temperatures)]
+    console, kept = console_for(files.json_target), RowFile(files.resume)
+    try:
+        with open_pair(pair.wanted(seed)) as opened:
+            study = choose_study(opened, named, shapes, warps, roots, Length(tokens), seed, vectors)
+            rows = run(study, kept)
+    except KeyboardInterrupt:
+        where = f"; rows so far are kept in {files.resume}" if files.resume else "; --resume FILE would keep rows"
+        remark(f"interrupted{where}")
+        return INTERRUPTED
+    views.show(console, rows)
+    write_json(files.json_target, {"rows": rows})
+    if files.markdown:
+        write_whole(files.markdown, views.markdown(rows))
+    if files.plot:
+        write_whole(files.plot, views.figure(rows))
+        console.print(f"picture: {files.plot}")
+    return 0
+
+
+if __name__ == "__main__":
+    from experiments.cli import run_command
+
+    run_command(main)

@@ -1,0 +1,89 @@
+"""One small trained pair for all tests of models: V = 8, letters, a few seconds."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from experiments.models.corpus import Corpus
+from experiments.models.folder import make_pair
+from experiments.models.pair import Pair, load_folder
+from experiments.models.recipe import Recipe
+from experiments.models.training import Plan, Size
+from experiments.text import EMBEDDED, read_text
+
+TINY_TARGET, TINY_DRAFT = Size(hidden=32, layers=2, heads=2), Size(hidden=16, layers=1, heads=1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> Iterator[None]:
+    """Models this small are slower on several threads, and sums in one order are the same everywhere."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def tiny_recipe() -> Recipe:
+    corpus = Corpus(EMBEDDED, read_text(EMBEDDED)[:60_000])
+    plan = Plan(steps=100, batch=8, window=64, rate=1e-2)
+    return Recipe(corpus, "letters", 8, 0, TINY_TARGET, TINY_DRAFT, plan, plan)
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tiny_recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a trained pair."""
+    folder = tmp_path_factory.mktemp("models") / "pair"
+    make_pair(tiny_recipe, folder, torch.device("cpu"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_pair(tiny_folder: Path) -> Pair:
+    """The pair in float32."""
+    return load_folder(tiny_folder, "cpu")
+
+
+@pytest.fixture(scope="session")
+def exact_pair(tiny_folder: Path) -> Pair:
+    """The pair in float64: passes in another order differ by rounding alone, far below 1e-10."""
+    return load_folder(tiny_folder, "cpu", "float64")
+
+
+@pytest.fixture(scope="session")
+def random_pair() -> Callable[..., Pair]:
+    """Pairs of tiny untrained models with far from uniform rows; the draft is the target with noise on its weights."""
+
+    def build(
+        vocab: int = 8,
+        dtype: Any = torch.float32,
+        family: str = "Llama",
+        attention: str = "sdpa",
+        noise: float = 0.1,
+        device: str = "cpu",
+    ) -> Pair:
+        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+        if family in ("Llama", "Qwen2"):
+            sizes["num_key_value_heads"] = 2
+        if family == "GPT2":
+            sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+        ends = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+        config = getattr(transformers, f"{family}Config")(vocab_size=vocab, initializer_range=0.3, **sizes, **ends)
+        kind = getattr(transformers, f"{family}LMHeadModel" if family == "GPT2" else f"{family}ForCausalLM")
+        config._attn_implementation = attention
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(1)
+            target = kind(config).eval().requires_grad_(False)
+            draft = copy.deepcopy(target)
+            for weights in draft.parameters():
+                weights.add_(torch.randn_like(weights), alpha=noise)
+        return Pair(target.to(device, dtype), draft.to(device, dtype), None, torch.device(device), dtype, vocab)
+
+    return build
