@@ -109,18 +109,25 @@ def _sample(model: Any, tokenizer: TextTokenizer, held_out: Any, share: float, s
 
 def _existing(recipe: Recipe, folder: Path) -> dict[str, Any] | None:
     """The record of the pair that is there already; raises `InvalidInput` for a folder that holds something else."""
+    way_out = "choose another --out, or remove it first"
+    record = recorded(folder, way_out)
+    if record is not None:
+        there, wanted = _flat(record["configuration"]), _flat(recipe.configuration)
+        for key, value in wanted.items():
+            if there.get(key) != value:
+                raise InvalidInput(f"{folder} holds a pair with {key} {there.get(key)}, not {value}; {way_out}")
+    return record
+
+
+def recorded(folder: Path, way_out: str) -> dict[str, Any] | None:
+    """The record of a trained pair, None where nothing is; raises `InvalidInput` for a folder of anything else."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
-    way_out = "choose another --out, or remove it first"
     try:
         record = dict(json.loads((folder / "pair.json").read_text(encoding="utf-8")))
-        configuration = dict(record["configuration"])
+        dict(record["configuration"])
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidInput(f"{folder} is there and holds no trained pair; {way_out}") from None
-    there, wanted = _flat(configuration), _flat(recipe.configuration)
-    for key, value in wanted.items():
-        if there.get(key) != value:
-            raise InvalidInput(f"{folder} holds a pair with {key} {there.get(key)}, not {value}; {way_out}")
     if not all((folder / role / "config.json").is_file() for role in ("target", "draft")):
         raise InvalidInput(f"{folder} holds only part of a trained pair; {way_out}")
     return record

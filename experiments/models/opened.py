@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.models.corpus import Corpus, read_corpus
 from experiments.models.devices import choose_device, libraries
-from experiments.models.folder import make_pair
+from experiments.models.folder import make_pair, recorded
 from experiments.models.pair import Pair, load_folder, load_pair
 from experiments.models.quality import measure, sample
 from experiments.models.recipe import choose_recipe
@@ -120,10 +121,27 @@ def opened(pair: Pair, corpus: Corpus) -> Opened:
 
 
 def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
-    steps = QUICK_STEPS if wanted.quick else None
-    recipe = choose_recipe(corpus, wanted.tokenizer, wanted.vocab, wanted.seed, steps, None)
-    record, reused = make_pair(recipe, folder, choose_device(wanted.device))
-    if reused:
-        remark(f"{folder} holds this pair already; it was not trained again")
+    """The pair of a folder, however it was trained; a new one where there is none."""
+    record = recorded(Path(folder), "name another folder with --pair")
+    if record is None:
+        steps = QUICK_STEPS if wanted.quick else None
+        recipe = choose_recipe(corpus, wanted.tokenizer, wanted.vocab, wanted.seed, steps, None)
+        record, _ = make_pair(recipe, folder, choose_device(wanted.device))
+    else:
+        _check_record(wanted, corpus, folder, record["configuration"])
+        remark(f"{folder} holds a pair already; it was not trained again")
     pair = load_folder(folder, wanted.device, wanted.dtype)
     return Opened(pair, corpus, record["bits_per_character"], record["sample"])
+
+
+def _check_record(wanted: Wanted, corpus: Corpus, folder: str, there: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` where options ask for another pair than the one that is there."""
+    if there.get("text_hash") != corpus.digest:
+        raise InvalidInput(f"{folder} holds a pair of another text than {corpus.name}; give its own with --text")
+    asked = {"vocab_size": wanted.vocab, "tokenizer": None if wanted.tokenizer == "letters" else wanted.tokenizer}
+    for key, value in asked.items():
+        if value is not None and there.get(key) != value:
+            raise InvalidInput(
+                f"{folder} holds a pair with {key} {there.get(key)}, not {value}; "
+                "leave out --vocab and --tokenizer to use it, or name another folder with --pair"
+            )

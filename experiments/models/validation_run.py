@@ -93,7 +93,7 @@ def run(console: Console, opened: Opened, contest: Contest, resume: str | None, 
     report["same"] = work.same_anyway(contest)
     for line in views.check_lines(report["same"]):
         console.print(line, soft_wrap=True)
-    remark(f"law of the first tokens, up to {contest.law_runs:,} runs for each of {len(contest.contestants)} verifiers")
+    remark(f"law of the first tokens, up to {contest.law_runs:,} runs a verifier")
     report["power"] = work.law_power(contest, tables)
     report["law"] = work.law_rows(contest, tables, kept)
     console.print(views.law_table(report["law"]))

@@ -72,7 +72,7 @@ def power_lines(power: Row, verifiers: int) -> str:
     ]
     return (
         "wealth: of a gambler against the target. Whoever looks and whenever, a lossless verifier is refuted with\n"
-        f"probability at most {power['level']:.2g} ({LEVEL:g} for all {verifiers}). Within {first['runs']:,} runs it "
+        f"probability at most {power['level']:.2g} ({LEVEL:g} for {verifiers} tests). Within {first['runs']:,} runs it "
         "finds, with probability 0.9, a\nbias of this total variation on every shape (they take turns): "
         + ", ".join(biases)
     )

@@ -120,8 +120,9 @@ class Audited:
             raise
         except (Exception, SystemExit) as error:  # sys.exit(0) must not be taken for a verdict
             where = _place(error)
-            if isinstance(error, TypeError) and not where:  # it was not even entered
-                where = f"; the {self.interface.name} interface calls it with {self.interface.takes}"
+            if isinstance(error, (TypeError, LookupError, AttributeError)):  # perhaps it wants other arguments
+                where += f"; the {self.interface.name} interface calls it with {self.interface.takes}"
+                where += "" if self.rows.library == "torch" else f", rows for {self.rows.library} (--library)"
             raise InvalidVerifier(f"it raised {type(error).__name__}: {error}{where}") from error
 
 

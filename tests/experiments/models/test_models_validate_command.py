@@ -101,7 +101,12 @@ def test_without_models_a_pair_is_trained_first(
     monkeypatch.setattr(folders, "_train_both", None)  # it is there and is not trained again
     ran = draftproof(*given)
     assert ran.code == 0
-    assert "made holds this pair already" in ran.err
+    assert "made holds a pair already" in ran.err
+    other_seed = draftproof(*given, "--seed", 5)
+    assert other_seed.code == 0  # of the runs: the pair is used as it is
+    refused = draftproof(*given, "--vocab", 4)
+    assert refused.code == 2
+    assert "made holds a pair with vocab_size 8, not 4; leave out --vocab" in refused.err
 
 
 def test_an_interrupted_run_says_where_its_rows_are(
