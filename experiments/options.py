@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from experiments.cost import Settings
+from experiments.grouped import grouped
 from experiments.names import family_spec
 from experiments.problem import FamilyProblem, FileProblem, Problem, TextProblem
 from experiments.progress import remark
@@ -102,29 +101,11 @@ class Given:
 
 
 def with_instance(denominator: Any = Denominator) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The options of `Given` in place of a command's parameter `given`, for the command-line parser to see.
+    """The options of `Given` in place of a command's parameter `given`.
 
     denominator: that option, where a command has another default for it.
     """
-
-    def decorate(command: Callable[..., int]) -> Callable[..., int]:
-        hints = get_type_hints(Given, include_extras=True) | {"denominator": denominator}
-        options = [
-            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name])
-            for each in dataclasses.fields(Given)
-        ]
-        own = signature(command, eval_str=True).parameters.values()
-        asked = [option for each in own for option in (options if each.name == "given" else [each])]
-
-        @wraps(command)
-        def run(**values: Any) -> int:
-            return command(given=Given(**{each.name: values.pop(each.name) for each in options}), **values)
-
-        run.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in asked])  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in asked}
-        return run
-
-    return decorate
+    return grouped({"denominator": denominator}, given=Given)
 
 
 def choose_problem(given: Given) -> Problem:

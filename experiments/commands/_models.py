@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -101,34 +98,3 @@ class FileOptions:
         outputs = {"--resume": self.resume, "--json": self.json_target}
         outputs |= {"--markdown": self.markdown, "--plot": self.plot}
         check_files((None if text == EMBEDDED else text,), outputs)
-
-
-def grouped(**groups: type) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The fields of each group in place of the command's parameter of that name, for the command line to see."""
-
-    def decorate(command: Callable[..., int]) -> Callable[..., int]:
-        options: list[Parameter] = []
-        for each in signature(command, eval_str=True).parameters.values():
-            options += _fields(groups[each.name]) if each.name in groups else [each]
-
-        @wraps(command)
-        def run(**values: Any) -> int:
-            made = {
-                name: group(**{field.name: values.pop(field.name) for field in dataclasses.fields(group)})
-                for name, group in groups.items()
-            }
-            return command(**made, **values)
-
-        run.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in options])  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in options}
-        return run
-
-    return decorate
-
-
-def _fields(group: Any) -> list[Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name])
-        for each in dataclasses.fields(group)
-    ]

@@ -9,6 +9,7 @@ import typer
 
 from experiments.commands import _models as opt
 from experiments.commands._common import chosen_verifiers, console_for
+from experiments.grouped import grouped
 from experiments.progress import INTERRUPTED
 
 _HOW: Any = {"rich_help_panel": "How much"}
@@ -26,7 +27,7 @@ LawRuns = Annotated[int | None, typer.Option(min=1, help="Runs of the law test, 
 Quick = Annotated[bool, typer.Option("--quick", help="A glance: less training, fewer runs and roots.", **_HOW)]
 
 
-@opt.grouped(pair=opt.PairOptions, shape=opt.ShapeOptions, files=opt.FileOptions)
+@grouped(pair=opt.PairOptions, shape=opt.ShapeOptions, files=opt.FileOptions)
 def validate(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: eight of them.")] = None,
     *,

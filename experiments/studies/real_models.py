@@ -15,6 +15,7 @@ import typer
 
 from experiments.commands import _models as opt
 from experiments.commands._common import chosen_verifiers, console_for
+from experiments.grouped import grouped
 from experiments.names import NamedVerifier
 from experiments.output import write_json, write_whole
 from experiments.progress import INTERRUPTED, bar, remark
@@ -109,7 +110,7 @@ def choose_study(
     return Study(settings, tuple(chosen), tuple(shapes), length)
 
 
-@opt.grouped(pair=opt.PairOptions, shape=opt.ShapeOptions, files=opt.FileOptions)
+@grouped(pair=opt.PairOptions, shape=opt.ShapeOptions, files=opt.FileOptions)
 def main(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: five of them.")] = None,
     *,
