@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from simulator.intercept import numpy_random, python_random
 from simulator.intercept.session import current, suspended
+
+
+@contextmanager
+def _kept(get: Callable[[], Any], put: Callable[[Any], Any]) -> Iterator[None]:
+    """Afterwards a global generator is in the state that it was in."""
+    before = get()
+    try:
+        yield
+    finally:
+        put(before)
 
 
 def _recorded(original: Any) -> Any:
@@ -17,7 +29,7 @@ def _recorded(original: Any) -> Any:
         known = sys.modules.get(name) if level == 0 else None
         if known is not None and all(hasattr(known, each) for each in fromlist):
             return original(name, globals, locals, fromlist, level)
-        with suspended(), python_random.kept(), numpy_random.kept():
+        with suspended(), _kept(*python_random.STATE), _kept(*numpy_random.STATE):
             return original(name, globals, locals, fromlist, level)
 
     return function

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -147,16 +145,9 @@ def state() -> Any:
     return kind, key.tobytes(), position, *rest
 
 
-@contextmanager
-def kept() -> Iterator[None]:
-    """Afterwards numpy's global generator is in the state that it was in."""
-    before = _GET_STATE()
-    try:
-        yield
-    finally:
-        _SET_STATE(before)
-
-
 # The originals, taken before they are replaced.
 _GET_STATE: Any = getattr(np.random, "get_state")  # noqa: B009
 _SET_STATE: Any = getattr(np.random, "set_state")  # noqa: B009
+
+#: How the true state of the global generator is taken and put back.
+STATE: Any = _GET_STATE, _SET_STATE

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random as _random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from simulator.intercept.exact import ONE, real
@@ -169,14 +168,7 @@ def state() -> Any:
     return _GET_STATE()
 
 
-@contextmanager
-def kept() -> Iterator[None]:
-    """Afterwards the module's generator is in the state that it was in."""
-    before = _GET_STATE()
-    try:
-        yield
-    finally:
-        _SET_STATE(before)
-
-
 _GET_STATE, _SET_STATE = _random.getstate, _random.setstate
+
+#: How the true state of the global generator is taken and put back.
+STATE: Any = _GET_STATE, _SET_STATE
