@@ -41,7 +41,7 @@ bench: $(VENV)/.dev
 	$(BIN)/pytest tests/benchmarks --benchmark-only --benchmark-disable-gc --benchmark-columns=median,ops --benchmark-sort=name
 
 speed: $(VENV)/.core
-	$(BIN)/python -m experiments.speed
+	$(BIN)/python -m experiments.studies.speed
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

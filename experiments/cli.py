@@ -11,16 +11,16 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.audit import audit
-from experiments.commands.bound import bound
-from experiments.commands.check import check
-from experiments.commands.compare import compare
-from experiments.commands.listing import list_command
-from experiments.commands.matrix import matrix
-from experiments.commands.precision import precision
-from experiments.commands.train import train
-from experiments.commands.validate import validate
-from experiments.progress import INTERRUPTED, remark
+from experiments.commands.audit.command import audit
+from experiments.commands.bound.command import bound
+from experiments.commands.check.command import check
+from experiments.commands.compare.command import compare
+from experiments.commands.listing.command import list_command
+from experiments.commands.matrix.command import matrix
+from experiments.commands.precision.command import precision
+from experiments.commands.train.command import train
+from experiments.commands.validate.command import validate
+from experiments.shared.progress import INTERRUPTED, remark
 from simulator.errors import DraftproofError
 
 app = typer.Typer(

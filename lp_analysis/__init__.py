@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lp_analysis.certificates import certificate, dumps, law_certificate, save
     from lp_analysis.checker import check_certificate, check_file
-    from lp_analysis.cuts import CutBound, cut_bound
-    from lp_analysis.direct import direct_bound, direct_variables
-    from lp_analysis.hitting import Hitting, IidBranches, ListedTrees
+    from lp_analysis.reference.cuts import CutBound, cut_bound
+    from lp_analysis.reference.direct import direct_bound, direct_variables
+    from lp_analysis.reference.hitting import Hitting, IidBranches, ListedTrees
     from lp_analysis.single_step import single_step_optimum
     from lp_analysis.solve import METHODS, MOST_PATHS, MOST_TRUNKS, Optimum, optimum
 
@@ -45,9 +45,9 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("certificate", "dumps", "law_certificate", "save"), "certificates"),
     **dict.fromkeys(("check_certificate", "check_file"), "checker"),
-    **dict.fromkeys(("CutBound", "cut_bound"), "cuts"),
-    **dict.fromkeys(("direct_bound", "direct_variables"), "direct"),
-    **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "hitting"),
+    **dict.fromkeys(("CutBound", "cut_bound"), "reference.cuts"),
+    **dict.fromkeys(("direct_bound", "direct_variables"), "reference.direct"),
+    **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "reference.hitting"),
     "single_step_optimum": "single_step",
     **dict.fromkeys(("METHODS", "MOST_PATHS", "MOST_TRUNKS", "Optimum", "optimum"), "solve"),
 }

@@ -21,9 +21,9 @@ from lp_analysis.nodes import conditional, efficiency, from_leaves, prefix_masse
 from lp_analysis.prices import price_bound
 from lp_analysis.solve import PRICE_UNIT, Optimum
 from simulator.arithmetic import RATIONAL, as_python, to_fmpq
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
-from simulator.instance import Instance
-from simulator.schemes import Delayed
+from simulator.instances.instance import Instance
 
 FORMAT = "draftproof bound 1"
 #: Longest text of a probability that the reader of instance files takes.

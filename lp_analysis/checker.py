@@ -17,7 +17,7 @@ from typing import Any
 from flint import fmpq, fmpz
 
 from simulator.errors import InvalidInput
-from simulator.instance import Instance
+from simulator.instances.instance import Instance
 
 _KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
 _NUMBER = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?")

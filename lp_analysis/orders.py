@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lp_analysis.nodes import NodeValues, conditional, from_leaves, meets
-from simulator.plan import PathPlan
+from simulator.instances.plan import PathPlan
 
 #: Weights of orders are rounded to multiples of one over this.
 WEIGHT_UNIT = 2**40

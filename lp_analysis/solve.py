@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.columns import Columns, generate
 from lp_analysis.decompose import ROUNDING, decompose, repaired
-from lp_analysis.minimise import Clock, Report, Search, minimise, stopped
 from lp_analysis.nodes import NodeValues, as_floats, conditional, efficiency, prefix_masses, reach
 from lp_analysis.orders import as_plan
 from lp_analysis.prices import price_bound
-from lp_analysis.single_path import single_path_prices
 from lp_analysis.single_step.canonical import selection_law
 from lp_analysis.single_step.subsets import best_set
+from lp_analysis.solvers.columns import Columns, generate
+from lp_analysis.solvers.minimise import Clock, Report, Search, minimise, stopped
+from lp_analysis.solvers.single_path import single_path_prices
 from simulator.arithmetic import RATIONAL, as_python
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
-from simulator.plan import PathPlan
-from simulator.schemes import Delayed
+from simulator.instances.plan import PathPlan
 
 #: Node prices are rounded to multiples of one over this.
 PRICE_UNIT = 2**40

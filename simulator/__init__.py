@@ -3,17 +3,19 @@
 A verifier is always passed in, never looked up. This package imports no other room of the project.
 """
 
+from typing import Any
+
 from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from simulator.drafts import SCHEMES, Delayed
+from simulator.drafts.trees import DraftTree
 from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
-from simulator.families import FAMILIES
-from simulator.instance import Instance
-from simulator.law import BlockLaw, Violation
-from simulator.lossless import Check, assert_lossless, block_law, check
-from simulator.ngram import TextPair
-from simulator.processes import CallableProcess, MarkovProcess, TableProcess, rationalise, tabulate
+from simulator.instances.families import FAMILIES
+from simulator.instances.instance import Instance
+from simulator.instances.ngram import TextPair
+from simulator.instances.processes import CallableProcess, MarkovProcess, TableProcess, rationalise, tabulate
+from simulator.laws.law import BlockLaw, Violation
 from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Source, TokenProcess, Verdict, Verifier
-from simulator.schemes import SCHEMES, Delayed
-from simulator.trees import DraftTree
+from simulator.verdicts.lossless import Check, block_law, check
 
 __all__ = [
     "FAMILIES",
@@ -50,3 +52,11 @@ __all__ = [
     "rationalise",
     "tabulate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "assert_lossless":  # it may audit plain functions, which takes a second to import
+        from simulator.audit.assertion import assert_lossless  # noqa: PLC0415
+
+        return assert_lossless
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,27 +15,27 @@ from typing import Any
 from simulator.errors import InvalidInput
 from simulator.protocol import Verifier
 from verifiers.block import Block
-from verifiers.block_by_weights import BlockByWeights
+from verifiers.controls.block_by_weights import BlockByWeights
+from verifiers.controls.naive_from_target import NaiveFromTarget
+from verifiers.controls.relaxed import Relaxed
+from verifiers.controls.threshold import Threshold
+from verifiers.controls.traversal_insertion_order import TraversalInsertionOrder
+from verifiers.controls.typical import Typical
 from verifiers.gbv import GreedyBlock
 from verifiers.greedy_multi_draft import GreedyMultiDraft
 from verifiers.khisti import Khisti
 from verifiers.mixed_order import MixedOrder
 from verifiers.naive import Naive
-from verifiers.naive_from_target import NaiveFromTarget
 from verifiers.naive_tree import NaiveTree
 from verifiers.nss import NaiveSampling
 from verifiers.optimal_transport import OptimalTransport
 from verifiers.optimum import Optimum
 from verifiers.path_transport import PathTransport
 from verifiers.rejection_without_replacement import RejectionWithoutReplacement
-from verifiers.relaxed import Relaxed
 from verifiers.specinfer import SpecInfer
 from verifiers.spectr import SpecTr
-from verifiers.threshold import Threshold
 from verifiers.traversal import Traversal
-from verifiers.traversal_insertion_order import TraversalInsertionOrder
 from verifiers.tree_monte_carlo import TreeMonteCarlo
-from verifiers.typical import Typical
 
 __all__ = ["REGISTRY", "STANDALONE", "make", "required"]
 

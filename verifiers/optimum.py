@@ -26,7 +26,7 @@ import numpy as np
 
 from simulator.arithmetic import FLOAT64
 from simulator.errors import InvalidInput, UnsupportedTree
-from simulator.plan import PathPlan
+from simulator.instances.plan import PathPlan
 from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict
 from simulator.vectors import is_tensor
 from verifiers._paths import block_verify, count_iid_branches

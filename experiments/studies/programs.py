@@ -12,11 +12,11 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from experiments.output import check_files, write_json
-from experiments.progress import bar
-from lp_analysis.comparison import ProgramRow, compare_programs
+from experiments.shared.output import check_files, write_json
+from experiments.shared.progress import bar
+from lp_analysis.reference.comparison import ProgramRow, compare_programs
 from simulator.arithmetic import RATIONAL
-from simulator.families import FAMILIES
+from simulator.instances.families import FAMILIES
 
 #: (V, K, L1, L2).
 SHAPES = (
@@ -60,7 +60,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Direct program, cuts, column generation and level programs, side by side."""
-    from experiments.commands._common import console_for
+    from experiments.shared.consoles import console_for
 
     check_files((), {"--json": json_target})
     found: list[tuple[tuple[int, ...], ProgramRow]] = []

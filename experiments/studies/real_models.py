@@ -13,15 +13,15 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.commands import _models as opt
-from experiments.commands._common import chosen_verifiers, console_for
-from experiments.grouped import grouped
-from experiments.names import NamedVerifier
-from experiments.output import write_json, write_whole
-from experiments.progress import INTERRUPTED, bar, remark
-from experiments.rows import RowFile
+from experiments.models import options as opt
+from experiments.shared.consoles import chosen_verifiers, console_for
+from experiments.shared.grouped import grouped
+from experiments.shared.names import NamedVerifier
+from experiments.shared.output import write_json, write_whole
+from experiments.shared.progress import INTERRUPTED, bar, remark
+from experiments.shared.rows import RowFile
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
-from simulator.schemes import Delayed
 
 VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport")
 #: Single paths, early, late and delayed branches.
@@ -55,7 +55,7 @@ class Study:
 
 def run(study: Study, kept: RowFile) -> list[dict[str, Any]]:
     """All rows: the latency model, then for each temperature plain generation and every verifier on every shape."""
-    from experiments.models import measure
+    from experiments.models.speed import measure
 
     first = study.settings[0]
     key = measure.latency_key(first, study.contexts, study.counts)
@@ -100,8 +100,8 @@ def choose_study(
     vectors: str,
 ) -> Study:
     """The study of a pair; raises `InvalidInput` for models that cannot be read as trees."""
-    from experiments.models.contest import roots_of, setting
-    from experiments.models.supported import check_supported
+    from experiments.models.loop.supported import check_supported
+    from experiments.models.validation.contest import roots_of, setting
 
     for which in ("target", "draft"):
         check_supported(opened.pair.model(which), f"the {which}")
@@ -127,9 +127,9 @@ def main(
 ) -> int:
     """Block efficiency, tokens a second, time split and acceptance by depth on real models, predicted and measured."""
     files.check(pair.text)
-    from experiments.models.measure import Length
-    from experiments.models.opened import open_pair
-    from experiments.models.warp import Warp
+    from experiments.models.pair.opened import open_pair
+    from experiments.models.pair.warp import Warp
+    from experiments.models.speed.measure import Length
     from experiments.studies import real_models_views as views
 
     named, shapes = chosen_verifiers(chosen or list(VERIFIERS)), shape.shapes(SHAPES)

@@ -20,21 +20,21 @@ import numpy as np
 import typer
 
 import verifiers
-from experiments.best_a import best_mixture
-from experiments.output import check_files, number_fields, write_json, write_whole
-from experiments.pool import spread
-from experiments.progress import INTERRUPTED, bar, duration, remark
-from experiments.rows import RowFile, strong_id, versions
+from experiments.shared.output import check_files, number_fields, write_json, write_whole
+from experiments.shared.pool import spread
+from experiments.shared.progress import INTERRUPTED, bar, duration, remark
+from experiments.shared.rows import RowFile, strong_id, versions
 from experiments.studies import share_views
+from experiments.studies.best_a import best_mixture
 from experiments.studies.share_claims import claims
 from lp_analysis import optimum
 from simulator.arithmetic import RATIONAL
-from simulator.families import FAMILIES
-from simulator.instance import Instance
-from simulator.lossless import Evaluator
+from simulator.drafts import Delayed
+from simulator.instances.families import FAMILIES
+from simulator.instances.instance import Instance
+from simulator.laws.structured import structure_of
 from simulator.protocol import Verifier
-from simulator.schemes import Delayed
-from simulator.structured import structure_of
+from simulator.verdicts.lossless import Evaluator
 
 #: Family and parameters.
 FAMILIES_STUDIED: tuple[tuple[str, dict[str, float]], ...] = (
@@ -168,7 +168,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Share of the optimum attained by each verifier, with quantiles."""
-    from experiments.commands._common import console_for
+    from experiments.shared.consoles import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = list(cases(seeds))

@@ -6,11 +6,11 @@ met; `diagnose` puts a name to what is wrong.
 
 from __future__ import annotations
 
-from simulator.audit.assertion import assert_function_lossless, make_audit
+from simulator.audit.assertion import assert_function_lossless, assert_lossless, make_audit
 from simulator.audit.audited import Audited
 from simulator.audit.boundary import Corner, corners
-from simulator.audit.catalogue import CATALOGUE, Hypothesis, diagnose, diagnose_corners
-from simulator.audit.evidence import Evidence, Suspect
+from simulator.audit.diagnosis.catalogue import CATALOGUE, Hypothesis, diagnose, diagnose_corners
+from simulator.audit.diagnosis.evidence import Evidence, Suspect
 from simulator.audit.instances import Case, default_cases
 from simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
 from simulator.audit.judge import Audit, Finding
@@ -35,6 +35,7 @@ __all__ = [
     "SelfDrafted",
     "Suspect",
     "assert_function_lossless",
+    "assert_lossless",
     "corners",
     "default_cases",
     "diagnose",

@@ -7,17 +7,18 @@ from typing import Any
 
 from simulator.arithmetic import RATIONAL
 from simulator.audit.audited import Audited
-from simulator.audit.catalogue import diagnose
-from simulator.audit.evidence import Evidence
+from simulator.audit.diagnosis.catalogue import diagnose
+from simulator.audit.diagnosis.evidence import Evidence
 from simulator.audit.instances import Case, default_cases
 from simulator.audit.interfaces import SelfDrafted, interface_named
 from simulator.audit.judge import Audit, Finding
 from simulator.audit.processing import Processing
 from simulator.audit.rows import Rows, kind_named
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
-from simulator.instance import Instance
-from simulator.protocol import DraftScheme, TokenProcess
-from simulator.schemes import Delayed
+from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme, TokenProcess, Verifier
+from simulator.verdicts.lossless import assert_verifier_lossless
 
 #: Lines about coins that decide twice; a function that does it once often does it everywhere.
 REUSE_SHOWN = 5
@@ -98,3 +99,30 @@ def _message(audit: Audit, case: Case, findings: Sequence[Finding]) -> str:
     lines += [f"one coin, two decisions: {place}" for place in reuse[:REUSE_SHOWN]]
     lines += [f"and {len(reuse) - REUSE_SHOWN} more"] if len(reuse) > REUSE_SHOWN else []
     return "\n".join(lines)
+
+
+def assert_lossless(
+    verifier: Verifier | Callable[..., Any],
+    target: TokenProcess | None = None,
+    draft: TokenProcess | None = None,
+    scheme: DraftScheme | None = None,
+    arithmetic: str | None = None,
+    engine: str = "auto",
+    **options: Any,
+) -> None:
+    """Raise `AssertionError` with the witness unless a verifier, or any function that is one, is found lossless.
+
+    verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise). A plain function is
+    audited: options such as `interface="chain"` say how it is called, and it is judged on the default instances where
+    target and draft are left out; see `simulator.audit`.
+    Raises `InvalidInput` for a verifier without an instance, and what `check` raises.
+    """
+    if not isinstance(verifier, Verifier):
+        if arithmetic is not None:
+            options["arithmetic"] = arithmetic
+        assert_function_lossless(verifier, target, draft, scheme, **options)
+        return
+    if target is None or draft is None or scheme is None or options:
+        wrong = f"it takes no {next(iter(options))}" if options else "give target, draft and scheme"
+        raise InvalidInput(f"{verifier.card.name} is a verifier: {wrong}")
+    assert_verifier_lossless(verifier, target, draft, scheme, arithmetic or "rational", engine)

@@ -16,13 +16,13 @@ from typing import Any
 
 from flint import fmpq
 
-from simulator.audit.bisected import Bisected
+from simulator.audit.bisecting.bisected import Bisected
 from simulator.audit.interfaces import Call, Interface
 from simulator.audit.presentation import Presentation
 from simulator.audit.rows import Rows
 from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
-from simulator.intercept import intercepted
 from simulator.protocol import Card, Coin, DraftNode, Verdict
+from simulator.symbolic import ArgumentCoins, intercepted
 
 _PLAIN = Presentation()
 #: Runs less probable than this come from a rejection loop, whose probabilities leave the floats in the end.
@@ -100,14 +100,14 @@ class Audited:
         with intercepted(steady, boundary=self.boundary, watch=(self.function,), fresh=self.fresh) as session:
             try:
                 with self._blamed():
-                    return self._call_with(nodes, session, steady)
+                    return self._call_with(nodes, ArgumentCoins(session), steady)
             finally:
                 self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
                 self.log.notes.update(dict.fromkeys(session.notes))
                 self.log.events = tuple(map(_event, session.boundary_events))
 
-    def _call_with(self, nodes: tuple[DraftNode, ...], session: Any, coin: Coin) -> list[Verdict]:
-        call = Call(self.function, nodes, self.rows, session, coin, self.batched, self.keywords)
+    def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
+        call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords)
         return list(self.interface.call(call))
 
     @contextmanager

@@ -15,12 +15,12 @@ import numpy as np
 
 from simulator.arithmetic import Arithmetic, as_python
 from simulator.coins import outcomes
+from simulator.drafts import Delayed
 from simulator.errors import InvalidVerifier
-from simulator.instance import Instance
-from simulator.law import BlockLaw
-from simulator.processes import TableProcess, context_index
+from simulator.instances.instance import Instance
+from simulator.instances.processes import TableProcess, context_index
+from simulator.laws.law import BlockLaw
 from simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Progress, Verdict
-from simulator.schemes import Delayed
 
 #: The block of every request: accepted context and correction token.
 Blocks = tuple[tuple[Context, int], ...]

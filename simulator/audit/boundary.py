@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from simulator.audit.judge import Audit
 from simulator.coins import outcomes
 from simulator.errors import InvalidVerifier
-from simulator.instance import Instance
-from simulator.processes import TableProcess
+from simulator.instances.instance import Instance
+from simulator.instances.processes import TableProcess
 from simulator.protocol import Context, DraftScheme, Progress, Verdict
 
 

@@ -16,12 +16,12 @@ import numpy as np
 from simulator.arithmetic import RATIONAL
 from simulator.audit.interfaces import Interface, SelfDrafted
 from simulator.audit.ragged import Ragged
+from simulator.drafts import Adaptive, Delayed
 from simulator.errors import InvalidInput
-from simulator.families import FAMILIES
-from simulator.instance import Instance
-from simulator.processes import TableProcess
+from simulator.instances.families import FAMILIES
+from simulator.instances.instance import Instance
+from simulator.instances.processes import TableProcess
 from simulator.protocol import DraftScheme
-from simulator.schemes import Adaptive, Delayed
 
 DENOMINATOR = 16
 #: What each case is, by its name.

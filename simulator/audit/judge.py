@@ -19,13 +19,13 @@ from simulator.audit.batches import batch_law, requests_of
 from simulator.audit.interfaces import SelfDrafted
 from simulator.audit.processing import Processing
 from simulator.coins import outcomes
-from simulator.enumerate import assert_function, enumerate_law, estimate_size
 from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.instance import Instance
-from simulator.law import BlockLaw, Violation
-from simulator.lossless import Check
-from simulator.processes import TableProcess, context_at
+from simulator.instances.instance import Instance
+from simulator.instances.processes import TableProcess, context_at
+from simulator.laws.enumeration import assert_function, enumerate_law, estimate_size
+from simulator.laws.law import BlockLaw, Violation
 from simulator.protocol import DraftNode, DraftScheme, Progress, Verifier
+from simulator.verdicts.lossless import Check
 
 _NOTHING = Processing()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simulator.instance import Instance
+from simulator.instances.instance import Instance
 from simulator.protocol import Context, DraftNode, Vector
 
 

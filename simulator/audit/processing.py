@@ -14,8 +14,8 @@ from flint import fmpq
 
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.errors import InvalidInput
-from simulator.instance import Instance
-from simulator.processes import TableProcess
+from simulator.instances.instance import Instance
+from simulator.instances.processes import TableProcess
 from simulator.vectors import top_tokens
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.lossless import assert_lossless
+from simulator.audit.assertion import assert_lossless
 
 
 def pytest_configure(config: Any) -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from simulator import Delayed
 from simulator.audit import make_audit
-from simulator.families import FAMILIES
-from simulator.intercept import load
+from simulator.instances.families import FAMILIES
+from simulator.symbolic import load
 
 AUDITED = Path(__file__).parents[1] / "data" / "audited"
 

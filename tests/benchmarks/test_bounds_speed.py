@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from lp_analysis import optimum, single_step_optimum
-from lp_analysis.comparison import compare_programs
-from simulator.families import FAMILIES
+from lp_analysis.reference.comparison import compare_programs
+from simulator.instances.families import FAMILIES
 
 SHAPES = [
     (2, 2, 0, 2),

@@ -11,9 +11,9 @@ import pytest
 
 from simulator.arithmetic import ARITHMETICS
 from simulator.coins import outcomes
-from simulator.enumerate import enumerate_law
-from simulator.families import FAMILIES
-from simulator.schemes import Delayed
+from simulator.drafts import Delayed
+from simulator.instances.families import FAMILIES
+from simulator.laws.enumeration import enumerate_law
 from verifiers import STANDALONE, make
 
 SCHEME = Delayed(K=2, L1=0, L2=2)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.speed_cases import TOP_DOWN, random_rows, summed
+from experiments.studies.speed_cases import TOP_DOWN, random_rows, summed
 from simulator.arithmetic import ARITHMETICS
-from simulator.families import FAMILIES
-from simulator.schemes import Delayed
-from simulator.structured import TableRows, structured_law, structured_metrics
+from simulator.drafts import Delayed
+from simulator.instances.families import FAMILIES
+from simulator.laws.structured import TableRows, structured_law, structured_metrics
 from verifiers import make
 
 #: (verifier, V, K, L2).

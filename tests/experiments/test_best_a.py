@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from experiments.best_a import DENOMINATOR, best_mixture, golden_section
+from experiments.studies.best_a import DENOMINATOR, best_mixture, golden_section
 from simulator import FAMILIES, Delayed, check
 from verifiers import make
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import tables
-from experiments.latency import cost_model
+from experiments.commands.compare import tables
+from experiments.shared.latency import cost_model
 from simulator import InvalidInput
 
 TOPICS = ("--text", "pydoc_data.topics")
@@ -77,7 +77,7 @@ def test_enumeration_gives_the_same_numbers_exactly(draftproof):
 def test_a_collapsed_or_streamed_check_has_the_numbers_of_enumeration(draftproof, name, monkeypatch):
     given = ("check", name, *TOPICS, "--vocab", 3, "--K", 2, "--L2", 2, "--roots", 3, "--json", "-")
     slow = draftproof(*given, "--engine", "enumerate").json
-    monkeypatch.setattr("simulator.structured.size.FULL_LAW", {True: 0, False: 0})
+    monkeypatch.setattr("simulator.laws.structured.size.FULL_LAW", {True: 0, False: 0})
     fast = draftproof(*given).json
     assert ("collapsed" in fast["engine"]) == (name == "specinfer")
     assert ("streamed" in fast["engine"]) == (name == "traversal")

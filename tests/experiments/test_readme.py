@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.catalogue import cards_markdown
-from experiments.readme import PAGE, README, TRANSCRIPT, with_table
-from experiments.reference import page
+from experiments.commands.listing.catalogue import cards_markdown
+from experiments.pages.readme import PAGE, README, TRANSCRIPT, with_table
+from experiments.pages.reference import page
 
 TEXT = README.read_text(encoding="utf-8")
 TRANSCRIPTS = TRANSCRIPT.findall(TEXT)
@@ -24,7 +24,7 @@ def test_code_of_the_readme_runs(monkeypatch, tmp_path):
 
 
 def test_table_of_verifiers_is_the_generated_one():
-    assert with_table(TEXT, "verifiers", cards_markdown()) == TEXT, "run `python -m experiments.readme`"
+    assert with_table(TEXT, "verifiers", cards_markdown()) == TEXT, "run `python -m experiments.pages.readme`"
     assert with_table(TEXT, "verifiers", "") != TEXT  # the marks are there
 
 
@@ -46,4 +46,4 @@ def test_the_worked_example_ends_with_a_verifier_that_conforms(draftproof, monke
 
 
 def test_reference_page_is_the_generated_one():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m experiments.readme`"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m experiments.pages.readme`"

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from experiments import cli, speed
-from experiments.speed_cases import TOP_DOWN, Row, in_turn
+from experiments import cli
+from experiments.studies import speed
+from experiments.studies.speed_cases import TOP_DOWN, Row, in_turn
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from rich.console import Console
 
 import verifiers
 from experiments.cli import run_command
-from experiments.rows import RowFile
+from experiments.shared.rows import RowFile
 from experiments.studies import programs, share_claims, share_of_optimum, share_views
-from lp_analysis.comparison import ProgramRow
+from lp_analysis.reference.comparison import ProgramRow
 
 
 @pytest.fixture

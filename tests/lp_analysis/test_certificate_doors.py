@@ -11,11 +11,11 @@ import pytest
 
 from lp_analysis import certificate, check_certificate, check_file, law_certificate, optimum, save
 from simulator.arithmetic import RATIONAL
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
-from simulator.families import FAMILIES
-from simulator.instance import Instance
-from simulator.processes import TableProcess
-from simulator.schemes import Delayed
+from simulator.instances.families import FAMILIES
+from simulator.instances.instance import Instance
+from simulator.instances.processes import TableProcess
 
 SHAPE = (2, 0, 2)
 #: Python's own limit on the digits of whole numbers in texts; the command line lifts it.

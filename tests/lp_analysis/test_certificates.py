@@ -21,9 +21,9 @@ import lp_analysis
 from lp_analysis import certificate, check_certificate, check_file, checker, law_certificate, optimum, save
 from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidInput
-from simulator.families import FAMILIES
-from simulator.instance import Instance
-from simulator.processes import TableProcess
+from simulator.instances.families import FAMILIES
+from simulator.instances.instance import Instance
+from simulator.instances.processes import TableProcess
 
 SHAPES = [(2, 2, 0, 2), (2, 3, 1, 1), (3, 2, 0, 1), (2, 1, 1, 1)]
 
@@ -212,7 +212,7 @@ def test_the_checker_imports_no_solver_and_no_maker():
         if isinstance(node, (ast.Import, ast.ImportFrom))
     }
     foreign = {name for name in modules if name.split(".")[0] not in sys.stdlib_module_names}
-    assert foreign == {"flint", "simulator.errors", "simulator.instance"}
+    assert foreign == {"flint", "simulator.errors", "simulator.instances.instance"}
 
 
 def test_the_checker_loads_no_solver():

@@ -7,10 +7,10 @@ import pytest
 
 import verifiers
 from lp_analysis import ListedTrees, cut_bound, optimum
-from simulator.conformance import SHAPES, conformance_instances, corner_instances
-from simulator.families import FAMILIES
-from simulator.lossless import block_law
-from simulator.schemes import Adaptive, Delayed, Greedy, Topology, WithoutReplacement
+from simulator.drafts import Adaptive, Delayed, Greedy, Topology, WithoutReplacement
+from simulator.instances.families import FAMILIES
+from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.lossless import block_law
 
 LOSSLESS = [name for name in verifiers.STANDALONE if "delayed" in verifiers.REGISTRY[name].card.lossless_for]
 GAP = Fraction(1, 10**6)

@@ -13,9 +13,9 @@ from lp_analysis.nodes import efficiency, prefix_masses, reach
 from lp_analysis.prices import price_bound
 from simulator import check
 from simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
-from simulator.families import CORNER_CASES, FAMILIES
-from simulator.schemes import Delayed
+from simulator.instances.families import CORNER_CASES, FAMILIES
 from verifiers import make
 
 

@@ -12,8 +12,8 @@ import pytest
 from lp_analysis.orders import as_plan
 from simulator.arithmetic import FLOAT64, as_python
 from simulator.errors import InvalidInput, TooLarge
-from simulator.families import FAMILIES
-from simulator.plan import PathPlan
+from simulator.instances.families import FAMILIES
+from simulator.instances.plan import PathPlan
 
 HALF = Fraction(1, 2)
 

@@ -17,8 +17,8 @@ from scipy.stats import chi2, norm
 from lp_analysis import optimum
 from simulator import FAMILIES, Delayed, SamplingCoin, block_law
 from simulator.arithmetic import FLOAT64, as_python
-from simulator.plan import PathPlan
-from simulator.processes import context_index
+from simulator.instances.plan import PathPlan
+from simulator.instances.processes import context_index
 from verifiers import make
 
 RUNS = 20_000

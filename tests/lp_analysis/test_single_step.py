@@ -25,9 +25,9 @@ from lp_analysis.single_step import (
 from lp_analysis.single_step.resolution import Rule
 from simulator import check
 from simulator.arithmetic import RATIONAL, as_python
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
-from simulator.families import FAMILIES
-from simulator.schemes import Delayed
+from simulator.instances.families import FAMILIES
 from simulator.vectors import minimum
 from verifiers import make
 

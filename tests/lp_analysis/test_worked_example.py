@@ -11,7 +11,7 @@ from lp_analysis import optimum
 from lp_analysis.nodes import efficiency, prefix_masses, reach
 from lp_analysis.prices import price_bound
 from simulator.arithmetic import RATIONAL, as_python
-from simulator.plan import PathPlan
+from simulator.instances.plan import PathPlan
 
 HALF = Fraction(1, 2)
 TARGET = [RATIONAL.vector([[0, 1]]), RATIONAL.vector([[HALF, HALF]] * 2)]

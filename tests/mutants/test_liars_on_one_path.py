@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from simulator import Card, Coin, DraftNode, InvalidVerifier, Verdict, Verifier
-from simulator.conformance import checks_for
 from simulator.vectors import acceptance, residual
+from simulator.verdicts.conformance import checks_for
 from verifiers import make
 
 LOSSLESS = {"lossless-random", "lossless-corner"}

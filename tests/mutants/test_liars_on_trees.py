@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from simulator import Card, Coin, DraftNode, InvalidVerifier, Verdict, Verifier
-from simulator.conformance import checks_for
 from simulator.vectors import acceptance, positive_part, residual
+from simulator.verdicts.conformance import checks_for
 from verifiers import make
 
 LOSSLESS = {"lossless-random", "lossless-corner"}

@@ -18,9 +18,9 @@ import pytest
 
 from simulator import DraftNode, Instance, outcomes
 from simulator.arithmetic import RATIONAL, as_python
-from simulator.conformance import CASES, case_instances
-from simulator.enumerate import verdicts
-from simulator.schemes import WithoutReplacement
+from simulator.drafts import WithoutReplacement
+from simulator.laws.enumeration import verdicts
+from simulator.verdicts.conformance import CASES, case_instances
 from verifiers import STANDALONE, make
 
 Law = Counter[tuple[tuple[int, ...], int]]

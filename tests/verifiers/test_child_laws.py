@@ -11,11 +11,11 @@ from flint import fmpq
 from simulator import Delayed
 from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.coins import outcomes
-from simulator.conformance import conformance_instances, corner_instances
-from simulator.enumerate import verdicts
 from simulator.errors import InvalidInput
-from simulator.families import FAMILIES
+from simulator.instances.families import FAMILIES
+from simulator.laws.enumeration import verdicts
 from simulator.vectors import counted, layers, minimum, positive_part, power, residuals, sums, times
+from simulator.verdicts.conformance import conformance_instances, corner_instances
 from verifiers import make, spectr
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]

@@ -11,11 +11,11 @@ import pytest
 from simulator import Delayed, check
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.coins import outcomes
-from simulator.conformance import CASES, case_instances, conformance_instances, corner_instances
-from simulator.enumerate import verdicts
-from simulator.estimator import TopDown, tree_efficiency, tree_efficiency_by_coins
-from simulator.families import FAMILIES
-from simulator.schemes import Greedy, WithoutReplacement
+from simulator.drafts import Greedy, WithoutReplacement
+from simulator.instances.families import FAMILIES
+from simulator.laws.enumeration import verdicts
+from simulator.laws.estimator import TopDown, tree_efficiency, tree_efficiency_by_coins
+from simulator.verdicts.conformance import CASES, case_instances, conformance_instances, corner_instances
 from verifiers import STANDALONE, make
 from verifiers.khisti import winner_law
 from verifiers.optimal_transport import set_masses

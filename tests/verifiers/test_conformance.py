@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.conformance import ConformanceCheck, checks_for
+from simulator.verdicts.conformance import ConformanceCheck, checks_for
 from verifiers import STANDALONE, make
 
 CHECKS = [pytest.param(check, id=f"{name}-{check}") for name in STANDALONE for check in checks_for(make(name))]

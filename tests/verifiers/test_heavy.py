@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simulator import Delayed, check
-from simulator.conformance import SHAPES, conformance_instances
-from simulator.search import grid, grid_size
+from simulator.verdicts.conformance import SHAPES, conformance_instances
+from simulator.verdicts.search import grid, grid_size
 from verifiers import STANDALONE, make
 
 LOSSLESS = [name for name in STANDALONE if "delayed" in make(name).card.lossless_for]

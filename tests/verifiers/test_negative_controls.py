@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from simulator import Delayed, Instance, check
-from simulator.conformance import SHAPES, conformance_instances
-from simulator.search import shrink
+from simulator.verdicts.conformance import SHAPES, conformance_instances
+from simulator.verdicts.search import shrink
 from verifiers import STANDALONE, make
 
 WITNESSES = Path(__file__).resolve().parents[1] / "data" / "witnesses"

@@ -11,9 +11,9 @@ import pytest
 
 from simulator import Delayed, Instance, TokenProcess, block_law
 from simulator.arithmetic import as_python
-from simulator.conformance import SHAPES, conformance_instances, corner_instances
-from simulator.law import BlockLaw
-from simulator.processes import context_index
+from simulator.instances.processes import context_index
+from simulator.laws.law import BlockLaw
+from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
 from verifiers import STANDALONE, make
 
 Row = list[Fraction]

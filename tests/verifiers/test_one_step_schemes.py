@@ -8,8 +8,8 @@ import pytest
 
 from simulator import check
 from simulator.arithmetic import as_python
-from simulator.conformance import conformance_instances, corner_instances
-from simulator.schemes import Greedy, TopK
+from simulator.drafts import Greedy, TopK
+from simulator.verdicts.conformance import conformance_instances, corner_instances
 from verifiers import make
 
 

@@ -12,13 +12,13 @@ import pytest
 
 from simulator import FAMILIES, Delayed, SamplingCoin, block_law, check, outcomes
 from simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from simulator.conformance import SHAPES, conformance_instances, corner_instances
-from simulator.enumerate import verdicts
+from simulator.drafts import WithoutReplacement
 from simulator.errors import InvalidInput, UnsupportedTree
-from simulator.plan import PathPlan
-from simulator.schemes import WithoutReplacement
-from simulator.structured import TableRows, structured_law
+from simulator.instances.plan import PathPlan
+from simulator.laws.enumeration import verdicts
+from simulator.laws.structured import TableRows, structured_law
 from simulator.vectors import ascending_ratio
+from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
 from verifiers import REGISTRY, STANDALONE, make, required
 
 HALF = Fraction(1, 2)

@@ -10,10 +10,10 @@ import pytest
 from simulator import Delayed, TableProcess, UnsupportedTree, Verdict, block_law, check
 from simulator.arithmetic import RATIONAL
 from simulator.coins import outcomes
-from simulator.compatibility import compatibility
-from simulator.conformance import CASES, case_instances, conformance_instances
-from simulator.families import FAMILIES
-from simulator.schemes import SCHEMES, WithoutReplacement
+from simulator.drafts import SCHEMES, WithoutReplacement
+from simulator.instances.families import FAMILIES
+from simulator.verdicts.compatibility import compatibility
+from simulator.verdicts.conformance import CASES, case_instances, conformance_instances
 from verifiers import STANDALONE, make
 from verifiers._greedy_order import greedy_masses
 from verifiers._paths import first_path

@@ -18,8 +18,8 @@ from scipy.stats import chi2
 
 from simulator import Coin, Delayed, DraftNode, Instance, SamplingCoin, Verdict, Verifier, block_law
 from simulator.arithmetic import FLOAT64, as_python
-from simulator.conformance import conformance_instances
-from simulator.processes import context_index
+from simulator.instances.processes import context_index
+from simulator.verdicts.conformance import conformance_instances
 from verifiers import STANDALONE, make
 
 RUNS = 100_000

@@ -8,13 +8,13 @@ from flint import fmpq
 
 from simulator import Delayed, vectors
 from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.conformance import conformance_instances, corner_instances
-from simulator.families import FAMILIES
-from simulator.law import BlockLaw
-from simulator.structured import LawSink, TableRows
-from simulator.structured.capabilities import LastChildLaw
-from simulator.structured.top_down import last_child_law_of, top_down
+from simulator.instances.families import FAMILIES
+from simulator.laws.law import BlockLaw
+from simulator.laws.structured import LawSink, TableRows
+from simulator.laws.structured.capabilities import LastChildLaw
+from simulator.laws.structured.top_down import last_child_law_of, top_down
 from simulator.vectors import dots, mass_below, sums
+from simulator.verdicts.conformance import conformance_instances, corner_instances
 from verifiers import make
 
 OFFERED = ["nss", "naive_tree", "specinfer", "spectr"]

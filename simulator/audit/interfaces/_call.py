@@ -13,8 +13,8 @@ import numpy as np
 
 from simulator.audit.rows import Rows
 from simulator.errors import InvalidVerifier
-from simulator.intercept import concrete
 from simulator.protocol import Coin, Context, DraftNode, Verdict
+from simulator.symbolic import concrete
 
 #: Stands for "no token" in arrays of requests of different lengths.
 PLACEHOLDER = -1
@@ -24,14 +24,14 @@ PLACEHOLDER = -1
 class Call:
     """One call to be made.
 
-    nodes: the roots of the draft trees, one a request. session: gives coins as arguments. coin: for what the adapter
+    nodes: the roots of the draft trees, one a request. coins: gives coins as arguments. coin: for what the adapter
     itself draws. batched: whether the function takes several requests at once.
     """
 
     function: Callable[..., Any]
     nodes: tuple[DraftNode, ...]
     rows: Rows
-    session: Any
+    coins: Any
     coin: Coin
     batched: bool = False
     keywords: Mapping[str, Any] = field(default_factory=dict)

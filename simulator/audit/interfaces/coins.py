@@ -23,7 +23,7 @@ Paths = list[list[DraftNode]]
 
 
 def _uniforms(call: Call, *shape: int) -> Any:
-    return call.session.uniforms(shape, library=call.rows.library, dtype=call.rows.dtype)
+    return call.coins.uniforms(shape, library=call.rows.library, dtype=call.rows.dtype)
 
 
 def _targets(call: Call, paths: Paths) -> Any:
@@ -47,7 +47,7 @@ _ARGUMENTS: dict[str, Callable[[Call, Paths], Any]] = {
     "bonus_token_ids": lambda call, paths: call.rows.whole([call.coin.choose(path[-1].target) for path in paths]),
     "uniforms": lambda call, paths: _uniforms(call, _count(paths)),
     "final_uniforms": lambda call, paths: _uniforms(call, len(paths)),
-    "noise": lambda call, paths: call.session.exponentials(
+    "noise": lambda call, paths: call.coins.exponentials(
         (len(paths), len(paths[0][0].target)), library=call.rows.library, dtype=call.rows.dtype
     ),
 }

@@ -14,8 +14,8 @@ from simulator.arithmetic import to_fmpq
 from simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, paths_of, shown, whole
 from simulator.audit.interfaces.chain import by_request
 from simulator.errors import InvalidVerifier
-from simulator.intercept import concrete
 from simulator.protocol import Context, DraftNode, Verdict
+from simulator.symbolic import concrete
 
 
 def _call(call: Call) -> list[Verdict]:

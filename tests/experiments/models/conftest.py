@@ -11,12 +11,12 @@ import pytest
 import torch
 import transformers
 
-from experiments.models.corpus import Corpus
-from experiments.models.folder import make_pair
-from experiments.models.pair import Pair, load_folder
-from experiments.models.recipe import Recipe
-from experiments.models.training import Plan, Size
-from experiments.text import EMBEDDED, read_text
+from experiments.models.pair.corpus import Corpus
+from experiments.models.pair.folder import make_pair
+from experiments.models.pair.pair import Pair, load_folder
+from experiments.models.pair.recipe import Recipe
+from experiments.models.pair.training import Plan, Size
+from experiments.shared.text import EMBEDDED, read_text
 
 TINY_TARGET, TINY_DRAFT = Size(hidden=32, layers=2, heads=2), Size(hidden=16, layers=1, heads=1)
 

@@ -1,0 +1,91 @@
+"""`draftproof audit`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from experiments.shared import options as opt
+from experiments.shared.consoles import console_for
+from experiments.shared.output import check_files
+from simulator.audit.interfaces import INTERFACES
+
+_HOW = "How the function is called"
+_ROWS = "What the function does to the rows"
+
+Interface = Annotated[str, typer.Option(help=f"One of {', '.join(INTERFACES)}.", rich_help_panel=_HOW)]
+Library = Annotated[
+    str | None,
+    typer.Option(help="Rows as python lists, numpy or torch (default: the interface's).", rich_help_panel=_HOW),
+]
+Logits = Annotated[bool, typer.Option("--logits", help="Rows as natural logarithms.", rich_help_panel=_HOW)]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Option("--argument", help="A further argument NAME=VALUE; may be repeated.", rich_help_panel=_HOW),
+]
+Batch = Annotated[int, typer.Option(min=1, help="Requests a call.", rich_help_panel=_HOW)]
+Coins = Annotated[
+    str, typer.Option(help="symbols, or bisect for compiled code that gets its coins.", rich_help_panel=_HOW)
+]
+Kind = Annotated[
+    str, typer.Option("--arithmetic", help="Rows in float64, float32 or rational.", rich_help_panel="How to compute")
+]
+Cases = Annotated[
+    str | None, typer.Option(help="Default instances, by name: context,zeros,..", rich_help_panel="Instance")
+]
+Temperature = Annotated[float | None, typer.Option(help="It applies this temperature.", rich_help_panel=_ROWS)]
+TopK = Annotated[int | None, typer.Option(help="It keeps the k likeliest.", rich_help_panel=_ROWS)]
+TopP = Annotated[float | None, typer.Option(help="It keeps mass p.", rich_help_panel=_ROWS)]
+Instances = Annotated[
+    int | None, typer.Option(min=1, help="N random instances of the family.", rich_help_panel="Instance")
+]
+Lengths = Annotated[str | None, typer.Option(help="Independent paths of these lengths: 2,1.", rich_help_panel="Drafts")]
+Boundary = Annotated[
+    bool, typer.Option("--boundary", help="Also the corner coins of floats.", rich_help_panel="How to compute")
+]
+WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
+
+
+@opt.with_instance()
+def audit(
+    function: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="Or an installed MODULE:FUNCTION.")],
+    given: opt.Given,
+    interface: Interface = "tree",
+    library: Library = None,
+    logits: Logits = False,
+    argument: Arguments = None,
+    batch: Batch = 1,
+    coins: Coins = "symbols",
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    cases: Cases = None,
+    instances: Instances = None,
+    scheme: opt.Scheme = None,
+    tree: opt.Tree = None,
+    confidence: opt.Confidence = None,
+    K: opt.Branches = None,
+    L1: opt.Trunk = None,
+    L2: opt.Branch = None,
+    lengths: Lengths = None,
+    arithmetic: Kind = "float64",
+    boundary: Boundary = False,
+    max_runs: opt.MaxRuns = 2_000_000,
+    witness: WitnessFile = None,
+    json_target: opt.JsonTarget = None,
+) -> int:
+    """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: bad input."""
+    from experiments.commands.audit import plan as audit_plan
+    from experiments.commands.audit import views as audit_views
+    from experiments.commands.audit.work import Request, conduct
+
+    check_files((given.instance, given.text), {"--json": json_target, "--witness": witness or "witness.json"})
+    called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
+    processing = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    keywords = audit_plan.parse_arguments(argument or [])
+    audited = audit_plan.load_audit(function, arithmetic=arithmetic, keywords=keywords, **called, **processing)
+    shape = {"scheme": scheme, "tree": tree, "confidence": confidence, "K": K, "L1": L1, "L2": L2, "lengths": lengths}
+    planned = audit_plan.plan(audited, given, shape, cases, instances)
+    report = conduct(Request(function, audited, planned, boundary, max_runs))
+    return audit_views.deliver(console_for(json_target), report, witness, json_target)

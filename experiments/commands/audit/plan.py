@@ -1,0 +1,119 @@
+"""From what a person types to an audit: the function, how it is called, and the instances to judge it on."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from experiments.shared import options as opt
+from experiments.shared.problem import FamilyProblem
+from experiments.shared.progress import quiet
+from simulator.arithmetic import RATIONAL
+from simulator.audit import Audit, Case, Ragged, SelfDrafted, default_cases, make_audit
+from simulator.errors import InvalidInput
+from simulator.protocol import DraftScheme
+from simulator.symbolic import load
+
+
+def load_audit(spec: str, **options: Any) -> Audit:
+    """`FILE.py:FUNCTION` or `MODULE:FUNCTION` with how it is to be called; raises `InvalidInput`."""
+    place, colon, name = spec.rpartition(":")
+    if not colon or not name:
+        raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
+    with quiet():
+        function = load(place, name) if place.endswith(".py") else _from_module(place, name)
+    return make_audit(function, name=name, **options)
+
+
+def _from_module(module: str, name: str) -> Callable[..., Any]:
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module):
+        raise InvalidInput(f"no file {module}; give your function as FILE.py:FUNCTION")
+    try:
+        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        extra = " (pip install 'draftproof[models]')" if module.partition(".")[0] in ("torch", "transformers") else ""
+        raise InvalidInput(
+            f"{module} cannot be imported: {error}; install it{extra}, or give FILE.py:FUNCTION"
+        ) from None
+    except AttributeError:
+        raise InvalidInput(f"{module} has no {name}; this may be another version of it") from None
+    return found
+
+
+def parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
+    """`NAME=VALUE` with values as Python writes them, other text as it is; raises `InvalidInput`."""
+    parsed: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise InvalidInput(f"--argument {text!r}: write NAME=VALUE")
+        try:
+            parsed[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            parsed[name] = value
+    return parsed
+
+
+def plan(
+    audit: Audit, given: opt.Given, shape: Mapping[str, Any], cases: str | None, instances: int | None
+) -> list[Case]:
+    """The instances to be judged: those given, or the default ones. Raises `InvalidInput` on a contradiction."""
+    interface = audit.audited.interface
+    flags = {"--instance": given.instance, "--text": given.text, "--family": given.family, "--vocab": given.vocab}
+    asked = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
+    if asked is None:
+        chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
+        return default_cases(interface, _scheme(audit, shape, None), chosen, audit.batch > 1)
+    if cases is not None:
+        raise InvalidInput(f"--cases names default instances, {asked} gives others; leave one of them out")
+    if instances is not None and given.denominator is None:
+        given = replace(given, denominator=16)
+    problem = opt.choose_problem(given)
+    scheme = _scheme(audit, shape, problem)
+    assert scheme is not None
+    if instances is None:
+        roots = problem.roots(scheme.depth, RATIONAL)
+    elif isinstance(problem, FamilyProblem):
+        seeds = range(problem.seed, problem.seed + instances)
+        roots = [problem.member(seed, scheme.depth, RATIONAL) for seed in seeds]
+    else:
+        raise InvalidInput(f"--instances makes its own instances; leave out {problem.flag}")
+    return [Case(root.label, f"{problem}", root.instance(scheme.depth), scheme) for root in roots]
+
+
+def _ragged(audit: Audit, given: Mapping[str, Any]) -> DraftScheme:
+    """Independent paths of different lengths, which only an audit has."""
+    if not audit.audited.interface.multi_path:
+        raise InvalidInput(f"the interface {audit.audited.interface.name} takes one path; leave out --lengths")
+    if len(given) > 1:
+        raise InvalidInput("--lengths says everything about the drafts; give no other shape beside it")
+    try:
+        return Ragged(tuple(int(length) for length in given["lengths"].split(",")))
+    except ValueError:
+        raise InvalidInput(f"--lengths {given['lengths']}: write whole numbers, the longest first: 2,1") from None
+
+
+def _scheme(audit: Audit, shape: Mapping[str, Any], problem: Any) -> DraftScheme | None:
+    """The scheme that is asked for; None where nothing is and the default instances have their own."""
+    interface = audit.audited.interface
+    given = {name: value for name, value in shape.items() if value is not None}
+    if "lengths" in given:
+        return _ragged(audit, given)
+    if interface.drafts:
+        if set(given) - {"L2"}:
+            raise InvalidInput("the step interface drafts by itself; --L2 says how many tokens, nothing else")
+        return SelfDrafted(given.get("L2", 2)) if given or problem is not None else None
+    if not given and problem is None:
+        return None
+    if not interface.multi_path and given.get("scheme") in (None, "delayed"):
+        if given.get("K", 1) != 1:
+            raise InvalidInput(f"the interface {interface.name} takes one path; leave out --K {given['K']}")
+        if not hasattr(getattr(problem, "instance", None), "scheme") or given:
+            given["K"] = 1
+    names = {key: given.get(key) for key in ("scheme", "tree", "confidence")}
+    lengths = {key: given.get(key) for key in ("K", "L1", "L2")}
+    return opt.choose_scheme(names["scheme"], names["tree"], names["confidence"], problem, **lengths)

@@ -1,0 +1,268 @@
+"""How the verdict of an audit is shown to people and to programs."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from experiments.commands.audit.work import BESIDE, Beside, Report, find_witness
+from experiments.shared.output import EXACT, number_fields, short, write_json
+from experiments.shared.progress import INTERRUPTED, remark
+from experiments.shared.rows import largest, versions
+from experiments.shared.witnesses import save_witness, show_witness, witness_fields
+from simulator.audit import Finding, Ragged, SelfDrafted
+from simulator.audit.assertion import REUSE_SHOWN
+from simulator.laws.law import Violation
+from simulator.verdicts.search import Witness
+
+#: A float this close to a fraction of a small denominator is shown with it.
+_CLOSE, _DENOMINATOR = 1e-12, 100_000
+
+
+def deliver(console: Console, report: Report, witness_file: str | None, json_target: str | None) -> int:
+    """Show the verdict, find and save the witness, write the JSON; returns the exit code."""
+    if not report.findings:
+        remark("interrupted before the first instance was done")
+        return INTERRUPTED
+    show(console, report)
+    fields: dict[str, Any] = {**as_json(report), "witness": None}
+    if report.refuted is not None and report.complete:
+        found = find_witness(report)
+        if found is not None:
+            fields["witness"] = _deliver_witness(console, report, found, witness_file)
+    if not report.complete:
+        remark(
+            f"interrupted after {len(report.findings)} of {len(report.request.cases)} instances; no JSON was written"
+        )
+        return INTERRUPTED
+    write_json(json_target, fields)
+    return 0 if report.lossless else 1
+
+
+def _deliver_witness(console: Console, report: Report, found: Witness, file: str | None) -> dict[str, Any]:
+    scheme, plain = found.instance.scheme, found
+    if isinstance(scheme, (SelfDrafted, Ragged)):  # no schemes that a file could name
+        plain = replace(found, instance=replace(found.instance, scheme=None))
+    saved = save_witness(plain, file)
+    show_witness(console, found, saved, report.request.spec, saved=False)
+    again = ["draftproof", "audit", report.request.spec, *_flags(report), "--instance", saved]
+    again += ["--L2", str(scheme.length)] if isinstance(scheme, SelfDrafted) else []
+    again += ["--lengths", ",".join(map(str, scheme.lengths))] if isinstance(scheme, Ragged) else []
+    console.print(f"  saved as {saved}; see it again: {shlex.join(again)}", soft_wrap=True)
+    return witness_fields(plain, saved)
+
+
+def _flags(report: Report) -> list[str]:
+    """The options that decide how the function is called."""
+    audit = report.request.audit
+    audited, rows = audit.audited, audit.audited.rows
+    flags = ["--interface", audited.interface.name]
+    flags += ["--library", rows.library] if rows.library != audited.interface.library else []
+    flags += ["--arithmetic", rows.kind.name] if rows.kind.name != "float64" else []
+    flags += ["--logits"] if rows.logits else []
+    flags += ["--batch", str(audit.batch)] if audit.batch > 1 else []
+    flags += ["--coins", audited.coins] if audited.coins != "symbols" else []
+    for name, value in audited.keywords.items():
+        flags += ["--argument", f"{name}={value!r}"]
+    for name in ("temperature", "top_k", "top_p"):
+        value = getattr(audit.processing, name)
+        flags += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
+    return flags
+
+
+def show(console: Console, report: Report) -> None:
+    """The verdict in words, a line a case, then what is wrong and what else is known."""
+    audit = report.request.audit
+    verdict = Text(f"{report.request.spec} ({audit.audited.interface.name} interface): ", style="")
+    console.print(verdict.append(*_verdict(report)))
+    console.print(_table(report))
+    finding = report.refuted
+    if finding is not None:
+        _show_refutation(console, report, finding)
+    for rank, hypothesis in enumerate(report.hypotheses):
+        console.print(f"  {'hypothesis' if rank == 0 else 'it also fits'}: {hypothesis}", soft_wrap=True)
+    if finding is not None and not report.hypotheses:
+        console.print("  hypothesis: none of the catalogue fits")
+    for corner in report.corners:
+        console.print(f"  corner coin: {corner}", soft_wrap=True)
+    if report.request.boundary and not report.corners:
+        console.print("  corner coins (0, the largest float below 1, the threshold): no token of probability zero")
+    if report.alarm:
+        console.print("  more tokens a block than the certified optimum of all lossless verifiers (second alarm)")
+    if not report.complete:
+        return
+    reuse = list(audit.audited.log.reuse)
+    for place in reuse[:REUSE_SHOWN]:
+        console.print(f"  one coin, two decisions: {place}", soft_wrap=True)
+    if len(reuse) > REUSE_SHOWN:
+        console.print(f"  and {len(reuse) - REUSE_SHOWN} more such places (--json lists them)", soft_wrap=True)
+    for line in _rests(report):
+        console.print(f"  {line}", soft_wrap=True)
+
+
+def _verdict(report: Report) -> tuple[str, str]:
+    count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
+    if report.refuted is not None or report.alarm:
+        return "REFUTED", "bold red"
+    if report.corners:
+        return "REFUTED at a corner coin", "bold red"
+    if not report.complete:
+        return f"INTERRUPTED, no violation on {count}", "bold yellow"
+    exact = report.request.audit.audited.rows.kind.arithmetic.exact
+    return f"LOSSLESS on {count}{'' if exact else ', up to the rounding of the function'}", "bold green"
+
+
+def _table(report: Report) -> Table:
+    names = BESIDE[report.request.audit.audited.interface.multi_path]
+    table = Table(show_edge=False, pad_edge=False)
+    for heading in ("instance", "scheme", "max deviation", "total variation", "E[tau+1]", *names, "optimum"):
+        table.add_column(heading, justify="left" if heading in ("instance", "scheme") else "right")
+    for case, finding, beside in zip(report.request.cases, report.findings, report.beside, strict=False):
+        found = finding.check
+        others = [_cell(beside.zoo.get(name)) if beside else "" for name in names]
+        mark = "" if finding.lossless else " <-"
+        table.add_row(
+            case.name + mark,
+            str(finding.scheme),
+            _cell(found.max_deviation),
+            _cell(found.total_variation),
+            _cell(found.block_efficiency),
+            *others,
+            _cell(beside.optimum) if beside else "",
+        )
+    return table
+
+
+def _cell(value: Fraction | float | None) -> str:
+    if value is None or value == 0:
+        return "" if value is None else "0"
+    return short(float(value) if len(str(value)) > 12 else value)
+
+
+def _show_refutation(console: Console, report: Report, finding: Finding) -> None:
+    case = report.request.cases[report.findings.index(finding)]
+    console.print(f"  refuted where {case.title}, {finding.scheme}" + _row(finding))
+    place = finding.first
+    if place is not None:
+        console.print(f"  first imbalance: {_place(place)}", soft_wrap=True)
+        if finding.check.metrics.worst != place:
+            console.print(f"  largest imbalance: {_place(finding.check.metrics.worst)}", soft_wrap=True)
+    variation = finding.check.total_variation
+    console.print(f"  exact total variation of the first L + 1 tokens: {precise(variation)}")
+    if finding.dependence is not None:
+        console.print(
+            f"  requests of the batch together: total variation {precise(finding.dependence)} from independence"
+        )
+
+
+def _row(finding: Finding) -> str:
+    return "" if finding.row is None else f", request {finding.row} of the batch"
+
+
+def _place(place: Violation | None) -> str:
+    assert place is not None
+    return (
+        f"after context {place.context}, token {place.token} must have mass {precise(place.expected)}; "
+        f"the block gives it {precise(place.found)} (off by {precise(place.deviation)})"
+    )
+
+
+def precise(value: Fraction | float | None) -> str:
+    """A number to twelve digits, with the simple fraction that it is, or is closest to."""
+    if value is None:
+        return "not computed"
+    if isinstance(value, Fraction):
+        return short(value, EXACT)
+    near = Fraction(value).limit_denominator(_DENOMINATOR)
+    if near == value:
+        return str(near) if near.denominator == 1 else f"{value:.12g} (= {near})"
+    if value and abs(value - near) <= _CLOSE and near.denominator > 1:
+        return f"{value:.12g} (= {near} up to rounding)"
+    return f"{value:.12g}"
+
+
+def _rests(report: Report) -> list[str]:
+    """What the verdict rests on beside the enumeration."""
+    audited = report.request.audit.audited
+    kind = audited.rows.kind
+    lines = list(audited.log.notes)
+    if not kind.arithmetic.exact:
+        lines.append(f"deviations up to {kind.tolerance:g} count as rounding of the function's own {kind.name} numbers")
+    if audited.log.sliver:
+        lines.append(
+            f"branches of probability up to {audited.log.sliver:.1g}, which only rounding makes possible, "
+            "were not followed"
+        )
+    if audited.coins == "bisect":
+        lines.append(
+            "coins were bisected: the verdict rests on thresholds found on lines through midpoints, "
+            "checked at the corners of all boxes and on a grid"
+        )
+    return lines
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The fields that programs read."""
+    audit, finding = report.request.audit, report.refuted
+    audited = audit.audited
+    deviations = [each.check.max_deviation for each in report.findings]
+    variations = [each.check.total_variation for each in report.findings]
+    return {
+        "function": report.request.spec,
+        "interface": audited.interface.name,
+        "library": audited.rows.library,
+        "arithmetic": audited.rows.kind.name,
+        "coins": audited.coins,
+        "batch": audit.batch,
+        "arguments": {name: repr(value) for name, value in audited.keywords.items()},
+        "instances": len(report.findings),
+        "calls": round(report.calls),
+        "versions": versions(),
+        "lossless": report.lossless,
+        "tolerance": audited.rows.kind.tolerance,
+        **number_fields("max_deviation", max(deviations)),
+        **number_fields("total_variation", largest(variations)),
+        "exceeds_optimum": report.alarm,
+        "cases": [
+            _case_fields(case.name, case.title, each, beside)
+            for case, each, beside in zip(report.request.cases, report.findings, report.beside, strict=False)
+        ],
+        "first_imbalance": _place_fields(finding.first) if finding else None,
+        "hypotheses": [{"name": each.name, "text": each.text, "reason": each.reason} for each in report.hypotheses],
+        "reuse": list(audited.log.reuse),
+        "corners": [str(corner) for corner in report.corners] if report.request.boundary else None,
+        "rests_on": _rests(report),
+    }
+
+
+def _case_fields(name: str, title: str, finding: Finding, beside: Beside | None) -> dict[str, Any]:
+    return {
+        "case": name,
+        "title": title,
+        "scheme": finding.scheme.as_dict(),
+        "lossless": finding.lossless,
+        **number_fields("max_deviation", finding.check.max_deviation),
+        **number_fields("total_variation", finding.check.total_variation),
+        **number_fields("block_efficiency", finding.check.block_efficiency),
+        **number_fields("dependence", finding.dependence),
+        "zoo": {key: float(value) for key, value in beside.zoo.items()} if beside else {},
+        **number_fields("optimum", beside.optimum if beside else None),
+    }
+
+
+def _place_fields(place: Violation | None) -> dict[str, Any] | None:
+    if place is None:
+        return None
+    return {
+        "context": list(place.context),
+        "token": place.token,
+        **number_fields("expected", place.expected),
+        **number_fields("found", place.found),
+        **number_fields("deviation", place.deviation),
+    }

@@ -1,0 +1,110 @@
+"""`draftproof bound`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.commands.bound import views as bound_views
+from experiments.commands.bound import work as bounds
+from experiments.shared import options as opt
+from experiments.shared.bounds import Goal, bound_fields, expected_seconds
+from experiments.shared.consoles import console_for
+from experiments.shared.output import check_files, write_json
+from experiments.shared.problem import Problem
+from experiments.shared.progress import INTERRUPTED
+from simulator.arithmetic import RATIONAL
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.instances.instance import Instance
+
+
+@opt.with_instance()
+def bound(
+    given: opt.Given,
+    K: opt.Branches = None,
+    L1: opt.Trunk = None,
+    L2: opt.Branch = None,
+    gap: Annotated[float, typer.Option(help="Certified gap to reach.", rich_help_panel="How to compute")] = 1e-6,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop each program after so long.", rich_help_panel="How to compute")
+    ] = None,
+    method: Annotated[str, typer.Option(help="auto, levels or columns.", rich_help_panel="How to compute")] = "auto",
+    certificate: Annotated[
+        str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")
+    ] = None,
+    plot: Annotated[str | None, typer.Option(help="PNG of the gap against time.", rich_help_panel="Output")] = None,
+    verify: Annotated[
+        str | None, typer.Option(help="Check this certificate, without a solver; nothing else is computed.")
+    ] = None,
+    json_target: opt.JsonTarget = None,
+) -> int:
+    """The best block efficiency of any lossless verifier, with a certificate. Exit 1: --verify rejects the file."""
+    outputs = {"--json": json_target, "--certificate": certificate, "--plot": plot}
+    check_files((given.instance, given.text, verify), outputs)
+    goal = Goal(gap, seconds, method)
+    if verify is None:
+        problem = opt.choose_problem(given)
+        scheme = _delayed(problem, K=K, L1=L1, L2=L2)
+        return _bound(problem, scheme, goal, (given.instance, given.text), outputs)
+    plain = replace(given, instance=None) == opt.Given() and goal == Goal()
+    if not plain or any(value is not None for value in (K, L1, L2, certificate, plot)):
+        raise InvalidInput(
+            "--verify checks one file; it takes only --instance (the rows it should be about) and --json"
+        )
+    return _verify(verify, given.instance, json_target)
+
+
+def _delayed(problem: Problem, **shape: int | None) -> Delayed:
+    """The tree to bound: a shape that is given goes before the draft scheme of an instance file, whatever that is."""
+    given = any(value is not None for value in shape.values())
+    scheme = opt.choose_scheme("delayed" if given else None, None, None, problem, **shape)
+    if isinstance(scheme, Delayed):
+        return scheme
+    raise InvalidInput(
+        f"{problem} is meant for {scheme}, and bounds are computed for delayed trees; "
+        "give --K, --L1 or --L2 for one on its rows"
+    )
+
+
+def _bound(
+    problem: Problem,
+    scheme: Delayed,
+    goal: Goal,
+    inputs: tuple[str | None, ...],
+    outputs: dict[str, str | None],
+) -> int:
+    """Bound every root and write what was asked for. inputs: paths; outputs: path by flag."""
+    json_target, certificate, plot = (outputs[flag] for flag in ("--json", "--certificate", "--plot"))
+    expected_seconds(problem.vocab_size, scheme)
+    roots = problem.roots(scheme.depth, RATIONAL)
+    names = bounds.certificate_names(certificate, len(roots)) if certificate else []
+    each = {f"--certificate, root {number}": name for number, name in enumerate(names, start=1)}
+    check_files(inputs, {"--json": json_target, "--plot": plot, **each})
+    found = bounds.bound_all(roots, scheme, goal)
+    if not found:
+        return INTERRUPTED
+    files = bounds.save_certificates(found, scheme, names)
+    fields = {**bound_fields(found, scheme, files), "source": problem.source}
+    console = console_for(json_target)
+    bound_views.show(console, fields, str(problem), goal.gap)
+    if len(found) < len(roots):
+        return INTERRUPTED
+    write_json(json_target, fields)
+    if plot:
+        bound_views.draw(fields, str(problem), plot)
+        console.print(f"picture: {plot}")
+    return 0
+
+
+def _verify(path: str, instance: str | None, json_target: str | None) -> int:
+    """Check a certificate file: exit 0 if it holds, 1 if it is rejected."""
+    if not Path(path).is_file():
+        raise InvalidInput(f"no certificate {path}; draftproof bound --certificate FILE writes one")
+    fields = bounds.verified(path, Instance.load(instance) if instance else None)
+    write_json(json_target, fields)
+    bound_views.show_verified(console_for(json_target), fields)
+    return 0 if fields["valid"] else 1

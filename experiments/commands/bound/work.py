@@ -1,0 +1,70 @@
+"""`draftproof bound`: the optimum over all lossless verifiers, root by root, with certificates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.shared.bounds import Bound, Goal, bound_root, expected_seconds
+from experiments.shared.output import number_fields, write_whole
+from experiments.shared.problem import Root
+from experiments.shared.progress import bar, duration, remark
+from lp_analysis import certificate, check_file, dumps
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.instances.instance import Instance
+
+
+def bound_all(roots: Sequence[Root], scheme: Delayed, goal: Goal) -> list[Bound]:
+    """The bounds at all roots, with a bar; Ctrl-C ends it with those that are done."""
+    paths = float(roots[0].target.vocab_size) ** scheme.depth
+    remark(
+        f"{len(roots)} program{'s' if len(roots) > 1 else ''} over {paths:,.0f} paths, "
+        f"{duration(expected_seconds(roots[0].target.vocab_size, scheme) * len(roots))}"
+        + (f", at most {goal.seconds:g} s each" if goal.seconds else "")
+    )
+    bounds: list[Bound] = []
+    with bar("bounds", 10 * len(roots)) as tick:
+        try:
+            for root in roots:
+                bounds.append(bound_root(root, scheme, goal, tick))
+        except KeyboardInterrupt:
+            remark(f"interrupted after {len(bounds)} of {len(roots)} roots")
+    return bounds
+
+
+def certificate_names(path: str, count: int) -> list[str]:
+    """One file a root: `path` itself for a single root, numbered before the suffix for several."""
+    target = Path(path)
+    numbered = [str(target.with_name(f"{target.stem}-{number}{target.suffix}")) for number in range(1, count + 1)]
+    return [path] if count == 1 else numbered
+
+
+def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[str]) -> Sequence[str]:
+    """Write the certificate of every root."""
+    for bound, name in zip(bounds, names, strict=False):
+        write_whole(name, dumps(certificate(bound.root.instance(scheme.depth), bound.found)))
+    return names[: len(bounds)]
+
+
+def verified(path: str, instance: Instance | None) -> dict[str, Any]:
+    """What checking a certificate file gives, as fields. instance: what it should be about, if given."""
+    try:
+        lower, upper = check_file(path, instance)
+    except InvalidInput as error:
+        return {"certificate": path, "valid": False, "reason": str(error)}
+    stated = json.loads(Path(path).read_text(encoding="utf-8"))
+    meant = None if instance is None or instance.scheme is None else instance.scheme.as_dict()
+    return {
+        "certificate": path,
+        "valid": True,
+        "scheme": stated["instance"]["scheme"],
+        "instance_scheme": meant,
+        "vocab_size": stated["instance"]["vocab_size"],
+        "digest": stated["digest"],
+        **number_fields("lower", lower),
+        **number_fields("upper", upper),
+        **number_fields("gap", upper - lower),
+    }

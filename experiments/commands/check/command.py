@@ -1,0 +1,71 @@
+"""`draftproof check`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from experiments.shared import options as opt
+from experiments.shared.consoles import console_for
+from experiments.shared.names import find_verifier
+from experiments.shared.output import check_files
+from experiments.shared.planned import Planned
+from simulator.arithmetic import arithmetic_named
+from simulator.errors import InvalidInput
+from simulator.verdicts.lossless import choose_engine
+
+
+@opt.with_instance()
+def check(
+    verifier: Annotated[
+        str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
+    ],
+    given: opt.Given,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="Check N random instances of the family; a failure is shrunk.")
+    ] = None,
+    exhaustive: Annotated[
+        int | None, typer.Option(min=1, help="Check every instance whose probabilities are multiples of 1/D.")
+    ] = None,
+    scheme: opt.Scheme = None,
+    tree: opt.Tree = None,
+    confidence: opt.Confidence = None,
+    K: opt.Branches = None,
+    L1: opt.Trunk = None,
+    L2: opt.Branch = None,
+    arithmetic: opt.ArithmeticName = "rational",
+    engine: opt.Engine = "auto",
+    backend: opt.Backend = "numpy",
+    max_runs: opt.MaxRuns = 20_000_000,
+    max_memory: opt.MaxMemory = 4.0,
+    witness: Annotated[
+        str | None, typer.Option(help="Where to save a witness (default: a name made from its content).")
+    ] = None,
+    json_target: opt.JsonTarget = None,
+) -> int:
+    """Is VERIFIER lossless? Exit 0: lossless on every instance; 1: refuted, with a witness; 2: bad input."""
+    from experiments.commands.check import views as verdicts
+    from experiments.commands.check import work as checking
+
+    check_files((given.instance, given.text), {"--json": json_target, "--witness": witness or "witness.json"})
+    named = find_verifier(verifier)
+    coarse = given.denominator
+    if instances is not None and given.denominator is None:
+        given = replace(given, denominator=20)
+    problem = opt.choose_problem(given)
+    shape = opt.choose_scheme(scheme, tree, confidence, problem, K=K, L1=L1, L2=L2)
+    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
+    if not isinstance(named.verifier, Planned):
+        choose_engine(named.verifier, shape, engine)
+    if exhaustive is not None and (given.family or given.seed or coarse):
+        raise InvalidInput(
+            "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
+        )
+    stream = checking.choose_stream(problem, shape.depth, arithmetic_named(arithmetic), instances, exhaustive)
+    source = {**problem.source, "instances": instances} if exhaustive is None else {"exhaustive": exhaustive}
+    report = checking.Report(named, shape, settings, stream, source)
+    checking.announce(report)
+    checking.run(report)
+    return verdicts.deliver(console_for(json_target), report, problem, witness, json_target)

@@ -1,0 +1,165 @@
+"""`draftproof compare`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from experiments.commands.compare import tables
+from experiments.commands.compare import work as comparing
+from experiments.commands.compare.files import write_files
+from experiments.commands.compare.optimum_rows import with_optimum
+from experiments.shared import options as opt
+from experiments.shared.consoles import chosen_verifiers, console_for
+from experiments.shared.latency import CostModel, cost_model
+from experiments.shared.names import parse_range
+from experiments.shared.output import check_files, write_json
+from experiments.shared.problem import FileProblem, Problem
+from experiments.shared.progress import INTERRUPTED, remark
+from experiments.shared.rows import RowFile
+from simulator.errors import InvalidInput
+from simulator.protocol import DraftScheme
+
+_CORES = os.cpu_count() or 1
+_SCHEME: Any = {"rich_help_panel": "Scheme"}
+_OUTPUT: Any = {"rich_help_panel": "Output"}
+
+Chosen = Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all.")]
+BranchRange = Annotated[str | None, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SCHEME)]
+TrunkRange = Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", **_SCHEME)]
+LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.", **_SCHEME)]
+Budget = Annotated[int | None, typer.Option(min=0, help="Only shapes of exactly N drafted tokens.", **_SCHEME)]
+MaxNodes = Annotated[int | None, typer.Option(min=0, help="Only shapes of at most N drafted tokens.", **_SCHEME)]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")]
+Steady = Annotated[bool, typer.Option("--steady-state", help="Also tokens a target pass in the long run (texts).")]
+Times = Annotated[
+    str | None,
+    typer.Option(
+        help="Times as draft=1,branch=.1,target=10,node=.05 or a JSON file: the best shape of each.", **_SCHEME
+    ),
+]
+Best = Annotated[
+    bool | None,
+    typer.Option("--optimum/--no-optimum", help="The optimum and the gap to it (default: where that is quick)."),
+]
+Resume = Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.", **_OUTPUT)]
+ByRoot = Annotated[bool, typer.Option("--by-root", help="A second table, root by root.", **_OUTPUT)]
+Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
+Latex = Annotated[str | None, typer.Option("--latex", help="LaTeX table.", **_OUTPUT)]
+Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUTPUT)]
+Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the delay curve.", **_OUTPUT)]
+
+
+@opt.with_instance()
+def compare(
+    chosen: Chosen = None,
+    *,
+    given: opt.Given,
+    scheme: opt.Scheme = None,
+    tree: opt.Tree = None,
+    confidence: opt.Confidence = None,
+    K: BranchRange = None,
+    L1: TrunkRange = None,
+    L2: LengthRange = None,
+    budget: Budget = None,
+    max_nodes: MaxNodes = None,
+    arithmetic: opt.ArithmeticName = "float64",
+    engine: opt.Engine = "auto",
+    jobs: Jobs = _CORES,
+    backend: opt.Backend = "numpy",
+    max_runs: opt.MaxRuns = 20_000_000,
+    max_memory: opt.MaxMemory = 4.0,
+    steady: Steady = False,
+    cost: Times = None,
+    best: Best = None,
+    resume: Resume = None,
+    by_root: ByRoot = False,
+    json_target: opt.JsonTarget = None,
+    csv_file: Csv = None,
+    latex_file: Latex = None,
+    markdown_file: Markdown = None,
+    plot_file: Plot = None,
+) -> int:
+    """Exact block efficiency of verifiers over shapes, each checked for losslessness on the way."""
+    files = {"--csv": csv_file, "--latex": latex_file, "--markdown": markdown_file, "--plot": plot_file}
+    check_files((given.instance, given.text), {"--resume": resume, "--json": json_target, **files})
+    named = chosen_verifiers(chosen)
+    problem = opt.choose_problem(given)
+    schemes = comparing.shapes(*_ranges(problem, (scheme, tree, confidence), (K, L1, L2)), budget, max_nodes)
+    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady)
+    costs = _costs(cost, schemes)
+    if steady and given.text is None:
+        raise InvalidInput("--steady-state needs processes that go on for ever; add --text FILE")
+    tasks = comparing.all_tasks(problem, named, schemes, settings, best)
+    kept = RowFile(resume)
+    complete = comparing.compute_all(problem, tasks, settings, kept)
+    found = with_optimum([kept.rows[task.strong_id] for task in tasks if task.strong_id in kept.rows])
+    rows = [{**row, **costs.row_fields(row)} for row in found["rows"]] if costs else found["rows"]
+    console = console_for(json_target)
+    _show(console, rows, f"{problem}, {arithmetic}", by_root)
+    if not complete:
+        return _interrupted(rows, len(named) * len(schemes), resume)
+    return _write(console, {**found, "rows": rows}, str(problem), json_target, files)
+
+
+def _ranges(
+    problem: Problem, kind: tuple[str | None, ...], sizes: tuple[str | None, ...]
+) -> tuple[Callable[..., DraftScheme], dict[str, Sequence[int]]]:
+    """What makes a scheme from K, L1 and L2, and the ranges of those; an instance file may say both."""
+    if not any((*kind, *sizes)) and isinstance(problem, FileProblem) and problem.instance.scheme:
+        scheme, *sizes_there, tree, confidence = opt.flags_of(problem.instance.scheme)
+        kind, sizes = (scheme, tree, confidence), tuple(sizes_there)
+    scheme, tree, confidence = kind
+    given = zip(("K", "L1", "L2"), sizes, strict=True)
+    return (
+        partial(opt.build_scheme, scheme or "delayed", tree, confidence),
+        {flag: parse_range(text, f"--{flag}") for flag, text in given if text},
+    )
+
+
+def _costs(cost: str | None, schemes: Sequence[DraftScheme]) -> CostModel | None:
+    """The times of the machine that is asked about, if any."""
+    costs = cost_model(cost) if cost else None
+    if costs:
+        costs.check(schemes)
+    return costs
+
+
+def _show(console: Console, rows: Sequence[dict[str, Any]], title: str, by_root: bool) -> None:
+    """The tables; nothing if there is no row."""
+    if not rows:
+        return
+    short = len(rows) <= tables.LONGEST
+    if short:
+        console.print(tables.compare_table(rows, title))
+    else:
+        console.print(f"{title}\n{len(rows):,} rows are too many to print; --csv or --json FILE has them all")
+    if "speedup" in rows[0] or not short:
+        console.print(tables.best_table(rows))
+    if by_root:
+        console.print(tables.roots_table(rows))
+
+
+def _interrupted(rows: Sequence[dict[str, Any]], wanted: int, resume: str | None) -> int:
+    """Say what there is after Ctrl-C."""
+    if not rows:
+        remark("interrupted before the first row was done")
+        return INTERRUPTED
+    where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them for next time"
+    remark(f"interrupted after {len(rows)} of {wanted} rows{where}; no other file was written")
+    return INTERRUPTED
+
+
+def _write(
+    console: Console, found: dict[str, Any], caption: str, json_target: str | None, files: Mapping[str, str | None]
+) -> int:
+    """Write what was asked for. files: path by flag."""
+    write_json(json_target, found)
+    for line in write_files(found["rows"], caption, files):
+        console.print(line)
+    return 0

@@ -1,0 +1,201 @@
+"""Tables of rows for the terminal, for LaTeX and for spreadsheets. Functions of rows; nothing is computed here."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from experiments.shared.output import short
+
+_PLAIN = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_efficiency_float", "variance_float")
+_REST = ("lossless", "max_deviation_float", "total_variation_float", "arithmetic", "engine", "seconds", "strong_id")
+
+
+#: Tables of more rows are not printed.
+LONGEST = 400
+#: What rows may hold beside their law, with its heading.
+_EXTRA = {
+    "optimum_float": "optimum",
+    "gap_float": "gap",
+    "steady_state_float": "long run",
+    "time": "time T",
+    "speedup": "speedup",
+}
+
+
+def _extra(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    return {name: heading for name, heading in _EXTRA.items() if any(row.get(name) is not None for row in rows)}
+
+
+def verdict_text(row: dict[str, Any]) -> Text:
+    """`yes, proved`, `yes (float64)` or `NO`."""
+    if not row["lossless"]:
+        return Text("NO", style="bold red")
+    return Text("proved", style="green") if row["arithmetic"] == "rational" else Text("to rounding", style="green")
+
+
+def depths(row: dict[str, Any]) -> str:
+    """The distribution of the accepted length `tau`, as two-digit percentages from `tau = 0` on."""
+    return " ".join(f"{100 * mass:4.1f}" for mass in row["depth_distribution"])
+
+
+def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
+    """One line a row, grouped by shape."""
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    table.add_column("K, L1, L2")
+    table.add_column("verifier")
+    table.add_column("lossless")
+    table.add_column("E[tau+1]", justify="right")
+    table.add_column("Var[tau]", justify="right")
+    table.add_column("P(tau = 0, 1, ..) in %")
+    table.add_column("deviation", justify="right")
+    extra = _extra(rows)
+    for heading in extra.values():
+        table.add_column(heading, justify="right")
+    shape = None
+    for row in rows:
+        current = row["shape"]
+        if shape is not None and current != shape:
+            table.add_section()
+        table.add_row(
+            current if current != shape else "",
+            row["verifier"] + (" (control)" if row["control"] else ""),
+            verdict_text(row),
+            short(row["block_efficiency_float"]),
+            short(row["variance_float"], 4),
+            depths(row),
+            short(row["max_deviation_float"], 4) if row["max_deviation_float"] else "0",
+            *(_cell(row.get(name)) for name in extra),
+        )
+        shape = current
+    table.caption = (
+        "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier is no merit.\n"
+        f"engine: {engines(rows)}"
+    )
+    return table
+
+
+def _cell(value: float | None) -> str:
+    """A number beside the law; `-` where there is none, 0 for what rounding leaves."""
+    if value is None:
+        return "-"
+    return "0" if abs(value) < 1e-12 else short(value, 4)
+
+
+def engines(rows: Sequence[dict[str, Any]]) -> str:
+    """Which engine computed how many of the rows."""
+    counts = Counter(row["engine"] for row in rows)
+    return ", ".join(f"{engine} ({number:,} row{'s' * (number > 1)})" for engine, number in counts.items())
+
+
+def best_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """For each verifier the shape that brings most: by speedup where times are known, else tokens a target pass."""
+    measure = next((name for name in ("speedup", "steady_state_float") if name in rows[0]), "block_efficiency_float")
+    best: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row["verifier"] not in best or row[measure] > best[row["verifier"]][measure]:
+            best[row["verifier"]] = row
+    extra = _extra(rows)
+    table = Table(title="best shape of each verifier", title_justify="left", caption_justify="left")
+    table.add_column("verifier")
+    for heading in ("K, L1, L2", "drafted", "lossless", "E[tau+1]", *extra.values()):
+        table.add_column(heading, justify="right")
+    for row in sorted(best.values(), key=lambda row: -float(row[measure])):
+        cells = row["shape"], str(row["nodes"]), verdict_text(row), short(row["block_efficiency_float"])
+        name = row["verifier"] + (" (control)" if row["control"] else "")
+        table.add_row(name, *cells, *(_cell(row.get(key)) for key in extra))
+    table.caption = f"engine: {engines(rows)}"
+    if "speedup" in extra:
+        table.caption += "\nspeedup: tokens a pass over its time T, against one token for a target pass without drafts."
+    return table
+
+
+def roots_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Block efficiency for every root context, one column a root."""
+    table = Table(title="E[tau+1] by root context", title_justify="left")
+    if not rows:
+        return table
+    table.add_column("K, L1, L2")
+    table.add_column("verifier")
+    for root in rows[0]["roots"]:
+        table.add_column(f"{root['root']!r}\n{100 * root['weight_float']:.1f} %", justify="right")
+    table.add_column("average", justify="right")
+    for row in rows:
+        cells = [short(root["block_efficiency_float"], 4) for root in row["roots"]]
+        table.add_row(row["shape"], row["verifier"], *cells, short(row["block_efficiency_float"], 4))
+    return table
+
+
+def as_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """A line a row; the depth distribution takes one column a depth."""
+    deepest = max(len(row["depth_distribution"]) for row in rows)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    extra = list(_extra(rows))
+    writer.writerow([*_PLAIN, *_REST, *extra, *(f"P(tau={depth})" for depth in range(deepest))])
+    for row in rows:
+        masses = row["depth_distribution"]
+        padding = [""] * (deepest - len(masses))
+        writer.writerow([*(row.get(name) for name in (*_PLAIN, *_REST, *extra)), *masses, *padding])
+    return buffer.getvalue()
+
+
+def _grid(rows: Sequence[dict[str, Any]], mark: str) -> tuple[list[str], list[list[str]]]:
+    """Shapes, and for each verifier its name and a cell for every shape: block efficiency, marked where refuted."""
+    shapes = list(dict.fromkeys(row["shape"] for row in rows))
+    cells = {(row["verifier"], row["shape"]): row for row in rows}
+    lines = []
+    controls = {row["verifier"] for row in rows if row["control"]}
+    for name in dict.fromkeys(row["verifier"] for row in rows):
+        found = [cells.get((name, shape)) for shape in shapes]
+        texts = [
+            f"{row['block_efficiency_float']:.4f}{'' if row['lossless'] else mark}" if row else "--" for row in found
+        ]
+        lines.append([name + (" (control)" if name in controls else ""), *texts])
+    return shapes, lines
+
+
+def _optimum_cells(rows: Sequence[dict[str, Any]], shapes: Sequence[str]) -> list[str]:
+    """What no lossless verifier exceeds, for every shape; empty if no row knows it.
+
+    The upper end of the certified gap, so that no rounded cell above it is larger.
+    """
+    known = {row["shape"]: row["optimum_upper_float"] for row in rows if row.get("optimum_upper_float") is not None}
+    return [f"{known[shape]:.4f}" if shape in known else "--" for shape in shapes] if known else []
+
+
+def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Verifiers down, shapes across, block efficiency in the cells; a cross marks what was refuted.
+
+    Where the optimum is known, it is the last line.
+    """
+    from tabulate import tabulate
+
+    shapes, lines = _grid(rows, " ✗")
+    body = [["`{}`{}{}".format(*name.partition(" ")), *cells] for name, *cells in lines]
+    if most := _optimum_cells(rows, shapes):
+        body.append(["**optimum**", *most])
+    table: str = tabulate(body, ["K, L1, L2", *shapes], tablefmt="github", disable_numparse=True)
+    return table + "\n"
+
+
+def as_latex(rows: Sequence[dict[str, Any]]) -> str:
+    """A booktabs table with the cells and the last line of `as_markdown`; `$^*$` marks lossy verifiers."""
+    from tabulate import tabulate
+
+    shapes, lines = _grid(rows, "$^*$")
+    body = [[name.replace("_", r"\_"), *cells] for name, *cells in lines]
+    if most := _optimum_cells(rows, shapes):
+        body.append([r"\textbf{optimum}", *most])
+    headers = ["verifier", *(f"$({shape})$" for shape in shapes)]
+    table: str = tabulate(body, headers, tablefmt="latex_raw", disable_numparse=True)
+    text = table.replace(r"\hline", r"\midrule").replace(r"\midrule", r"\toprule", 1)
+    last = text.rindex(r"\midrule")
+    note = "% block efficiency E[tau+1] by (K, L1, L2); $^*$ not lossless; needs \\usepackage{booktabs}\n"
+    return note + text[:last] + r"\bottomrule" + text[last + len(r"\midrule") :] + "\n"

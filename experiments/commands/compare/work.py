@@ -1,0 +1,282 @@
+"""`draftproof compare`: the exact law of every verifier on every shape, one row each, over the cores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from importlib.metadata import version
+from itertools import product
+from typing import Any
+
+from experiments.shared.bounds import Goal, bound_fields, bound_root, expected_seconds
+from experiments.shared.cost import Cost, Settings, check_runs, expected_cost
+from experiments.shared.names import NamedVerifier, find_verifier
+from experiments.shared.output import number_fields
+from experiments.shared.pool import spread
+from experiments.shared.problem import Problem, Root
+from experiments.shared.progress import bar, duration, named_errors, remark
+from experiments.shared.rows import RowFile, accepted_length, largest, mixture, strong_id, versions
+from simulator.arithmetic import RATIONAL, arithmetic_named
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.protocol import DraftScheme
+from simulator.verdicts.lossless import Check, Evaluator
+
+#: Bounds in comparisons.
+GOAL = Goal()
+#: Without being asked, bounds are computed for shapes of so many paths, if all of them take no longer than so.
+QUICK_PATHS, QUICK_SECONDS = 256, 120.0
+#: Below this many seconds of expected work the cost of starting processes is not worth it.
+PARALLEL_FROM_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class BoundTask:
+    """One bound to compute: a shape, and the expected cost."""
+
+    scheme: Delayed
+    strong_id: str
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row to compute: a verifier (by the text it was asked for), a shape, and the expected cost."""
+
+    verifier: NamedVerifier
+    scheme: DraftScheme
+    strong_id: str
+    cost: Cost
+
+
+def shapes(
+    build: Callable[..., DraftScheme], ranges: Mapping[str, Sequence[int]], budget: int | None, most: int | None = None
+) -> list[DraftScheme]:
+    """The valid shapes of the ranges, those of exactly `budget` and at most `most` drafted tokens if given.
+
+    build: makes a scheme from K, L1 and L2; ranges: what is given of those three.
+    """
+    combinations = [dict(zip(ranges, values, strict=True)) for values in product(*ranges.values())]
+    if len(combinations) > 1:
+        combinations = [shape for shape in combinations if shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0]
+    kept = [scheme for scheme in (build(**shape) for shape in combinations) if budget in (None, scheme.nodes)]
+    kept = [scheme for scheme in kept if most is None or scheme.nodes <= most]
+    if budget is not None:  # all splits of a single path are the same tree: one is enough for a picture
+        singles = [scheme for scheme in kept if scheme.as_dict().get("K") == 1]
+        kept = singles[-1:] + [scheme for scheme in kept if scheme not in singles]
+    if not kept:
+        wanted = (
+            "is valid (L2 = 0 needs K = 1)" if budget is None else f"has exactly {budget} drafted tokens (--budget)"
+        )
+        raise InvalidInput(f"no shape in the ranges {wanted}; widen --K, --L1 or --L2")
+    return kept
+
+
+def shape_label(scheme: DraftScheme) -> str:
+    """A short name within one kind of scheme: "2, 0, 2" for K, L1, L2, else the tree."""
+    fields = scheme.as_dict()
+    return ", ".join(str(fields[key]) for key in ("K", "L1", "L2")) if "K" in fields else str(scheme)
+
+
+def all_tasks(
+    problem: Problem,
+    chosen: Sequence[NamedVerifier],
+    schemes: Sequence[DraftScheme],
+    settings: Settings,
+    bounds: bool | None,
+) -> list[Task | BoundTask]:
+    """Every row and every bound to compute; bounds: as for `plan_bounds`."""
+    return [*plan(problem, chosen, schemes, settings), *plan_bounds(problem, schemes, bounds)]
+
+
+def plan(
+    problem: Problem, chosen: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], settings: Settings
+) -> list[Task]:
+    """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit."""
+    arithmetic = arithmetic_named(settings.arithmetic)
+    tasks = []
+    known: dict[Any, float] = {}
+    roots_of = lru_cache(lambda depth: problem.roots(depth, arithmetic))
+    for scheme in schemes:
+        roots = roots_of(scheme.depth)
+        identity = _identity(problem, roots, scheme)
+        for named in chosen:
+            cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], known)
+            if cost.engine == "enumerate":
+                check_runs(named, scheme, settings, cost.steps * len(roots), problem.vocab_size)
+            fields = {
+                "roots": identity,
+                "version": version("draftproof"),
+                "verifier": named.identity,
+                "scheme": scheme.as_dict(),
+                "arithmetic": settings.arithmetic,
+                "engine": cost.engine,
+                **({"steady": True} if settings.steady else {}),
+                **({"device": settings.device} if settings.device else {}),
+            }
+            total = replace(cost, steps=cost.steps * len(roots), seconds=cost.seconds * len(roots))
+            tasks.append(Task(named, scheme, strong_id(fields), total))
+    return tasks
+
+
+def plan_bounds(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[BoundTask]:
+    """The optimum of every delayed shape; wanted: None for those that are quick, False for none."""
+    tasks = []
+    for scheme in schemes if wanted is not False else ():
+        if not isinstance(scheme, Delayed):
+            continue
+        paths = float(problem.vocab_size) ** scheme.depth
+        if wanted is None and paths > QUICK_PATHS:
+            continue
+        expected = expected_seconds(problem.vocab_size, scheme)
+        roots = problem.roots(scheme.depth, RATIONAL)
+        fields = {
+            "roots": _identity(problem, roots, scheme),
+            "version": version("draftproof"),
+            "bound": scheme.as_dict(),
+            "gap": GOAL.gap,
+        }
+        seconds = expected * len(roots)
+        tasks.append(BoundTask(scheme, strong_id(fields), Cost("bound", "", len(roots), seconds)))
+    if wanted is None and sum(task.cost.seconds for task in tasks) > QUICK_SECONDS:
+        remark(f"the optimum of {len(tasks)} shapes is left out; --optimum computes it")
+        return []
+    return tasks
+
+
+def _identity(problem: Problem, roots: Sequence[Root], scheme: DraftScheme) -> list[Any]:
+    """What the roots are, for a `strong_id`: by their rows, or by where they come from if those are too many."""
+    return [[root.digest(scheme.depth) or problem.source, root.label, str(root.weight)] for root in roots]
+
+
+class Workplace:
+    """One problem with its settings: roots and evaluators are made once and serve all rows."""
+
+    def __init__(self, problem: Problem, settings: Settings) -> None:
+        self._problem, self._source, self._settings = problem, problem.source, settings
+        self._roots = lru_cache(lambda depth: problem.roots(depth, arithmetic_named(settings.arithmetic)))
+        self._evaluators: dict[str, Evaluator] = {}
+
+    def row(self, task: Task | BoundTask) -> dict[str, Any]:
+        """One row: the exact law on every root, checked for losslessness, and its weighted average; or a bound."""
+        started = time.perf_counter()
+        if isinstance(task, BoundTask):
+            exact = self._problem.roots(task.scheme.depth, RATIONAL)
+            found = [bound_root(root, task.scheme, GOAL) for root in exact]
+            fields = {"kind": "bound", **bound_fields(found, task.scheme, ()), "strong_id": task.strong_id}
+            return {**fields, "source": self._source, "versions": versions()}
+        named, scheme = task.verifier, task.scheme
+        if named.spec not in self._evaluators:
+            self._evaluators[named.spec] = self._settings.evaluator(named)
+        roots = self._roots(scheme.depth)
+        checks = []
+        for root in roots:
+            with named_errors(f"{named.label} on {scheme}, root {root.label!r}"):
+                checks.append(self._evaluators[named.spec].check(root.target, root.draft, scheme))
+        fields = _row_fields(task, roots, checks)
+        if self._settings.steady:
+            fields |= number_fields("steady_state", self._steady_state(task, roots[0]))
+        fields |= {"arithmetic": self._settings.arithmetic, "source": self._source, "versions": versions()}
+        return {**fields, "seconds": round(time.perf_counter() - started, 3)}
+
+    def _steady_state(self, task: Task, root: Root) -> Fraction | float:
+        if not isinstance(task.scheme, Delayed):
+            raise InvalidInput(f"--steady-state is computed for delayed trees, not for {task.scheme}")
+        with named_errors(f"{task.verifier.label} on {task.scheme}, --steady-state"):
+            evaluator = self._evaluators[task.verifier.spec]
+            return evaluator.steady_state(root.target, root.draft, task.scheme).efficiency
+
+
+def _row_fields(task: Task, roots: Sequence[Root], checks: Sequence[Check]) -> dict[str, Any]:
+    weights = [root.weight for root in roots]
+    average = [
+        mixture(weights, [each.metrics.depth_distribution[depth] for each in checks])
+        for depth in range(task.scheme.depth + 1)
+    ]
+    fields = task.scheme.as_dict()
+    return {
+        "verifier": task.verifier.label,
+        **{key: fields.get(key) for key in ("K", "L1", "L2")},
+        "shape": shape_label(task.scheme),
+        "scheme": fields,
+        "nodes": task.scheme.nodes,
+        **accepted_length(average),
+        "control": task.verifier.verifier.card.control,
+        "lossless": all(each.lossless for each in checks),
+        **number_fields("max_deviation", max(each.max_deviation for each in checks)),
+        **number_fields("total_variation", largest([each.total_variation for each in checks])),
+        "roots": [_root_fields(root, each) for root, each in zip(roots, checks, strict=True)],
+        "engine": checks[0].engine,
+        "strong_id": task.strong_id,
+    }
+
+
+def compute_all(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings, kept: RowFile) -> bool:
+    """Compute the missing rows into `kept`, cheapest first, with a bar; False if Ctrl-C ended it early."""
+    missing = sorted((task for task in tasks if task.strong_id not in kept.rows), key=lambda task: task.cost.seconds)
+    seconds = sum(task.cost.seconds for task in missing)
+    parallel = settings.jobs > 1 and len(missing) > 1 and seconds > PARALLEL_FROM_SECONDS
+    jobs = min(settings.jobs, len(missing)) if parallel else 1
+    reused = f" ({len(tasks) - len(missing)} more are kept from before)" if len(missing) < len(tasks) else ""
+    processes = f"{jobs} process{'es' if jobs > 1 else ''}"
+    remark(f"{len(missing)} rows{reused}: {_steps(missing)}, {duration(seconds / jobs)} on {processes}")
+    produce = _in_parallel if parallel else _one_by_one
+    with bar("rows", len(tasks)) as tick:
+        tick(len(tasks) - len(missing))
+        try:
+            for row in produce(problem, missing, settings):
+                kept.add(row)
+                tick(1)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def _steps(tasks: Sequence[Task | BoundTask]) -> str:
+    runs = sum(task.cost.steps for task in tasks if task.cost.engine == "enumerate")
+    programs = sum(task.cost.steps for task in tasks if task.cost.engine == "bound")
+    steps = sum(task.cost.steps for task in tasks) - runs - programs
+    amounts = ((runs, "runs"), (steps, "steps of structured engines"), (programs, "programs for the optimum"))
+    return ", ".join(f"{amount:,.0f} {name}" for amount, name in amounts if amount) or "nothing to do"
+
+
+def _one_by_one(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings) -> Iterator[dict[str, Any]]:
+    workplace = Workplace(problem, settings)
+    for task in tasks:
+        yield workplace.row(task)
+
+
+def _in_parallel(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings) -> Iterator[dict[str, Any]]:
+    # verifiers travel by name: an outsider's class may not be importable by the pickle of another process
+    calls = [
+        (task.verifier.spec if isinstance(task, Task) else None, (task.scheme, task.strong_id, task.cost))
+        for task in tasks
+    ]
+    return spread(settings.jobs, _work, calls, _start_worker, problem, settings)
+
+
+_workplace: Workplace
+
+
+def _start_worker(problem: Problem, settings: Settings) -> None:
+    global _workplace  # noqa: PLW0603 - one problem for the life of the process, sent once
+    _workplace = Workplace(problem, settings)
+
+
+def _work(spec: str | None, fields: tuple[Any, str, Cost]) -> dict[str, Any]:
+    return _workplace.row(BoundTask(*fields) if spec is None else Task(find_verifier(spec), *fields))
+
+
+def _root_fields(root: Root, found: Check) -> dict[str, Any]:
+    return {
+        "root": root.label,
+        **number_fields("weight", root.weight),
+        **accepted_length(found.metrics.depth_distribution),
+        "lossless": found.lossless,
+        **number_fields("max_deviation", found.max_deviation),
+        **number_fields("total_variation", found.total_variation),
+        "instance": root.digest(found.scheme.depth),
+    }

@@ -1,0 +1,86 @@
+"""The catalogue: what `draftproof list` shows and the README table is made from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import verifiers
+from simulator.drafts import SCHEMES
+from simulator.instances.families import FAMILIES
+from simulator.protocol import Card
+from verifiers.bibliography import BIBLIOGRAPHY
+
+PROCESSES = {
+    "instance file": "explicit exact rows for every context (--instance FILE)",
+    "text": "n-gram target and draft from a text (--text FILE --target-order m --draft-order n)",
+    "family": "synthetic random rows (--family NAME --seed S)",
+}
+
+
+def cards() -> list[Card]:
+    """The card of every registered verifier, in the order of the registry."""
+    return [entry.card for entry in verifiers.REGISTRY.values()]
+
+
+def catalogue_fields() -> dict[str, Any]:
+    """Everything `list` knows, as plain data."""
+    return {
+        "verifiers": [{**asdict(card), "status": card.status} for card in cards()],
+        "schemes": [{"name": name, "description": (cls.__doc__ or "").split("\n")[0]} for name, cls in SCHEMES.items()],
+        "processes": [{"name": name, "description": text} for name, text in PROCESSES.items()],
+        "families": [
+            {"name": family.name, "description": family.title, "parameters": dict(family.parameters)}
+            for family in FAMILIES.values()
+        ],
+        "bibliography": dict(BIBLIOGRAPHY),
+    }
+
+
+def card_line(card: Card) -> list[str]:
+    """A card as table cells: name, title, source, lossless for, reads, paths, never below."""
+    return [
+        card.name + "".join(f" ({name})" for name in card.parameters),
+        card.title,
+        f"{card.source.key}, {card.source.place}" if card.source else "",
+        ", ".join(card.lossless_for) or "nothing",
+        card.status,
+        "p, q" if card.reads_draft else "p",
+        "first path" if card.single_path else "all paths",
+        ", ".join(card.dominates),
+    ]
+
+
+CARD_HEADINGS = ("verifier", "title", "source", "lossless for", "status", "reads", "uses", "dominates")
+
+
+def cards_markdown() -> str:
+    """The table of the README."""
+    lines = [CARD_HEADINGS, tuple("---" for _ in CARD_HEADINGS), *(card_line(card) for card in cards())]
+    cells = [[f"`{cell}`" if n and not i else cell for i, cell in enumerate(line)] for n, line in enumerate(lines)]
+    cells[1] = list(lines[1])
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells) + "\n"
+
+
+def show_catalogue(console: Console) -> None:
+    """Print the catalogue."""
+    table = Table(title="Verifiers", title_justify="left")
+    for heading in CARD_HEADINGS:
+        table.add_column(heading, overflow="fold")
+    for card in cards():
+        table.add_row(*card_line(card), style="dim" if card.control else None)
+    console.print(table)
+    fields = catalogue_fields()
+    for title, key in (
+        ("Draft schemes", "schemes"),
+        ("Where instances come from", "processes"),
+        ("Families", "families"),
+    ):
+        small = Table(title=title, title_justify="left", show_header=False)
+        for item in fields[key]:
+            given = ", ".join(f"{name}={value:g}" for name, value in item.get("parameters", {}).items())
+            small.add_row(item["name"] + (f":{given}" if given else ""), item["description"])
+        console.print(small)

@@ -1,0 +1,17 @@
+"""`draftproof list`."""
+
+from __future__ import annotations
+
+from experiments.shared import options as opt
+from experiments.shared.consoles import console_for
+from experiments.shared.output import check_files, write_json
+
+
+def list_command(json_target: opt.JsonTarget = None) -> int:
+    """Verifiers, schemes and processes, with their cards."""
+    from experiments.commands.listing.catalogue import catalogue_fields, show_catalogue
+
+    check_files((), {"--json": json_target})
+    write_json(json_target, catalogue_fields())
+    show_catalogue(console_for(json_target))
+    return 0

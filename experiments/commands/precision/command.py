@@ -1,0 +1,71 @@
+"""`draftproof precision`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from experiments.shared import options as opt
+from experiments.shared.consoles import chosen_verifiers, console_for
+from experiments.shared.output import check_files, write_json
+from experiments.shared.progress import INTERRUPTED, remark
+from simulator.errors import InvalidInput
+
+#: Rows over the default are exact in every precision.
+GRAIN = Annotated[
+    int | None,
+    typer.Option(
+        help="Common denominator of all probabilities (default 256: exact in every precision).",
+        rich_help_panel="Instance",
+    ),
+]
+
+
+@opt.with_instance(GRAIN)
+def precision(
+    chosen: Annotated[
+        list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that are lossless on the scheme.")
+    ] = None,
+    *,
+    given: opt.Given,
+    scheme: opt.Scheme = None,
+    tree: opt.Tree = None,
+    confidence: opt.Confidence = None,
+    K: opt.Branches = None,
+    L1: opt.Trunk = None,
+    L2: opt.Branch = None,
+    kinds: Annotated[
+        str,
+        typer.Option(
+            "--precision", help="Of float64, float32, float16, bfloat16 (torch).", rich_help_panel="How to compute"
+        ),
+    ] = "float64,float32,float16",
+    max_runs: opt.MaxRuns = 20_000_000,
+    json_target: opt.JsonTarget = None,
+) -> int:
+    """What verifiers lose by computing in low precision: their exact bias, with exact drafts and exact coins."""
+    from experiments.commands.precision import work as audit
+    from simulator.laws.precision import EXACT_DENOMINATOR
+
+    check_files((given.instance, given.text), {"--json": json_target})
+    precisions = audit.parse_precisions(kinds)
+    if given.denominator is None and given.instance is None:
+        given = replace(given, denominator=EXACT_DENOMINATOR)
+    problem = opt.choose_problem(given)
+    shape = opt.choose_scheme(scheme, tree, confidence, problem, K=K, L1=L1, L2=L2)
+    named = [each for each in chosen_verifiers(chosen) if chosen or shape.name in each.verifier.card.lossless_for]
+    if not named:
+        raise InvalidInput(f"no verifier of the registry is lossless on {shape}; name the ones you mean")
+    settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)
+    found = audit.cases(problem, shape)
+    tasks = audit.plan(found, named, shape, precisions, settings)
+    rows, complete = audit.compute_all(problem, found, shape, tasks)
+    fields = audit.precision_fields(found, precisions)
+    audit.show(console_for(json_target), f"{problem}, {shape}", fields, rows)
+    if not complete:
+        remark(f"interrupted after {len(rows)} of {len(tasks)} rows; no other file was written")
+        return INTERRUPTED
+    write_json(json_target, {"precisions": fields, "rows": rows})
+    return 0

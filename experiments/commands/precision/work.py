@@ -1,0 +1,231 @@
+"""`draftproof precision`: what a verifier loses by computing in low precision, as exact total variation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from experiments.shared.cost import Settings, check_runs
+from experiments.shared.names import NamedVerifier
+from experiments.shared.output import number_fields
+from experiments.shared.problem import Problem, Root
+from experiments.shared.progress import Tick, bar, duration, named_errors, remark
+from experiments.shared.rows import largest, strong_id, versions
+from simulator.arithmetic import RATIONAL
+from simulator.errors import InvalidInput
+from simulator.instances.instance import Instance
+from simulator.laws.precision import (
+    Breakdown,
+    Precision,
+    estimate_precision_size,
+    low_precision_law,
+    precision_named,
+    rows_bias,
+)
+from simulator.protocol import DraftScheme
+
+_LEGEND = (
+    "bias: exact total variation of the first L + 1 tokens from the target, the target going on where a block ends.\n"
+    "deviation: largest violation of the balance equation. The largest over all roots stands here.\n"
+    "Draft trees and coins are exact: both hold the rounding of the rows that are seen and that of the arithmetic.\n"
+    "rounded rows alone: L + 1 tokens drawn from the rounded target; where it is exact, the rest is the arithmetic's."
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One root: exact rows for the trees of the scheme. identity: what stands for it in a `strong_id`."""
+
+    root: Root
+    instance: Instance
+    identity: list[Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row to compute: a verifier in a precision. trees: how many draft trees the roots have."""
+
+    verifier: NamedVerifier
+    precision: Precision
+    trees: int
+    runs: float
+    seconds: float
+
+
+def parse_precisions(text: str) -> list[Precision]:
+    """`"float32,float16"` as the precisions meant; raises `InvalidInput`."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InvalidInput(f"--precision {text!r} names none; write one or more, as float32,float16")
+    return [precision_named(name) for name in dict.fromkeys(names)]
+
+
+def cases(problem: Problem, scheme: DraftScheme) -> list[Case]:
+    """The roots of a problem with their exact rows; raises `TooLarge` where there are too many."""
+    found = []
+    for root in problem.roots(scheme.depth, RATIONAL):
+        identity = [root.digest(scheme.depth) or problem.source, root.label, str(root.weight)]
+        found.append(Case(root, root.instance(scheme.depth), identity))
+    return found
+
+
+def plan(
+    roots: Sequence[Case],
+    chosen: Sequence[NamedVerifier],
+    scheme: DraftScheme,
+    precisions: Sequence[Precision],
+    settings: Settings,
+) -> list[Task]:
+    """Every row to compute with its estimated cost; raises `TooLarge` for a verifier that has too many runs."""
+    tasks = []
+    instance = roots[0].instance
+    for named in chosen:
+        for precision in precisions:
+            started = time.perf_counter()
+            with named_errors(f"{named.label} on {scheme}"):
+                size = estimate_precision_size(
+                    named.verifier, instance.target, instance.draft, scheme, precision, np.random.default_rng(0)
+                )
+            each = (time.perf_counter() - started) / (6 * size.runs_per_tree)
+            runs = size.runs * len(roots)
+            check_runs(named, scheme, settings, runs * len(precisions), instance.vocab_size)
+            tasks.append(Task(named, precision, size.trees * len(roots), runs, runs * each))
+    return tasks
+
+
+def compute_all(
+    problem: Problem, roots: Sequence[Case], scheme: DraftScheme, tasks: Sequence[Task]
+) -> tuple[list[dict[str, Any]], bool]:
+    """The rows, with a bar over draft trees; False beside those so far if Ctrl-C ended it early."""
+    runs, seconds = sum(task.runs for task in tasks), sum(task.seconds for task in tasks)
+    remark(f"{len(tasks)} rows: about {runs:,.0f} runs, {duration(seconds)}")
+    rows: list[dict[str, Any]] = []
+    with bar("draft trees", sum(task.trees for task in tasks)) as tick:
+        try:
+            for task in tasks:
+                rows.append(_row(problem, roots, scheme, task, tick))
+        except KeyboardInterrupt:
+            return rows, False
+    return rows, True
+
+
+def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, task: Task, tick: Tick) -> dict[str, Any]:
+    started = time.perf_counter()
+    found = [_root_fields(case, scheme, task, tick) for case in roots]
+    breaks = next((fields["breaks"] for fields in found if fields["breaks"]), None)
+    known = [case for case in found if breaks is None]
+    return {
+        "verifier": task.verifier.label,
+        "scheme": scheme.as_dict(),
+        "precision": task.precision.name,
+        "status": "breaks" if breaks else "measured",
+        **_largest("total_variation", known),
+        **_largest("max_deviation", known),
+        "breaks": breaks,
+        "roots": found,
+        "source": problem.source,
+        "strong_id": strong_id(
+            {
+                "roots": [case.identity for case in roots],
+                "version": version("draftproof"),
+                "verifier": task.verifier.identity,
+                "scheme": scheme.as_dict(),
+                "precision": task.precision.name,
+            }
+        ),
+        "versions": {**versions(), **({"torch": version("torch")} if task.precision.of_torch else {})},
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def _largest(name: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return number_fields(name, largest([Fraction(fields[name]) for fields in found]) if found else None)
+
+
+def _root_fields(case: Case, scheme: DraftScheme, task: Task, tick: Tick) -> dict[str, Any]:
+    target, draft = case.instance.target, case.instance.draft
+    variation = deviation = breaks = None
+    with named_errors(f"{task.verifier.label} at {task.precision.name} on {scheme}, root {case.root.label!r}"):
+        try:
+            law = low_precision_law(task.verifier.verifier, target, draft, scheme, task.precision, tick)
+            variation, deviation = law.total_variation(target), law.max_deviation(target)
+        except Breakdown as broken:
+            breaks = {
+                "root": case.root.label,
+                "tree": {",".join(map(str, context)): list(tokens) for context, tokens in broken.tree.items()},
+                "reason": broken.reason,
+                **number_fields("probability", broken.probability),
+            }
+    return {
+        "root": case.root.label,
+        **number_fields("weight", case.root.weight),
+        **number_fields("total_variation", variation),
+        **number_fields("max_deviation", deviation),
+        "breaks": breaks,
+    }
+
+
+def precision_fields(roots: Sequence[Case], precisions: Sequence[Precision]) -> list[dict[str, Any]]:
+    """For each precision whether the rows are exact in it, and what rounding them costs by itself."""
+    return [
+        {
+            "precision": precision.name,
+            "significant_bits": precision.bits,
+            "rows_exact": all(
+                precision.holds(process) for case in roots for process in (case.instance.target, case.instance.draft)
+            ),
+            **number_fields("rows_bias", max(rows_bias(case.instance.target, precision) for case in roots)),
+        }
+        for precision in precisions
+    ]
+
+
+def show(console: Console, title: str, kinds: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> None:
+    """A line a verifier, two columns a precision; below it what breaks, and where."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("verifier")
+    for kind in kinds:
+        table.add_column(f"{kind['precision']}\nbias", justify="right")
+        table.add_column("\ndeviation", justify="right")
+    alone = [("exact" if kind["rows_exact"] else _rounded(kind["rows_bias_float"]), "") for kind in kinds]
+    table.add_row("rounded rows alone", *(cell for pair in alone for cell in pair), style="dim", end_section=True)
+    for name in dict.fromkeys(row["verifier"] for row in rows):
+        by_kind = {row["precision"]: row for row in rows if row["verifier"] == name}
+        table.add_row(name, *(cell for kind in kinds for cell in _cells(by_kind.get(kind["precision"]))))
+    console.print(table)
+    console.print(_LEGEND, style="dim", soft_wrap=True)
+    for line in _broken(rows):
+        console.print(line, soft_wrap=True)
+
+
+def _cells(row: dict[str, Any] | None) -> tuple[str | Text, str | Text]:
+    if row is None:  # interrupted before it
+        return "", ""
+    if row["status"] == "breaks":
+        return Text("breaks", style="red"), ""
+    return _rounded(row["total_variation_float"]), _rounded(row["max_deviation_float"])
+
+
+def _rounded(value: float) -> str:
+    return f"{value:.1e}" if value else "0"
+
+
+def _broken(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        if row["breaks"] is not None:
+            place = row["breaks"]
+            drafted = "; ".join(f"after ({context}) {tokens}" for context, tokens in place["tree"].items())
+            yield (
+                f"{row['verifier']} breaks at {row['precision']}, root {place['root']!r}, "
+                f"on draft trees of probability {place['probability_float']:.2g}; the first one: {drafted or 'empty'}; "
+                f"{place['reason']}"
+            )

@@ -1,0 +1,67 @@
+"""`draftproof validate`."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from experiments.models import options as opt
+from experiments.shared.consoles import chosen_verifiers, console_for
+from experiments.shared.grouped import grouped
+from experiments.shared.progress import INTERRUPTED
+
+_HOW: Any = {"rich_help_panel": "How much"}
+
+Replace = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=OTHER",
+        help="Run OTHER (a name, or FILE.py:NAME) where the table predicts NAME: a planted bias must be found.",
+    ),
+]
+Roots = Annotated[int | None, typer.Option(min=1, help="Root contexts of the text (default 4).", **_HOW)]
+Blocks = Annotated[int | None, typer.Option(min=1, help="Blocks a cell (default: standard error 0.015).", **_HOW)]
+LawRuns = Annotated[int | None, typer.Option(min=1, help="Runs of the law test, for each verifier.", **_HOW)]
+Quick = Annotated[bool, typer.Option("--quick", help="A glance: less training, fewer runs and roots.", **_HOW)]
+
+
+@grouped(pair=opt.PairOptions, shape=opt.ShapeOptions, files=opt.FileOptions)
+def validate(
+    chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: eight of them.")] = None,
+    *,
+    replace: Replace = None,
+    temperature: Annotated[float, typer.Option(help="Of both models; 0 is greedy.")] = 1.0,
+    top_k: opt.TopK = None,
+    top_p: opt.TopP = None,
+    vectors: opt.Vectors = "numpy",
+    seed: opt.Seed = 0,
+    pair: opt.PairOptions,
+    shape: opt.ShapeOptions,
+    roots: Roots = None,
+    blocks: Blocks = None,
+    law_runs: LawRuns = None,
+    quick: Quick = False,
+    files: opt.FileOptions,
+) -> int:
+    """Predicted against measured on real models, and is the loop lossless? Exit 0: as predicted; 1: not; 2: bad input.
+
+    Without --pair or --target a small pair is trained first, on the text that ships with Python.
+    """
+    started = time.perf_counter()
+    files.check(pair.text)
+    from experiments.models.validation import run as work
+
+    named = chosen_verifiers(chosen or list(work.VERIFIERS))
+    shapes, replaced = shape.shapes(work.SHAPES), work.parse_replaced(replace or [])
+    warp, amount = work.Warp(temperature, top_k, top_p), work.Amount(roots, blocks, law_runs, quick)
+    console = console_for(files.json_target)
+    try:
+        with work.open_pair(pair.wanted(seed, quick)) as opened:
+            contest = work.make_contest(opened, named, replaced, shapes, warp, amount, seed, vectors)
+            report = work.run(console, opened, contest, files.resume, started)
+    except KeyboardInterrupt:
+        work.say_interrupted(files.resume)
+        return INTERRUPTED
+    return work.deliver(console, report, files.json_target, files.markdown, files.plot)

@@ -1,0 +1,1 @@
+"""The speculative loop: draft, read with the target in one pass, verify, trim."""

@@ -1,0 +1,48 @@
+"""A sampling coin whose random numbers are drawn where the rows are: on the device of a torch generator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.models.loop.rows import check_vectors
+from simulator.coins import SamplingCoin
+from simulator.errors import InvalidVerifier
+from simulator.protocol import Coin
+
+
+def coin_for(vectors: str, seed: int, device: torch.device | str = "cpu") -> Coin:
+    """The sampling coin that goes with these vectors ("numpy", or "torch" on a device)."""
+    check_vectors(vectors)
+    if vectors == "numpy":
+        return SamplingCoin(np.random.default_rng(seed))
+    return TorchCoin(torch.Generator(device).manual_seed(seed))
+
+
+class TorchCoin:
+    """See `simulator.protocol.Coin`; from a torch generator that the caller seeds."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        self._generator = generator
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`; a probability outside [0, 1] raises `InvalidVerifier`."""
+        heads = float(probability)
+        if not -1e-9 <= heads <= 1 + 1e-9:  # what rounding may leave
+            raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
+        return bool(self._uniform() < heads)
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`: the inverse of the cumulative sum."""
+        given = torch.as_tensor(weights, dtype=torch.float64, device=self._generator.device)
+        cumulative = given.cumsum(0)
+        chosen = torch.searchsorted(cumulative, self._uniform() * cumulative[-1:], right=True)
+        index, total = torch.cat([chosen.double(), cumulative[-1:]]).tolist()
+        if not 0 < total < float("inf"):
+            raise InvalidVerifier(f"the coin was asked to choose with weights {weights}; they must be >= 0, not all 0")
+        return int(index)
+
+    def _uniform(self) -> torch.Tensor:
+        return torch.rand((), dtype=torch.float64, generator=self._generator, device=self._generator.device)

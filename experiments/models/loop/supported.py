@@ -1,0 +1,100 @@
+"""Whether a model can read trees: it must obey a mask of ours and positions of ours, and keep plain caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from experiments.models.loop.caches import prompt_read, read
+from experiments.models.pair.devices import within_memory
+from experiments.models.pair.pair import Pair
+from simulator.errors import InvalidInput
+
+#: What rounding may change of a logit, relative to the largest: passes of other shapes sum in another order.
+_ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+
+
+def check_supported(model: Any, name: str) -> None:
+    """Raise `InvalidInput` for a model that tree attention would not work with.
+
+    Looks at the kind of its attention and of its caches, then asks: four tokens after the same one, read side by side,
+    must each get the logits that they get alone.
+    """
+    attention = getattr(model.config, "_attn_implementation", None) or "eager"
+    if attention not in ("eager", "sdpa"):
+        raise InvalidInput(f"{name}: attention {attention!r} takes no mask of ours; use attn_implementation='sdpa'")
+    kinds = _odd_caches(model)
+    if kinds:
+        raise InvalidInput(
+            f"{name} ({type(model).__name__}) has {' and '.join(kinds)}, where no paths can stand side by side; "
+            "use a model with full attention in every layer"
+        )
+    try:
+        with within_memory(f"trying {name}", model.device):
+            difference = _probe(model)
+    except InvalidInput:
+        raise
+    except Exception as error:  # whatever a model of another kind says to a mask and positions
+        raise InvalidInput(
+            f"{name} ({type(model).__name__}) takes no 4-dimensional attention mask with positions and a cache "
+            f"({type(error).__name__}); use a decoder such as Llama, Qwen or GPT-2"
+        ) from error
+    if not difference <= _ROUNDING.get(model.dtype, 1e-1):  # true for NaN
+        raise InvalidInput(
+            f"{name} ({type(model).__name__}) does not obey a tree mask: logits are off by {difference:.1g} of the "
+            "largest; use a decoder such as Llama, Qwen or GPT-2"
+        )
+
+
+def _odd_caches(model: Any) -> list[str]:
+    """What a model remembers other than keys and values of every token."""
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
+
+    if getattr(model, "_is_stateful", False):
+        return ["a recurrent state"]
+    if "local" in (getattr(model.config, "attention_layers", None) or ()):
+        return ["local attention"]
+    kinds = {type(layer) for layer in DynamicCache(config=model.config).layers}
+    return sorted(kind.__name__ for kind in kinds - {DynamicLayer})
+
+
+@torch.inference_mode()
+def _probe(model: Any) -> float:
+    """The largest difference between logits read side by side and one after the other, over the largest logit."""
+    size = model.config.get_text_config(decoder=True).vocab_size
+    first, *others = (token % size for token in range(5))
+    device = model.device
+    before = prompt_read(model, [first], device)
+    tokens = torch.tensor([others], device=device)
+    sees = torch.cat([before.held[:, None].expand(-1, 4, -1), torch.eye(4, dtype=torch.bool, device=device)[None]], 2)
+    together, _ = read(model, before, tokens, torch.ones_like(tokens), sees)
+    alone = model(torch.tensor([[first, token] for token in others], device=device)).logits[:, -1]
+    return float((together[0] - alone).abs().max() / alone.abs().max())
+
+
+def check_prompt(pair: Pair, prompt: Sequence[int], more: int) -> None:
+    """Raise `InvalidInput` unless a prompt has tokens of the vocabulary and both models can read `more` after it."""
+    if not len(prompt):
+        raise InvalidInput("the prompt is empty; give at least one token to start from")
+    wrong = [token for token in prompt if not 0 <= token < pair.vocab_size]
+    if wrong:
+        raise InvalidInput(f"the prompt has token {wrong[0]}; tokens are 0..{pair.vocab_size - 1}")
+    for name, model in (("target", pair.target), ("draft", pair.draft)):
+        room = room_of(model)
+        if room is not None and len(prompt) + more > room:
+            raise InvalidInput(
+                f"the {name} reads {room} tokens at most: a prompt of {len(prompt)} and {more} more do not fit; "
+                "ask for fewer tokens or give a shorter prompt"
+            )
+
+
+def room_of(model: Any) -> int | None:
+    """The most tokens that the model can read; None where positions have no end, as rotary ones."""
+    config = model.config.get_text_config(decoder=True)
+    if getattr(config, "rope_parameters", None) or getattr(config, "rope_theta", None):
+        return None
+    most = getattr(config, "max_position_embeddings", None)
+    return int(most) if most else None

@@ -1,0 +1,100 @@
+"""The options of commands that run real models, in groups, and what they mean."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from experiments.shared.names import parse_range
+from experiments.shared.options import JsonTarget
+from experiments.shared.output import check_files
+from experiments.shared.text import EMBEDDED
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from experiments.models.pair.opened import Wanted
+
+_PAIR: Any = {"rich_help_panel": "Pair of models"}
+_SHAPE: Any = {"rich_help_panel": "Scheme"}
+_OUT: Any = {"rich_help_panel": "Output"}
+
+Vectors = Annotated[str, typer.Option(help="What verifiers compute with: numpy, or torch on the device.")]
+TopK = Annotated[int | None, typer.Option("--top-k", help="Of both models: keep the k most probable tokens.")]
+TopP = Annotated[float | None, typer.Option("--top-p", help="Of both models: keep the most probable of this mass.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of training and of every run.")]
+
+Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`: used, or made first.", **_PAIR)]
+Target = Annotated[str | None, typer.Option("--target", help="A causal model of transformers: path or name.", **_PAIR)]
+Draft = Annotated[str | None, typer.Option("--draft", help="Its draft, over the same tokens.", **_PAIR)]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", **_PAIR)]
+Dtype = Annotated[str, typer.Option(help="float32, bfloat16, float16 or float64.", **_PAIR)]
+Vocab = Annotated[int | None, typer.Option("--vocab", help="V of a pair that is trained (default 8).", **_PAIR)]
+Tokenizer = Annotated[str, typer.Option(help="Of a pair that is trained: letters, digits or bpe.", **_PAIR)]
+TextName = Annotated[str, typer.Option("--text", help=f"A UTF-8 file, or {EMBEDDED} (embedded).", **_PAIR)]
+BranchRange = Annotated[str | None, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SHAPE)]
+TrunkRange = Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
+LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
+Resume = Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.", **_OUT)]
+Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUT)]
+Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the table.", **_OUT)]
+
+
+@dataclass(frozen=True)
+class PairOptions:
+    """Which models; without any of them a small pair is trained, and gone afterwards."""
+
+    folder: Folder = None
+    target: Target = None
+    draft: Draft = None
+    device: Device = "auto"
+    dtype: Dtype = "float32"
+    vocab: Vocab = None
+    tokenizer: Tokenizer = "letters"
+    text: TextName = EMBEDDED
+
+    def wanted(self, seed: int, quick: bool = False) -> Wanted:
+        """The same for `open_pair`; raises `InvalidInput` for options that contradict."""
+        from experiments.models.pair.opened import Wanted
+
+        return Wanted(**dataclasses.asdict(self), seed=seed, quick=quick)
+
+
+@dataclass(frozen=True)
+class ShapeOptions:
+    """Ranges of shapes."""
+
+    K: BranchRange = None
+    L1: TrunkRange = None
+    L2: LengthRange = None
+
+    def shapes(self, otherwise: tuple[Delayed, ...]) -> tuple[Delayed, ...]:
+        """The valid shapes of the ranges, or `otherwise` where none is given; raises `InvalidInput`."""
+        given = {"--K": self.K, "--L1": self.L1, "--L2": self.L2}
+        if not any(given.values()):
+            return otherwise
+        defaults = ("2", "0", "2")
+        K, L1, L2 = (parse_range(given[flag] or each, flag) for flag, each in zip(given, defaults, strict=True))
+        found = [Delayed(k, l1, l2) for k in K for l1 in L1 for l2 in L2 if l2 or k == 1]
+        if not found:
+            raise InvalidInput("no shape in the ranges is valid (L2 = 0 needs K = 1); widen --K, --L1 or --L2")
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """Where results go."""
+
+    resume: Resume = None
+    json_target: JsonTarget = None
+    markdown: Markdown = None
+    plot: Plot = None
+
+    def check(self, text: str) -> None:
+        """Raises `InvalidInput`, before the work, for files that cannot be written."""
+        outputs = {"--resume": self.resume, "--json": self.json_target}
+        outputs |= {"--markdown": self.markdown, "--plot": self.plot}
+        check_files((None if text == EMBEDDED else text,), outputs)

@@ -1,0 +1,124 @@
+"""Where models run and in which precision; what cannot be had is one clear line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from experiments.shared.rows import versions
+from simulator.errors import InvalidInput
+
+DEVICES = ("auto", "cpu", "cuda")
+#: Names of the precisions that weights may have.
+DTYPES = ("float32", "bfloat16", "float16", "float64")
+
+
+def libraries() -> tuple[Any, Any]:
+    """The modules torch and transformers; raises `InvalidInput` where one is missing."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        missing = (error.name or "torch").split(".")[0]
+        raise InvalidInput(f"{missing} is not installed; run: pip install 'draftproof[models]'") from None
+    return torch, transformers
+
+
+@contextmanager
+def quiet_loading() -> Iterator[None]:
+    """transformers without its progress bars and advice: what matters is raised."""
+    _, transformers = libraries()
+    log = transformers.utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()
+
+
+def choose_device(name: str) -> Any:
+    """`auto` is CUDA where there is one; raises `InvalidInput` for an unknown or an absent device."""
+    torch, _ = libraries()
+    if name not in DEVICES:
+        raise InvalidInput(f"unknown device {name!r}; choose {', '.join(DEVICES)}")
+    present = torch.cuda.is_available()
+    if name == "cuda" and not present:
+        raise InvalidInput("no CUDA device is at hand; use --device cpu, or auto to take CUDA where there is one")
+    return torch.device("cuda" if present and name != "cpu" else "cpu")
+
+
+def choose_dtype(name: str) -> Any:
+    """The torch precision of this name; raises `InvalidInput` for an unknown one."""
+    torch, _ = libraries()
+    if name not in DTYPES:
+        raise InvalidInput(f"unknown dtype {name!r}; choose {', '.join(DTYPES)}")
+    return getattr(torch, name)
+
+
+def free_bytes(device: Any) -> int:
+    """Free memory of the device, in bytes."""
+    torch, _ = libraries()
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            fields = dict(line.split(":", 1) for line in lines)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def check_space(what: str, needed: int, device: Any) -> None:
+    """Raises `InvalidInput` where `needed` bytes are more than the device has free."""
+    free = free_bytes(device)
+    if needed > free:
+        raise InvalidInput(
+            f"no space on {device.type}: {what} needs {_gibibytes(needed)} and {_gibibytes(free)} is free; "
+            "use a smaller model, --dtype bfloat16, or another device"
+        )
+
+
+@contextmanager
+def within_memory(what: str, device: Any) -> Iterator[None]:
+    """Running out of memory inside becomes `InvalidInput` with one line that says while doing `what`."""
+    torch, _ = libraries()
+    try:
+        yield
+    except (torch.cuda.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        raise InvalidInput(
+            f"no space on {device.type} while {what}; "
+            "use a smaller model, a smaller batch, --dtype bfloat16, or another device"
+        ) from None
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    torch, _ = libraries()
+    words = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory")
+    return isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or any(
+        each in str(error).lower() for each in words
+    )
+
+
+def _gibibytes(count: int) -> str:
+    return f"{count / 2**30:.3g} GiB"
+
+
+def model_versions() -> dict[str, str]:
+    """Versions of everything that can change what a model answers."""
+    torch, transformers = libraries()
+    from tokenizers import __version__ as tokenizers_version
+
+    return {
+        **versions(),
+        "torch": str(torch.__version__),
+        "transformers": str(transformers.__version__),
+        "tokenizers": str(tokenizers_version),
+    }

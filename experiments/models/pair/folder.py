@@ -1,0 +1,165 @@
+"""A folder that holds a trained pair: `target`, `draft` and `pair.json`, complete or not there at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from experiments.models.pair.devices import model_versions, quiet_loading
+from experiments.models.pair.quality import measure, sample
+from experiments.models.pair.recipe import Recipe
+from experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
+from experiments.models.pair.training import Plan, Size, Trained, new_model, train
+from experiments.models.pair.warp import Warp
+from experiments.shared.progress import Tick, bar, remark
+from simulator.errors import InvalidInput
+
+#: Characters of the sample, and of the held-out text before it.
+SAMPLE, PROMPT = 240, 40
+
+
+def make_pair(recipe: Recipe, folder: str | Path, device: Any) -> tuple[dict[str, Any], bool]:
+    """Train the pair and save it, or take the one that the folder holds; its record, and whether it was there before.
+
+    The folder gets `target` and `draft` as `save_pretrained` writes them, each with the tokenizer, and `pair.json`.
+    Raises `InvalidInput` where the folder holds anything else or cannot be written.
+    """
+    path = Path(folder)
+    found = _existing(recipe, path)
+    if found is not None:
+        return found, True
+    with _new_folder(path) as temporary:
+        record = _train_both(recipe, temporary, device)
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        (temporary / "pair.json").write_text(text, encoding="utf-8")
+    return record, False
+
+
+def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
+    corpus = recipe.corpus
+    tokenizer = make_tokenizer(recipe.tokenizer, recipe.vocab_size, corpus.training)
+    training, held_out = (np.array(tokenizer.encode(part)) for part in (corpus.training, corpus.held_out))
+    made = {}
+    for role, size, plan in _roles(recipe):
+        begun = perf_counter()
+        made[role] = _train_one(role, recipe, size, plan, training, device)
+        remark(f"{role}: {made[role].steps} steps in {perf_counter() - begun:.0f} s, loss {made[role].loss:.3f} bits")
+    models = [made[role].model for role, _, _ in _roles(recipe)]
+    quality = measure(models, training, held_out, len(corpus.held_out), recipe.vocab_size, recipe.target_plan.window)
+    with quiet_loading():
+        for role, trained in made.items():
+            trained.model.save_pretrained(folder / role)
+            tokenizer.save(folder / role)
+    return {
+        "strong_id": recipe.strong_id,
+        "text": corpus.name,
+        "text_hash": corpus.digest,
+        "configuration": recipe.configuration,
+        "versions": model_versions(),
+        "device": device.type,
+        "characters": {"training": len(corpus.training), "held_out": len(corpus.held_out)},
+        "steps": {role: trained.steps for role, trained in made.items()},
+        "loss_bits_per_token": {role: trained.loss for role, trained in made.items()},
+        "parameters": {
+            role: sum(each.numel() for each in trained.model.parameters()) for role, trained in made.items()
+        },
+        "bits_per_character": asdict(quality),
+        "sample": _sample(models[0], tokenizer, held_out, quality.tokens_per_character, recipe.seed),
+    }
+
+
+def _train_one(role: str, recipe: Recipe, size: Size, plan: Plan, tokens: Any, device: Any) -> Trained:
+    model = new_model(size, recipe.vocab_size, recipe.seed)
+    with bar(f"training the {role}, %", 100) as tick:
+        return train(model, tokens, plan, recipe.seed, device, _in_percent(tick))
+
+
+def _in_percent(tick: Tick) -> Callable[[float], None]:
+    """Shares of the work, told to a bar of whole percents."""
+    done = 0.0
+
+    def advance(share: float) -> None:
+        nonlocal done
+        before, done = done, done + 100 * share
+        tick(round(done) - round(before))
+
+    return advance
+
+
+def _roles(recipe: Recipe) -> Sequence[tuple[str, Size, Plan]]:
+    return ("target", recipe.target, recipe.target_plan), ("draft", recipe.draft, recipe.draft_plan)
+
+
+def _sample(model: Any, tokenizer: TextTokenizer, held_out: Any, share: float, seed: int) -> dict[str, str]:
+    """What the target writes after the beginning of the held-out text."""
+    prompt = held_out[: max(1, round(PROMPT * share))]
+    written = sample(model, [int(token) for token in prompt], round(SAMPLE * share), seed, Warp())
+    return {"prompt": tokenizer.decode(prompt.tolist()), "text": tokenizer.decode(written)}
+
+
+def _existing(recipe: Recipe, folder: Path) -> dict[str, Any] | None:
+    """The record of the pair that is there already; raises `InvalidInput` for a folder that holds something else."""
+    way_out = "choose another --out, or remove it first"
+    record = recorded(folder, way_out)
+    if record is not None:
+        there, wanted = _flat(record["configuration"]), _flat(recipe.configuration)
+        for key, value in wanted.items():
+            if there.get(key) != value:
+                raise InvalidInput(f"{folder} holds a pair with {key} {there.get(key)}, not {value}; {way_out}")
+    return record
+
+
+def recorded(folder: Path, way_out: str) -> dict[str, Any] | None:
+    """The record of a trained pair, None where nothing is; raises `InvalidInput` for a folder of anything else."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return None
+    try:
+        record = dict(json.loads((folder / "pair.json").read_text(encoding="utf-8")))
+        dict(record["configuration"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InvalidInput(f"{folder} is there and holds no trained pair; {way_out}") from None
+    if not all((folder / role / "config.json").is_file() for role in ("target", "draft")):
+        raise InvalidInput(f"{folder} holds only part of a trained pair; {way_out}")
+    return record
+
+
+def _flat(configuration: dict[str, Any]) -> dict[str, Any]:
+    """Nested fields under one name, as in `target steps`."""
+    nested = {
+        f"{key} {inner}": value
+        for key, fields in configuration.items()
+        if isinstance(fields, dict)
+        for inner, value in fields.items()
+    }
+    return {key: value for key, value in configuration.items() if not isinstance(value, dict)} | nested
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """A folder beside the one wanted, which it becomes when the work is done; raises `InvalidInput`."""
+    try:
+        parent = folder.resolve().parent
+        parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=parent, prefix=f".{folder.name}."))
+    except OSError as error:
+        raise InvalidInput(f"cannot write {folder}: {error.strerror}; choose a folder that can be written") from None
+    try:
+        yield temporary
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o777 & ~umask)
+        os.replace(temporary, folder.resolve())
+    except OSError as error:
+        raise InvalidInput(f"cannot write {folder}: {error.strerror}; choose a folder that can be written") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

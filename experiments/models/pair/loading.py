@@ -1,0 +1,153 @@
+"""One causal language model of transformers from a folder or by name; every failure is one clear line."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.models.pair.devices import check_space, libraries, quiet_loading, within_memory
+from experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer
+from simulator.errors import InvalidInput
+
+#: Seconds to wait for the model hub's first answer.
+HUB_TIMEOUT = 5.0
+_CAUSAL = re.compile(r"(ForCausalLM|LMHeadModel)$")
+
+
+@dataclass(frozen=True)
+class Located:
+    """A model that is there: where it is, and whether the network is needed to have it."""
+
+    role: str
+    name: str
+    local: bool
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.name}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What every `from_pretrained` is told."""
+        return {"local_files_only": self.local, "trust_remote_code": False}
+
+
+def locate(role: str, name: str) -> Located:
+    """A folder, a model in the local cache, or one on the hub, in this order; raises `InvalidInput`."""
+    libraries()
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise InvalidInput(f"{role} {name} holds no config.json; give the folder of one saved model")
+        return Located(role, str(path), local=True)
+    if path.exists():
+        raise InvalidInput(f"{role} {name} is a file; give the folder of a saved model")
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", name):
+        raise InvalidInput(
+            f"{role} {name} does not exist; give the folder of a saved model, or make one: draftproof train"
+        )
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    if isinstance(try_to_load_from_cache(name, "config.json"), str):
+        return Located(role, name, local=True)
+    if constants.HF_HUB_OFFLINE:
+        raise InvalidInput(
+            f"{role} {name} is no folder and not in the local cache, and HF_HUB_OFFLINE forbids to look elsewhere; "
+            "give the folder of a saved model, or make one: draftproof train"
+        )
+    _ask_the_hub(role, name)
+    return Located(role, name, local=False)
+
+
+def _ask_the_hub(role: str, name: str) -> None:
+    """One request, so that a machine without network fails at once rather than after many retries."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    way_out = "give the folder of a saved model, or make one: draftproof train"
+    try:
+        HfApi().model_info(name, timeout=HUB_TIMEOUT)
+    except GatedRepoError:
+        raise InvalidInput(f"{role} {name} needs permission on the model hub; ask for it there, or {way_out}") from None
+    except RepositoryNotFoundError:
+        raise InvalidInput(f"{role} {name} is no folder and the model hub has no such model; {way_out}") from None
+    except Exception:  # whatever the HTTP library raises without a network
+        raise InvalidInput(
+            f"{role} {name} is no folder, not in the local cache, and the model hub cannot be reached; {way_out}"
+        ) from None
+
+
+def read_config(located: Located) -> Any:
+    """The configuration; raises `InvalidInput` for what is no causal language model."""
+    _, transformers = libraries()
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
+
+    try:
+        with quiet_loading():
+            config = transformers.AutoConfig.from_pretrained(located.name, **located.options)
+    except (OSError, ValueError, KeyError) as error:
+        raise InvalidInput(f"{located} has no configuration that transformers can read: {_first_line(error)}") from None
+    named = [str(each) for each in getattr(config, "architectures", None) or []]
+    headless = bool(named) and not any(_CAUSAL.search(each) for each in named)
+    if config.model_type not in CAUSAL or getattr(config, "is_encoder_decoder", False) or headless:
+        raise InvalidInput(
+            f"{located} is no causal language model but {', '.join(named) or config.model_type}; "
+            "give one whose architecture ends in ForCausalLM"
+        )
+    return config
+
+
+def read_tokenizer(located: Located) -> TextTokenizer | None:
+    """Its tokenizer, None where it has none that can be read."""
+    _, transformers = libraries()
+    with suppress(Exception), quiet_loading():  # tokenizers fail in many ways, and tables need none
+        return load_tokenizer(transformers.AutoTokenizer.from_pretrained(located.name, **located.options))
+    return None
+
+
+def read_model(located: Located, config: Any, device: Any, dtype: Any) -> Any:
+    """The model on the device, ready to answer; raises `InvalidInput`, also where there is no space for it."""
+    _, transformers = libraries()
+    check_space(str(located), weight_bytes(config, dtype), device)
+    try:
+        with within_memory(f"loading {located}", device), quiet_loading():
+            model, report = transformers.AutoModelForCausalLM.from_pretrained(
+                located.name,
+                config=config,
+                dtype=dtype,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are told below, in one line
+                **located.options,
+            )
+            model = model.to(device)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"{located} has no weights that can be read: {_first_line(error)}") from None
+    if report["mismatched_keys"]:
+        key, saved, wanted = min(report["mismatched_keys"])
+        raise InvalidInput(
+            f"{located} does not fit its config.json: {key} is saved with shape {tuple(saved)}, not {tuple(wanted)}; "
+            "save the whole model with save_pretrained"
+        )
+    if report["missing_keys"]:
+        raise InvalidInput(
+            f"{located} lacks weights, among them {min(report['missing_keys'])}; "
+            "save the whole model with save_pretrained"
+        )
+    return model.eval().requires_grad_(False)
+
+
+def weight_bytes(config: Any, dtype: Any) -> int:
+    """Bytes of all weights in this precision, counted without making them."""
+    torch, transformers = libraries()
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config)
+    return int(sum(each.numel() for each in model.parameters()) * dtype.itemsize)
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().split(os.linesep)), type(error).__name__) or type(error).__name__

@@ -1,0 +1,147 @@
+"""A pair to work with: trained on the spot, taken from a folder, or any two models; and how good it is."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.models.pair.corpus import Corpus, read_corpus
+from experiments.models.pair.devices import choose_device, libraries
+from experiments.models.pair.folder import make_pair, recorded
+from experiments.models.pair.pair import Pair, load_folder, load_pair
+from experiments.models.pair.quality import measure, sample
+from experiments.models.pair.recipe import choose_recipe
+from experiments.models.pair.warp import Warp
+from experiments.shared.progress import remark
+from experiments.shared.text import EMBEDDED
+from simulator.errors import InvalidInput
+
+#: Training steps of the target for a glance.
+QUICK_STEPS = 150
+#: Tokens of the sample, characters before it, tokens of a window that is scored, and held-out characters.
+SAMPLE, PROMPT, WINDOW, SCORED = 240, 40, 128, 20_000
+#: Models of fewer parameters run on one thread.
+SMALL = 5_000_000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which pair: `folder` of a trained one (made if it is not there), or `target` and `draft`; none: a new one.
+
+    Raises `InvalidInput` for two of them, half of one, and for options of training where nothing is trained.
+    """
+
+    folder: str | None = None
+    target: str | None = None
+    draft: str | None = None
+    device: str = "auto"
+    dtype: str = "float32"
+    vocab: int | None = None
+    tokenizer: str = "letters"
+    text: str = EMBEDDED
+    seed: int = 0
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.target is None) != (self.draft is None):
+            given, missing = ("--target", "--draft") if self.draft is None else ("--draft", "--target")
+            raise InvalidInput(f"{given} is given without {missing}; a pair needs both, or neither to train one")
+        if self.target is None:
+            return
+        if self.folder is not None:
+            raise InvalidInput("--pair and --target both say which models; give one of them")
+        if self.vocab is not None or self.tokenizer != "letters":
+            raise InvalidInput("--vocab and --tokenizer belong to a pair that is trained; the models given have theirs")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A pair with its text. quality: bits per character by model, None where there is no tokenizer; sample: by role."""
+
+    pair: Pair
+    corpus: Corpus
+    quality: dict[str, Any] | None
+    sample: dict[str, str] | None
+
+    @property
+    def held_out(self) -> list[int]:
+        """The tokens of the text that no model was trained on (if it was trained here)."""
+        return self.pair.encode(self.corpus.held_out)
+
+
+@contextmanager
+def open_pair(wanted: Wanted) -> Iterator[Opened]:
+    """The pair that is wanted, trained if need be; without a folder it is gone afterwards. Raises `InvalidInput`.
+
+    While it is open, small models run on one thread: on several they are slower, and far slower beside other work.
+    """
+    corpus = read_corpus(wanted.text)
+    if wanted.target is not None and wanted.draft is not None:
+        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype)
+        for note in pair.notes:
+            remark(note)
+        with _threads(_is_small(pair)):
+            yield opened(replace(pair, text_digest=corpus.digest), corpus)
+        return
+    with tempfile.TemporaryDirectory(prefix="draftproof-") as folder, _threads(True):
+        yield _trained(wanted, corpus, wanted.folder or f"{folder}/pair")
+
+
+def _is_small(pair: Pair) -> bool:
+    return bool(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
+
+
+@contextmanager
+def _threads(one: bool) -> Iterator[None]:
+    torch, _ = libraries()
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1 if one else before)
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def opened(pair: Pair, corpus: Corpus) -> Opened:
+    """Any pair with its quality measured on the end of the text and a sample written."""
+    if pair.tokenizer is None:
+        raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
+    scored = corpus.held_out[:SCORED]
+    training, held_out = (np.array(pair.encode(part)) for part in (corpus.training, scored))
+    quality = measure((pair.target, pair.draft), training, held_out, len(scored), pair.vocab_size, WINDOW)
+    prompt = pair.encode(corpus.held_out[:PROMPT])
+    written = sample(pair.target, prompt, SAMPLE, 0, Warp())
+    return Opened(pair, corpus, asdict(quality), {"prompt": pair.decode(prompt), "text": pair.decode(written)})
+
+
+def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
+    """The pair of a folder, however it was trained; a new one where there is none."""
+    record = recorded(Path(folder), "name another folder with --pair")
+    if record is None:
+        steps = QUICK_STEPS if wanted.quick else None
+        recipe = choose_recipe(corpus, wanted.tokenizer, wanted.vocab, wanted.seed, steps, None)
+        record, _ = make_pair(recipe, folder, choose_device(wanted.device))
+    else:
+        _check_record(wanted, corpus, folder, record["configuration"])
+        remark(f"{folder} holds a pair already; it was not trained again")
+    pair = load_folder(folder, wanted.device, wanted.dtype)
+    return Opened(pair, corpus, record["bits_per_character"], record["sample"])
+
+
+def _check_record(wanted: Wanted, corpus: Corpus, folder: str, there: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` where options ask for another pair than the one that is there."""
+    if there.get("text_hash") != corpus.digest:
+        raise InvalidInput(f"{folder} holds a pair of another text than {corpus.name}; give its own with --text")
+    asked = {"vocab_size": wanted.vocab, "tokenizer": None if wanted.tokenizer == "letters" else wanted.tokenizer}
+    for key, value in asked.items():
+        if value is not None and there.get(key) != value:
+            raise InvalidInput(
+                f"{folder} holds a pair with {key} {there.get(key)}, not {value}; "
+                "leave out --vocab and --tokenizer to use it, or name another folder with --pair"
+            )

@@ -1,0 +1,164 @@
+"""A target and a draft that speak the same tokens.
+
+`V` is the vocabulary size, `n` the number of contexts. Token numbers are those of the models; `rows` and `logits`
+take contexts of whole texts (root included), never of a draft tree alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.models.pair.devices import choose_device, choose_dtype, libraries, within_memory
+from experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
+from experiments.models.pair.tokenizers import TextTokenizer
+from experiments.models.pair.warp import Warp
+from simulator.errors import InvalidInput
+
+#: Logits of one pass: contexts are taken in batches that keep below so many numbers.
+BATCH_ENTRIES = 2**24
+ROLES = ("target", "draft")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two causal language models over the same tokens, in evaluation mode on one device.
+
+    target, draft: models of transformers whose logits have shape `(.., V)`. tokenizer: None where they have none.
+    text_digest: hash of the text that they were trained on, None where it is not known. notes: what was done to them.
+    """
+
+    target: Any
+    draft: Any
+    tokenizer: TextTokenizer | None
+    device: Any
+    dtype: Any
+    vocab_size: int
+    text_digest: str | None = None
+    names: tuple[str, str] = ("target", "draft")
+    notes: tuple[str, ...] = ()
+
+    def model(self, which: str) -> Any:
+        """The model called `target` or `draft`."""
+        return {"target": self.target, "draft": self.draft}[which]
+
+    def encode(self, text: str) -> list[int]:
+        """`text` as tokens; raises `InvalidInput` where there is no tokenizer."""
+        return self._tokenizer().encode(text)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Tokens as text; raises `InvalidInput` where there is no tokenizer."""
+        return self._tokenizer().decode(tokens)
+
+    def logits(self, which: str, contexts: Any) -> Any:
+        """The logits after each context, shape `(n, V)`, on the device, in batches of plain passes without a cache.
+
+        contexts: shape `(n, length)`, tokens of whole texts; length at least 1. Raises `InvalidInput` for others.
+        """
+        torch, _ = libraries()
+        tokens = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
+        if tokens.ndim != 2 or tokens.shape[1] == 0:
+            raise InvalidInput(
+                f"contexts of shape {tuple(tokens.shape)}: a model needs at least one token before the next"
+            )
+        if len(tokens) and (int(tokens.min()) < 0 or int(tokens.max()) >= self.vocab_size):
+            raise InvalidInput(f"contexts hold tokens outside 0..{self.vocab_size - 1}")
+        if not len(tokens):  # a batch of nothing is an error inside models
+            return torch.empty(0, self.vocab_size, dtype=self.dtype, device=self.device)
+        model = self.model(which)
+        batch = max(1, BATCH_ENTRIES // (tokens.shape[1] * self.vocab_size))
+        with torch.no_grad(), within_memory(f"computing {len(tokens)} rows of the {which}", self.device):
+            parts = [model(part, use_cache=False).logits[:, -1] for part in tokens.split(batch)]
+        return torch.cat(parts)
+
+    def rows(self, which: str, contexts: Any, warp: Warp | None = None) -> Any:
+        """The exact next-token distributions after each context, float64, shape `(n, V)`; see `logits`."""
+        return (warp or Warp()).rows(self.logits(which, contexts))
+
+    def _tokenizer(self) -> TextTokenizer:
+        if self.tokenizer is None:
+            raise InvalidInput(f"{self.names[0]} has no tokenizer; give tokens rather than text")
+        return self.tokenizer
+
+
+def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float32") -> Pair:
+    """Any two causal language models of transformers, each a folder or a name.
+
+    device: auto, cpu or cuda. dtype: float32, bfloat16, float16 or float64. Where embeddings are padded beyond the
+    tokens that both tokenizers know, both models are cut to those tokens, and `notes` says so.
+    Raises `InvalidInput`: a missing path, an unknown model, no causal language model, vocabularies that differ,
+    no space, no CUDA, an unknown precision, torch or transformers not installed.
+    """
+    where, precision = choose_device(device), choose_dtype(dtype)
+    found = tuple(locate(role, name) for role, name in zip(ROLES, (target, draft), strict=True))
+    configs = tuple(read_config(each) for each in found)
+    tokenizers = tuple(read_tokenizer(each) for each in found)
+    size = _common_size(found, configs, tokenizers)
+    models, notes = [], []
+    for each, config in zip(found, configs, strict=True):
+        model = read_model(each, config, where, precision)
+        if padding := _rows_of_logits(config) - size:
+            model.resize_token_embeddings(size)
+            notes.append(f"{each}: {padding} padding tokens beyond the {size} of the tokenizer were cut off")
+        models.append(model)
+    return Pair(
+        models[0],
+        models[1],
+        tokenizers[0] or tokenizers[1],
+        where,
+        precision,
+        size,
+        names=(found[0].name, found[1].name),
+        notes=tuple(notes),
+    )
+
+
+def load_folder(folder: str | Path, device: str = "auto", dtype: str = "float32") -> Pair:
+    """A pair that `draftproof train` saved; raises `InvalidInput` like `load_pair`, or for a folder without one."""
+    try:
+        fields = json.loads((Path(folder) / "pair.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InvalidInput(f"{folder} holds no trained pair; make one: draftproof train --out {folder}") from None
+    pair = load_pair(str(Path(folder) / "target"), str(Path(folder) / "draft"), device, dtype)
+    return replace(pair, text_digest=fields["text_hash"])
+
+
+def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:
+    """The number of tokens that both models know; raises `InvalidInput` where a token is not the same in both."""
+    sizes = [_rows_of_logits(config) for config in configs]
+    first, second = tokenizers
+    if first is None or second is None:
+        if sizes[0] != sizes[1]:
+            raise InvalidInput(
+                f"{found[0]} has {sizes[0]} tokens and {found[1]} has {sizes[1]}, and not both have a tokenizer "
+                "to tell which are the same; choose two models of one family"
+            )
+        return sizes[0]
+    if first.vocab != second.vocab:
+        raise InvalidInput(
+            f"the vocabularies differ: {_difference(first, second)}; "
+            "choose a target and a draft with the same tokenizer"
+        )
+    for each, size in zip(found, sizes, strict=True):
+        if size < first.vocab_size:
+            raise InvalidInput(f"{each} has logits for {size} tokens, its tokenizer has {first.vocab_size}")
+    return first.vocab_size
+
+
+def _difference(first: TextTokenizer, second: TextTokenizer) -> str:
+    """What tells the vocabularies of target and draft apart, in a few words."""
+    if first.vocab_size != second.vocab_size:
+        return f"the target has {first.vocab_size} tokens, the draft {second.vocab_size}"
+    token = min(
+        (each for each in first.vocab.keys() | second.vocab.keys() if first.vocab.get(each) != second.vocab.get(each)),
+        key=lambda each: (first.vocab.get(each, first.vocab_size), each),
+    )
+    numbers = [str(each.vocab.get(token, "missing")) for each in (first, second)]
+    return f"token {token!r} is {numbers[0]} in the target and {numbers[1]} in the draft"
+
+
+def _rows_of_logits(config: Any) -> int:
+    return int(config.get_text_config().vocab_size)

@@ -1,0 +1,158 @@
+"""Block efficiency where tables would be too large: the exact mean over the verifier's coin on sampled draft trees.
+
+The trees are drawn without the generation loop: each row comes from a plain forward pass over its whole context,
+without cache and without tree attention. So prediction and measurement share nothing but models and verifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from experiments.models.loop.rows import Rows
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
+from simulator.arithmetic import arithmetic_of
+from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from simulator.drafts import Delayed
+from simulator.drafts.trees import DraftTree
+from simulator.laws.estimator import TopDown, tree_efficiency
+from simulator.protocol import Coin, Context, DraftNode, Progress, Verifier
+
+#: Trees whose rows are computed in the same passes.
+TOGETHER = 64
+
+
+@dataclass(frozen=True)
+class SampledPrediction:
+    """Means over draft trees of the exact means of `tau + 1` and `(tau + 1)**2` on each, one item a tree.
+
+    means: shape `(roots, trees)`. squares: likewise.
+    """
+
+    means: Any
+    squares: Any
+
+    @property
+    def mean(self) -> float:
+        """Block efficiency, averaged over the roots."""
+        return float(self.means.mean())
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return sqrt(float(self.means.var(axis=1, ddof=1).mean()) / self.means.size)
+
+    @property
+    def variance(self) -> float:
+        """The variance of `tau` within a root, averaged over the roots."""
+        return max(float((self.squares.mean(axis=1) - self.means.mean(axis=1) ** 2).mean()), 0.0)
+
+    @property
+    def saved(self) -> float:
+        """How much of that variance is the coin's: what averaging over it exactly saves."""
+        return 1 - float(self.means.var(axis=1, ddof=1).mean()) / self.variance if self.variance > 0 else 0.0
+
+
+def predict_sampled(
+    pair: Pair,
+    verifier: Verifier,
+    scheme: Delayed,
+    warp: Warp,
+    roots: Sequence[Context],
+    trees: int,
+    generator: np.random.Generator,
+    progress: Progress | None = None,
+) -> SampledPrediction:
+    """The estimate from `trees` trees a root (at least 2); progress is told how many trees are done.
+
+    Raises what the verifier raises, and `InvalidInput` where the device has no space.
+    """
+    means = []
+    for root in roots:
+        found: list[tuple[float, float]] = []
+        for first in range(0, trees, TOGETHER):
+            nodes = draw_trees(pair, scheme, warp, root, min(TOGETHER, trees - first), SamplingCoin(generator))
+            found += [tree_moments(verifier, node, generator) for node in nodes]
+            if progress:
+                progress(len(nodes))
+        means.append(found)
+    array = np.array(means)
+    return SampledPrediction(array[..., 0], array[..., 1])
+
+
+def draw_trees(pair: Pair, scheme: Delayed, warp: Warp, root: Context, count: int, coin: Coin) -> list[DraftNode]:
+    """The roots of `count` draft trees after the tokens of `root`, with rows from plain passes."""
+    paths: list[list[Context]] = [[()] for _ in range(count)]
+    rows: dict[str, dict[Context, Any]] = {"target": {}, "draft": {}}
+    for depth in range(scheme.depth + 1):
+        contexts = sorted({path for tree in paths for path in tree})
+        for which in ("target", "draft")[: 1 + (depth < scheme.depth)]:
+            numbers = pair.rows(which, [[*root, *context] for context in contexts], warp).cpu().numpy()
+            rows[which].update(zip(contexts, numbers, strict=True))
+        if depth < scheme.depth:
+            for tree in paths:
+                parents = tree * scheme.K if depth == scheme.L1 else tree
+                tree[:] = [(*parent, coin.choose(rows["draft"][parent])) for parent in parents]
+    target, draft = (Rows(pair.vocab_size, known) for known in rows.values())
+    trunk = scheme.L1
+    return [
+        DraftTree.from_paths(tree[0][:trunk], [path[trunk:] for path in tree]).root(target, draft) for tree in paths
+    ]
+
+
+class FlipsCoin(EnumeratingCoin):
+    """Explores every outcome of flips and samples one of each choice.
+
+    The mean over its outcomes has the right mean over its generator; with thousands of tokens a full enumeration of the
+    correction token would visit each for nothing.
+    """
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        super().__init__(arithmetic_of(np.zeros(1)))
+        self._sampler = SamplingCoin(generator)
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`."""
+        asked = weights.tolist() if hasattr(weights, "tolist") else list(weights)
+        if self._next < len(self._script):
+            return int(self._replay(asked))
+        return int(self._branch(asked, [(self._sampler.choose(asked), self.weight)]))
+
+
+def tree_moments(verifier: Verifier, root: DraftNode, generator: np.random.Generator) -> tuple[float, float]:
+    """The means of `tau + 1` and of `(tau + 1)**2` on one tree.
+
+    Exact for verifiers with a closed form (`branch`); for others flips of the coin are explored and choices sampled.
+    """
+    if isinstance(verifier, TopDown):
+        return _closed_form(verifier, root)
+    mean = square = 0.0
+    for verdict, mass in outcomes(
+        lambda coin: verifier.verify(root, coin), arithmetic_of(root.target), FlipsCoin(generator)
+    ):
+        length = len(verdict.accepted) + 1
+        mean, square = mean + length * float(mass), square + length**2 * float(mass)
+    return mean, square
+
+
+def _closed_form(verifier: TopDown, root: DraftNode) -> tuple[float, float]:
+    """The mean by the estimator; the square as the sum over depths of `(2 d + 1) P(tau >= d)`."""
+    reach = _reach(verifier, root)
+    return float(tree_efficiency(verifier, root)), sum((2 * depth + 1) * mass for depth, mass in enumerate(reach))  # type: ignore[arg-type]
+
+
+def _reach(verifier: TopDown, node: DraftNode) -> list[float]:
+    """`P(tau >= d)` from this node on."""
+    if not node.children:
+        return [1.0]
+    law = verifier.branch(node.target, node.draft, node.children)
+    below = [
+        [float(law[token]) * mass for mass in _reach(verifier, node.child(token))]
+        for token in dict.fromkeys(node.children)
+    ]
+    return [1.0, *map(sum, zip(*below, strict=True))]

@@ -1,0 +1,139 @@
+"""How long a pass takes: `T(x, a)` for `a` tokens after `x` remembered ones, measured and fitted.
+
+`T(x, a) = c0 + c1 x + c2 a + c3 x a`, by least squares on measured passes of one model: a start, what loading the cache
+costs, what each token costs, and its look at the cache. The draft's fit gives trunk passes (`a = 1`) and branch
+passes (`a = K`), the target's fit the pass over a tree (`a = 1 + L1 + K L2`, the root included).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.models.loop.caches import prompt_read, read
+from experiments.models.loop.supported import check_prompt
+from experiments.models.loop.timing import Stopwatch
+from experiments.models.pair.devices import within_memory
+from experiments.models.pair.pair import Pair
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A measured pass: `read` tokens after `context` remembered ones took `seconds`, the least of its repetitions."""
+
+    context: int
+    read: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PassTimes:
+    """The fit of one model. error: root mean square of what it misses, over the mean time; worst: the largest share."""
+
+    coefficients: tuple[float, float, float, float]
+    error: float
+    worst: float
+    passes: tuple[Pass, ...]
+
+    @classmethod
+    def fit(cls, passes: Sequence[Pass]) -> PassTimes:
+        """Least squares; raises `InvalidInput` unless there are two contexts and two numbers of tokens at least."""
+        if len({each.context for each in passes}) < 2 or len({each.read for each in passes}) < 2:
+            raise InvalidInput("a fit of T(x, a) needs at least two contexts and two numbers of tokens")
+        x, a, seconds = np.array([[each.context, each.read, each.seconds] for each in passes], dtype=np.float64).T
+        terms = np.stack([np.ones_like(x), x, a, x * a], 1)
+        scale = terms.max(0)  # so that no term drowns another
+        found = np.linalg.lstsq(terms / scale, seconds, rcond=None)[0] / scale
+        missed = terms @ found - seconds
+        return cls(
+            coefficients=(float(found[0]), float(found[1]), float(found[2]), float(found[3])),
+            error=float(np.sqrt((missed**2).mean()) / seconds.mean()),
+            worst=float((abs(missed) / seconds).max()),
+            passes=tuple(passes),
+        )
+
+    def at(self, context: int, tokens: int) -> float:
+        """`T(x, a)` in seconds, never below 0."""
+        start, by_context, by_token, by_both = self.coefficients
+        return max(start + by_context * context + (by_token + by_both * context) * tokens, 0.0)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Both models of a pair."""
+
+    draft: PassTimes
+    target: PassTimes
+
+    def trunk(self, context: int) -> float:
+        """Seconds of a draft pass over one token."""
+        return self.draft.at(context, 1)
+
+    def branch(self, context: int, paths: int) -> float:
+        """Seconds of a draft pass over one token of each path."""
+        return self.draft.at(context, paths)
+
+    def tree(self, context: int, nodes: int) -> float:
+        """Seconds of the target pass over a root and `nodes` drafted tokens."""
+        return self.target.at(context, nodes + 1)
+
+    def block(self, scheme: Delayed, context: int) -> float:
+        """Seconds of the passes of one block. The first reads the root: the trunk's last token begins all branches."""
+        first_branch = 1 if scheme.L2 else 0
+        drafting = (scheme.L1 + first_branch) * self.trunk(context)
+        drafting += max(scheme.L2 - 1, 0) * self.branch(context, scheme.K)
+        return drafting + self.tree(context, scheme.nodes)
+
+    def cost(self, context: int, paths: int, nodes: int) -> dict[str, dict[str, float]]:
+        """Times at one context, as `draftproof compare --cost FILE.json` reads them, up to so many paths and nodes."""
+        return {
+            "draft": {str(count): self.branch(context, count) for count in range(1, paths + 1)},
+            "target": {str(count): self.tree(context, count) for count in range(nodes + 1)},
+        }
+
+
+def fit_latency(
+    pair: Pair,
+    contexts: Sequence[int],
+    draft_tokens: Sequence[int] = (1, 2, 4, 8),
+    target_tokens: Sequence[int] = (1, 4, 8, 16, 32),
+    repetitions: int = 10,
+) -> Latency:
+    """Measure passes of both models at every pair of context and number of tokens, and fit them.
+
+    contexts: how many tokens are remembered. Raises `InvalidInput` where the models have no positions for that many.
+    """
+    draft = measure_passes(pair, pair.draft, contexts, draft_tokens, repetitions)
+    target = measure_passes(pair, pair.target, contexts, target_tokens, repetitions)
+    return Latency(PassTimes.fit(draft), PassTimes.fit(target))
+
+
+@torch.inference_mode()
+def measure_passes(
+    pair: Pair, model: Any, contexts: Sequence[int], counts: Sequence[int], repetitions: int
+) -> list[Pass]:
+    """Passes over siblings at every pair of context and number, in turn after a round to warm up; the least counts."""
+    check_prompt(pair, [0] * max(contexts), 1)
+    watch = Stopwatch(pair.device)
+    taken: dict[tuple[int, int], list[float]] = {(context, count): [] for context in contexts for count in counts}
+    with within_memory("measuring passes", pair.device):
+        remembered = {
+            context: prompt_read(model, [token % pair.vocab_size for token in range(context)], pair.device)
+            for context in contexts
+        }
+        for _ in range(repetitions + 1):
+            for (context, count), times in taken.items():
+                before = remembered[context]
+                tokens = torch.zeros(1, count, dtype=torch.long, device=pair.device)
+                itself = torch.eye(count, dtype=torch.bool, device=pair.device)[None]
+                sees = torch.cat([before.held[:, None].expand(-1, count, -1), itself], 2)
+                started = watch.now()
+                read(model, before, tokens, torch.full_like(tokens, context), sees)
+                times.append(watch.now() - started)
+    return [Pass(*place, min(times[1:])) for place, times in taken.items()]

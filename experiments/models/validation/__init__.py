@@ -1,0 +1,1 @@
+"""Predicted against measured, cell by cell."""

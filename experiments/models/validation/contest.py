@@ -1,0 +1,133 @@
+"""What is measured and what it is held against: verifiers with what they claim to be, shapes, and roots from a text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from experiments.models.pair.devices import model_versions
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
+from experiments.shared.names import NamedVerifier
+from experiments.shared.planned import Planned
+from experiments.shared.rows import strong_id
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.protocol import Context
+
+#: Tokens of a root context.
+CONTEXT = 16
+#: Of each parameter so many numbers, evenly spaced, go into the hash of a pair.
+_PROBED = 4096
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """claim: the verifier whose law is predicted. played: the one that runs in the loop, where that is another."""
+
+    claim: NamedVerifier
+    played: NamedVerifier
+
+    @property
+    def label(self) -> str:
+        """How tables call it."""
+        if self.played is self.claim:
+            return self.claim.label
+        return f"{self.claim.label} (runs {self.played.label})"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides its results."""
+        return {"claim": self.claim.identity, "played": self.played.identity}
+
+
+def contestants(claims: Sequence[NamedVerifier], replaced: dict[str, NamedVerifier]) -> list[Contestant]:
+    """The verifiers with those that run in place of some.
+
+    Raises `InvalidInput` for a name that is not among them and for a verifier that is planned for one instance.
+    """
+    for each in (*claims, *replaced.values()):
+        if isinstance(each.verifier, Planned):
+            raise InvalidInput(f"{each.spec} is planned for one instance; real models need a verifier of all rows")
+    for name in replaced:
+        if name not in {each.label for each in claims}:
+            raise InvalidInput(f"--replace {name}=..: {name} is not among {', '.join(each.label for each in claims)}")
+    return [Contestant(each, replaced.get(each.label, each)) for each in claims]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all cells share. roots: contexts of the text before a draft tree; digest: hash of both models."""
+
+    pair: Pair
+    warp: Warp
+    roots: tuple[Context, ...]
+    digest: str
+    seed: int = 0
+    vectors: str = "numpy"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What decides the results, as plain data."""
+        return {
+            "pair": self.digest,
+            "text_hash": self.pair.text_digest,
+            "V": self.pair.vocab_size,
+            "warp": self.warp.as_dict(),
+            "roots": [list(root) for root in self.roots],
+            "dtype": str(self.pair.dtype).removeprefix("torch."),
+            "device": device_name(self.pair.device),
+            "threads": torch.get_num_threads(),
+            "vectors": self.vectors,
+            "seed": self.seed,
+            "versions": model_versions(),
+        }
+
+    def key(self, **fields: Any) -> str:
+        """Hash of everything that defines a row, which is these fields beside the shared ones."""
+        return strong_id({**self.fields, **fields})
+
+
+def seed_of(key: str) -> int:
+    """A seed of its own for every row, so that no two rows share random numbers."""
+    return int(key[:15], 16)
+
+
+def setting(pair: Pair, warp: Warp, roots: Sequence[Context], seed: int, vectors: str = "numpy") -> Setting:
+    """A setting with the hash of the pair taken; raises `InvalidInput` where there is no root."""
+    if not roots:
+        raise InvalidInput("no root context is given; --roots takes at least 1")
+    return Setting(pair, warp, tuple(tuple(root) for root in roots), pair_digest(pair), seed, vectors)
+
+
+def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT) -> list[Context]:
+    """`count` contexts of so many tokens, evenly spaced over a text; raises `InvalidInput` where it is too short."""
+    if len(tokens) < count * length:
+        raise InvalidInput(f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; ask for fewer")
+    spacing = len(tokens) // count
+    return [tuple(int(token) for token in tokens[place * spacing :][:length]) for place in range(count)]
+
+
+def pair_digest(pair: Pair) -> str:
+    """Hash of both models, 16 hexadecimal digits: of each parameter its shape and evenly spaced numbers."""
+    found = hashlib.sha256()
+    for which in ("target", "draft"):
+        for name, values in pair.model(which).state_dict().items():
+            flat = values.flatten()
+            probed = flat[:: max(1, len(flat) // _PROBED)].to("cpu", torch.float64)
+            found.update(f"{which} {name} {tuple(values.shape)}".encode() + probed.numpy().tobytes())
+    return found.hexdigest()[:16]
+
+
+def device_name(device: Any) -> str:
+    """The kind of machine that ran it: `cpu`, or the name of the accelerator."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device.type)
+
+
+def shape_name(scheme: Delayed) -> str:
+    """`K, L1, L2`."""
+    return f"{scheme.K}, {scheme.L1}, {scheme.L2}"

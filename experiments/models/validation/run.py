@@ -1,0 +1,163 @@
+"""`draftproof validate` from its options to its report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from experiments.models.loop.supported import check_supported
+from experiments.models.pair.devices import model_versions
+from experiments.models.pair.opened import Opened, open_pair
+from experiments.models.pair.warp import Warp
+from experiments.models.validation import validation as work
+from experiments.models.validation import views
+from experiments.models.validation.cells import GOAL, Budget
+from experiments.models.validation.contest import contestants, device_name, roots_of, setting
+from experiments.models.validation.validation import Contest
+from experiments.shared.names import NamedVerifier, find_verifier
+from experiments.shared.output import write_json, write_whole
+from experiments.shared.progress import remark
+from experiments.shared.rows import RowFile
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+
+__all__ = ["Amount", "Warp", "open_pair"]
+
+VERIFIERS = ("nss", "naive", "specinfer", "spectr", "block", "traversal", "gbv", "path_transport")
+#: One path, branches at once, branches late, and a delayed tree.
+SHAPES = (Delayed(1, 0, 3), Delayed(2, 0, 2), Delayed(3, 1, 1), Delayed(2, 1, 2))
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much is run, where it is said."""
+
+    roots: int | None = None
+    blocks: int | None = None
+    law_runs: int | None = None
+    quick: bool = False
+
+    @property
+    def budget(self) -> Budget:
+        """Of each cell."""
+        return Budget(0.05 if self.quick else GOAL, self.blocks)
+
+
+def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
+    """`NAME=OTHER` as what runs in place of what; raises `InvalidInput`."""
+    found = {}
+    for text in given:
+        name, equals, other = text.partition("=")
+        if not (equals and name and other):
+            raise InvalidInput(
+                f"--replace {text!r}: write NAME=OTHER, as in --replace naive=relaxed or naive=FILE.py:NAME"
+            )
+        if name in found:
+            raise InvalidInput(f"--replace names {name} twice; give it once")
+        found[name] = find_verifier(other)
+    return found
+
+
+def make_contest(
+    opened: Opened,
+    named: Sequence[NamedVerifier],
+    replaced: dict[str, NamedVerifier],
+    shapes: Sequence[Delayed],
+    warp: Warp,
+    amount: Amount,
+    seed: int,
+    vectors: str,
+) -> Contest:
+    """What will be validated; raises `InvalidInput` for models that cannot be read as trees, before any work."""
+    for which in ("target", "draft"):
+        check_supported(opened.pair.model(which), f"the {which}")
+    count = amount.roots or (2 if amount.quick else 4)
+    made = setting(opened.pair, warp, roots_of(opened.held_out, count), seed, vectors)
+    contest = Contest(made, tuple(contestants(named, replaced)), tuple(shapes), amount.budget)
+    runs = amount.law_runs or (1_000 if amount.quick else contest.law_runs)
+    return replace(contest, law_runs=runs)
+
+
+def run(console: Console, opened: Opened, contest: Contest, resume: str | None, started: float) -> dict[str, Any]:
+    """Everything, printed part by part; the report as plain data."""
+    kept, report = RowFile(resume), about(opened, contest)
+    views.show_pair(console, report)
+    remark(f"tables of p and q after {len(contest.setting.roots)} roots")
+    tables = work.tables_of(contest)
+    remark("tree attention, caches, greedy text")
+    report["same"] = work.same_anyway(contest)
+    for line in views.check_lines(report["same"]):
+        console.print(line, soft_wrap=True)
+    remark(f"law of the first tokens, up to {contest.law_runs:,} runs a verifier")
+    report["power"] = work.law_power(contest, tables)
+    report["law"] = work.law_rows(contest, tables, kept)
+    console.print(views.law_table(report["law"]))
+    console.print(views.power_lines(report["power"], len(report["law"])), soft_wrap=True)
+    remark(f"predicted against measured, {len(contest.contestants) * len(contest.schemes)} cells")
+    report["rows"] = work.cell_rows(contest, tables, kept)
+    report["table"] = work.table_fields(report["rows"])
+    console.print(views.cell_table(report["rows"], report["table"]))
+    console.print(views.table_lines(report["rows"], report["table"]), soft_wrap=True)
+    report["consistent"] = not failures(report)
+    report["seconds"] = round(time.perf_counter() - started, 1)
+    return report
+
+
+def about(opened: Opened, contest: Contest) -> dict[str, Any]:
+    """Which pair, text and machine."""
+    pair = opened.pair
+    return {
+        "target": pair.names[0],
+        "draft": pair.names[1],
+        "V": pair.vocab_size,
+        "text": opened.corpus.name,
+        "text_hash": opened.corpus.digest,
+        "bits_per_character": opened.quality,
+        "sample": opened.sample,
+        "warp": contest.setting.warp.as_dict(),
+        "sampling": str(contest.setting.warp),
+        "roots": [pair.decode(root) for root in contest.setting.roots],
+        "device": device_name(pair.device),
+        "threads": torch.get_num_threads(),
+        "dtype": contest.setting.fields["dtype"],
+        "pair": contest.setting.digest,
+        "versions": model_versions(),
+    }
+
+
+def failures(report: dict[str, Any]) -> list[str]:
+    """What was not as it should be, in words."""
+    names = {"tree_attention": "tree attention", "caches": "caches", "greedy": "greedy text"}
+    found = [names[name] for name, row in report["same"].items() if not row["passed"]]
+    found += [f"the law of {row['verifier']}" for row in report["law"] if row["refuted"]]
+    found += [f"{each['verifier']} on ({each['shape']})" for each in report["table"]["failed"]]
+    if not report["table"]["passed"] and not report["table"]["failed"]:
+        found.append("the table as a whole")
+    return found
+
+
+def deliver(
+    console: Console, report: dict[str, Any], json_target: str | None, markdown_file: str | None, plot_file: str | None
+) -> int:
+    """The files that were asked for, and the exit code."""
+    wrong = failures(report)
+    said = f"NOT as predicted: {', '.join(wrong)}" if wrong else "all as predicted"
+    console.print(f"{said}; {report['seconds']:.0f} s", soft_wrap=True)
+    write_json(json_target, report)
+    if markdown_file:
+        write_whole(markdown_file, views.markdown(report["rows"], report["table"]))
+    if plot_file:
+        write_whole(plot_file, views.figure(report["rows"], views.caption(report)))
+        console.print(f"picture: {plot_file}")
+    return 1 if wrong else 0
+
+
+def say_interrupted(resume: str | None) -> None:
+    """After Ctrl-C."""
+    where = f"; rows so far are kept in {resume}" if resume else "; --resume FILE would keep rows"
+    remark(f"interrupted{where}; no other file was written")

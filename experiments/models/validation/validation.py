@@ -1,0 +1,191 @@
+"""The whole validation of a pair: what must be the same, what must have the target's law, what was predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, partial
+from math import log
+from typing import Any
+
+import numpy as np
+
+from experiments.models.loop.loop import Loop
+from experiments.models.predicted.prediction import Tables
+from experiments.models.predicted.tables import continued_rows, pair_tables
+from experiments.models.predicted.truncated import Truncated
+from experiments.models.validation import checks
+from experiments.models.validation.cells import (
+    Budget,
+    agreement_of,
+    cell_key,
+    measure_exact,
+    measure_sampled,
+    truncated_of,
+)
+from experiments.models.validation.comparison import LEVEL, ChiSquare, table_chi_square
+from experiments.models.validation.contest import Contestant, Setting, shape_name
+from experiments.models.validation.text_law import law_key, law_row, power_fields
+from experiments.shared.progress import bar, named_errors
+from experiments.shared.rows import RowFile
+from simulator.drafts import Delayed
+from simulator.errors import TooLarge
+from simulator.instances.processes import TableProcess, table_entries
+
+#: Tables of more numbers are not made: from there on predictions come from sampled trees.
+MOST_ENTRIES = 1_000_000
+#: Trees whose logits are compared, and blocks after which caches are.
+TREES, BLOCKS = 24, 200
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What is validated, and how long. law_runs: runs of the law test from all roots together; greedy: tokens."""
+
+    setting: Setting
+    contestants: tuple[Contestant, ...]
+    schemes: tuple[Delayed, ...]
+    budget: Budget = field(default_factory=Budget)
+    law_runs: int = 2_500
+    greedy: int = 200
+
+    @property
+    def depth(self) -> int:
+        """Of the deepest tree."""
+        return max(1, *(scheme.depth for scheme in self.schemes))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the tables of the deepest tree are small enough."""
+        return table_entries(self.setting.pair.vocab_size, self.depth) <= MOST_ENTRIES
+
+    @property
+    def law_level(self) -> float:
+        """Probability with which a lossless verifier is refuted by the law test; all of them together: `LEVEL`."""
+        return LEVEL / len(self.contestants)
+
+    @property
+    def root_runs(self) -> int:
+        """Runs of the law test from each root."""
+        return -(-self.law_runs // len(self.setting.roots))
+
+
+def tables_of(contest: Contest) -> list[Tables]:
+    """The exact tables after each root; for large vocabularies those of the roots alone."""
+    pair, warp, made = contest.setting.pair, contest.setting.warp, []
+    with bar("tables", len(contest.setting.roots)) as tick:
+        for root in contest.setting.roots:
+            if contest.exact:
+                made.append(Tables(root, *pair_tables(pair, warp, root, contest.depth)))
+            else:
+                nothing = np.zeros((1, 0), dtype=np.int64)
+                rows = [continued_rows(pair, which, warp, root, nothing) for which in ("target", "draft")]
+                made.append(Tables(root, *(TableProcess([each]) for each in rows)))
+            tick(1)
+    return made
+
+
+def same_anyway(contest: Contest) -> dict[str, Any]:
+    """Tree attention, caches and greedy text; rows of plain data, each with `passed`."""
+    setting, widest = contest.setting, max(contest.schemes, key=lambda scheme: (scheme.nodes, scheme.depth))
+    prompt = setting.roots[0]
+    loop = Loop(setting.pair, contest.contestants[0].played.verifier, widest, setting.warp, setting.vectors)
+    with named_errors(contest.contestants[0].played.label):
+        tree = checks.tree_attention(loop, prompt, TREES, setting.seed)
+        cache = checks.caches(loop, prompt, BLOCKS, setting.seed)
+    found = {
+        "tree_attention": {**asdict(tree), "passed": tree.passed, "shape": shape_name(widest), "trees": TREES},
+        "caches": {**asdict(cache), "passed": cache.passed, "shape": shape_name(widest), "blocks": BLOCKS},
+    }
+    if contest.greedy:
+        found["greedy"] = greedy_fields(contest, prompt)
+    return found
+
+
+def greedy_fields(contest: Contest, prompt: Sequence[int]) -> dict[str, Any]:
+    """Every verifier on every shape at temperature 0 against `generate(do_sample=False)`."""
+    pair = contest.setting.pair
+    text = checks.greedy_text(pair, prompt, contest.greedy)
+    differ = []
+    with bar("greedy", len(contest.contestants) * len(contest.schemes)) as tick:
+        for each in contest.contestants:
+            for scheme in contest.schemes:
+                with named_errors(each.played.label):
+                    place = checks.first_difference(pair, each.played.verifier, scheme, prompt, text)
+                if place is not None:
+                    differ.append({"verifier": each.label, "shape": shape_name(scheme), "token": place})
+                tick(1)
+    runs = len(contest.contestants) * len(contest.schemes)
+    return {"tokens": len(text), "runs": runs, "differ": differ, "passed": not differ}
+
+
+def law_rows(contest: Contest, tables: Sequence[Tables], kept: RowFile) -> list[dict[str, Any]]:
+    """The law test of every verifier; rows that are kept already are not run again."""
+    setting, schemes, length = contest.setting, contest.schemes, law_length(contest)
+    runs, level, rows = contest.root_runs, contest.law_level, []
+    with bar("law (runs)", runs * len(tables) * len(contest.contestants)) as tick:
+        for each in contest.contestants:
+            key = law_key(setting, each, schemes, length, runs, level)
+            if key not in kept.rows:
+                kept.add(law_row(setting, each, schemes, tables, length, runs, level, tick))
+            rows.append(kept.rows[key])
+    return rows
+
+
+def law_length(contest: Contest) -> int:
+    """How many tokens the law test looks at: as many as there are tables."""
+    return contest.depth + 1 if contest.exact else 1
+
+
+def law_power(contest: Contest, tables: Sequence[Tables]) -> dict[str, Any]:
+    """What the law test can find with the runs that it has."""
+    return {
+        "found": power_fields(tables, law_length(contest), contest.root_runs, contest.law_level),
+        "level": contest.law_level,
+        "log10_needed": -log(contest.law_level) / log(10),
+    }
+
+
+def cell_rows(contest: Contest, tables: Sequence[Tables], kept: RowFile) -> list[dict[str, Any]]:
+    """Every verifier on every shape, shape by shape; rows that are kept already are not run again."""
+    rows, truncated = [], cache(partial(truncated_of, contest.setting))
+    with bar("cells", len(contest.contestants) * len(contest.schemes)) as tick:
+        for scheme in contest.schemes:
+            for each in contest.contestants:
+                key = cell_key(contest.setting, each, scheme, contest.budget)
+                if key not in kept.rows:
+                    kept.add(_cell(contest, each, scheme, tables, truncated))
+                rows.append(kept.rows[key])
+                tick(1)
+    return rows
+
+
+def _cell(
+    contest: Contest,
+    each: Contestant,
+    scheme: Delayed,
+    tables: Sequence[Tables],
+    truncated: Callable[[int], list[Truncated]],
+) -> dict[str, Any]:
+    if contest.exact:
+        try:
+            return measure_exact(contest.setting, each, scheme, tables, contest.budget)
+        except TooLarge:  # of one verifier without a structured engine: its mean can be had from sampled trees
+            return measure_sampled(contest.setting, each, scheme, contest.budget, [])
+    return measure_sampled(contest.setting, each, scheme, contest.budget, truncated(scheme.depth))
+
+
+def table_fields(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The table as a whole: the sum of `z**2`, that of all outcomes, and whether every cell is as predicted."""
+    cells = [agreement_of(row) for row in rows]
+    means, outcomes = table_chi_square(cells), ChiSquare.total([cell.outcomes for cell in cells])
+    failed = [row for row, cell in zip(rows, cells, strict=True) if not cell.agrees(len(cells))]
+    return {
+        "cells": len(cells),
+        "means": {**asdict(means), "probability": means.probability},
+        "outcomes": {**asdict(outcomes), "probability": outcomes.probability},
+        "largest_z": max((abs(cell.z) for cell in cells), default=0.0),
+        "largest_error": max((cell.standard_error for cell in cells), default=0.0),
+        "failed": [{"verifier": row["verifier"], "shape": row["shape"]} for row in failed],
+        "passed": not failed and means.probability >= LEVEL and outcomes.probability >= LEVEL,
+    }

@@ -1,0 +1,129 @@
+"""The reference page of the verifiers, made from their cards, their docstrings and what is computed about them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from inspect import cleandoc
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+import verifiers
+from simulator.drafts import SCHEMES
+from simulator.instances.instance import Instance
+from simulator.laws.enumeration import estimate_size
+from simulator.protocol import Card, DraftScheme, Verifier
+from simulator.verdicts.compatibility import Cell, compatibility
+from simulator.verdicts.conformance import CASES, case_instances
+from simulator.verdicts.lossless import check
+from verifiers.bibliography import BIBLIOGRAPHY
+
+#: Random instances for every case, beside the corner cases: for the schemes and for the dominance relations.
+COUNT = 8
+
+
+@cache
+def _instances() -> tuple[tuple[str, DraftScheme, Instance], ...]:
+    """The conformance instances of the delayed scheme, with a name for each."""
+    return tuple(
+        (f"{instance.about['family']} number {number}, V = {case[0]}, {case[1]}", case[1], instance)
+        for case in CASES["delayed"]
+        for number, instance in enumerate(case_instances(case, COUNT), start=1)
+    )
+
+
+@cache
+def _efficiencies(name: str) -> tuple[Fraction | float, ...]:
+    """Exact block efficiency on every conformance instance of the delayed scheme."""
+    verifier = verifiers.make(name)
+    return tuple(
+        check(verifier, instance.target, instance.draft, scheme).block_efficiency
+        for _, scheme, instance in _instances()
+    )
+
+
+def counterexamples(names: Sequence[str]) -> Mapping[tuple[str, str], int | None]:
+    """For every pair (a, b) the instance on which `a` falls furthest below `b`, None where there is none."""
+    found: dict[tuple[str, str], int | None] = {}
+    for a, b in product(names, names):
+        gaps = [y - x for x, y in zip(_efficiencies(a), _efficiencies(b), strict=True)]
+        worst = max(range(len(gaps)), key=gaps.__getitem__)
+        found[a, b] = worst if gaps[worst] > 0 else None
+    return found
+
+
+def lossless_on_delayed() -> list[str]:
+    """The verifiers whose block efficiencies can be compared."""
+    return [name for name in verifiers.STANDALONE if "delayed" in verifiers.REGISTRY[name].card.lossless_for]
+
+
+def page() -> str:
+    """The whole page in Markdown."""
+    names = lossless_on_delayed()
+    below = counterexamples(names)
+    parts = [
+        "# The verifiers",
+        "Made by `python -m experiments.pages.readme` from the cards, the docstrings and the conformance instances.",
+        "*Proved on n*: deviation exactly 0 in rational arithmetic on n instances. Block efficiencies are compared "
+        "exactly; a counterexample is the instance with the largest gap.",
+    ]
+    for name, entry in verifiers.REGISTRY.items():
+        if name not in verifiers.STANDALONE:
+            parts.append(_section(entry, ["Made for one instance: nothing is computed about it here."]))
+            continue
+        verifier = verifiers.make(name)
+        cells = [compatibility(verifier, scheme, COUNT) for scheme in SCHEMES]
+        parts.append(_section(entry, _computed(verifier, cells, below if name in names else {})))
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(entry: Any, computed: Sequence[str]) -> str:
+    """The section of an entry of the registry, with the facts computed about it."""
+    card: Card = entry.card
+    module = sys.modules[(entry if isinstance(entry, type) else type(entry)).__module__]
+    facts = [
+        f"**{card.title}**; {card.status}.",
+        f"Source: {BIBLIOGRAPHY[card.source.key]} ({card.source.place})" if card.source else "Source: new here.",
+        f"Reads {'p and q' if card.reads_draft else 'p only'}; "
+        f"uses {'the first path' if card.single_path else 'all paths'}.",
+        f"Departs from the paper: {card.departs}" if card.departs else "",
+        "; ".join(f"Parameter `{key}`: {text}" for key, text in card.parameters.items()),
+        *computed,
+    ]
+    lines = "\n".join(f"- {fact}" for fact in facts if fact)
+    return f"## {card.name}\n\n{lines}\n\n```text\n{cleandoc(module.__doc__ or '')}\n```"
+
+
+def _computed(verifier: Verifier, cells: Sequence[Cell], below: Mapping[tuple[str, str], int | None]) -> list[str]:
+    card = verifier.card
+    facts = ["Schemes: " + ", ".join(_cell(cell) for cell in cells) + "."]
+    mine = {b: place for (a, b), place in below.items() if a == card.name and b != a}
+    if mine:
+        proved = [f"`{b}`" + (" (proved in general)" if b in card.dominates else "") for b in mine if mine[b] is None]
+        facts.append(f"Not below on any of the {len(_instances())} instances: {', '.join(proved) or 'none'}.")
+        facts += [_counterexample(card.name, b, place) for b, place in mine.items() if place is not None]
+    return [*facts, _cost(verifier)]
+
+
+def _counterexample(name: str, other: str, place: int) -> str:
+    ours, theirs = float(_efficiencies(name)[place]), float(_efficiencies(other)[place])
+    return f"Counterexample: {ours:.5f} against {theirs:.5f} of `{other}` on {_instances()[place][0]}."
+
+
+def _cell(cell: Cell) -> str:
+    what = f"proved on {cell.instances}" if cell.status == "lossless" else cell.status
+    return f"`{cell.scheme}` {what}"
+
+
+def _cost(verifier: Verifier) -> str:
+    """The number of ways a run can go, exact, on one instance."""
+    case = CASES["delayed"][1]
+    instance = next(case_instances(case, 1))
+    size = estimate_size(verifier, instance.target, instance.draft, case[1], np.random.default_rng(0), samples=64)
+    limit = verifier.card.max_vocab
+    vocabulary = f"; one call with four drafts takes under a second up to V = {limit}" if limit else ""
+    return f"Cost: about {size.runs_per_tree:.1f} runs a draft tree at V = 3 on {case[1]}{vocabulary}."

@@ -1,0 +1,1 @@
+"""What several commands use: options, problems, costs, rows, output, names, progress."""

@@ -1,0 +1,139 @@
+"""The certified bounds of a shape at a root, what they cost and how they are delivered: for `bound` and `compare`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from experiments.shared.output import number_fields
+from experiments.shared.problem import Root
+from experiments.shared.progress import Tick
+from experiments.shared.rows import mixture
+from lp_analysis import MOST_PATHS, MOST_TRUNKS, Optimum, optimum
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput, TooLarge
+from simulator.protocol import DraftScheme
+
+#: Seconds that programs have taken on two slow cores, by number of paths `V**L`; for estimates only.
+_SECONDS = {1: 0.02, 64: 0.15, 256: 0.6, 1024: 8.0, 4096: 60.0}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When a bound is good enough: its certified gap, and the seconds after which it is left as it is."""
+
+    gap: float = 1e-6
+    seconds: float | None = None
+    method: str = "auto"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The certified bounds at one root, and how long they took."""
+
+    root: Root
+    found: Optimum
+    seconds: float
+
+
+def delayed_only(scheme: DraftScheme) -> Delayed:
+    """The scheme if bounds are computed for it; raises `InvalidInput` otherwise."""
+    if not isinstance(scheme, Delayed):
+        raise InvalidInput(f"bounds are computed for delayed trees, not for {scheme}; use --scheme delayed")
+    return scheme
+
+
+def bound_root(root: Root, scheme: Delayed, goal: Goal, tick: Tick | None = None) -> Bound:
+    """The optimum at one root. tick: told how many tenths of the way to the gap are done."""
+    started = time.perf_counter()
+    instance = root.instance(scheme.depth)
+    told = 0
+
+    def report(seconds: float, lower: float, upper: float) -> None:
+        nonlocal told
+        done = _tenths(upper - lower, goal.gap)
+        if tick and done > told:
+            tick(done - told)
+            told = done
+
+    found = optimum(
+        instance.target.tables,
+        instance.draft.tables,
+        scheme.K,
+        scheme.L1,
+        scheme.L2,
+        goal.gap,
+        goal.seconds,
+        goal.method,
+        report,
+        time.perf_counter,
+    )
+    if tick:
+        tick(10 - told)
+    return Bound(root, found, time.perf_counter() - started)
+
+
+def _tenths(gap: float, goal: float) -> int:
+    """Progress on the scale of the logarithm, from a gap of 1."""
+    if gap <= goal:
+        return 10
+    return max(0, min(9, int(10 * math.log(max(gap, goal)) / math.log(min(goal, 0.5)))))
+
+
+def expected_seconds(vocab_size: int, scheme: Delayed) -> float:
+    """A rough time for one program; raises `TooLarge` for one that would not be begun."""
+    if float(vocab_size) ** scheme.depth > MOST_PATHS:
+        raise TooLarge(
+            f"V^L = {vocab_size}^{scheme.depth} paths are more than {MOST_PATHS:,}; use a smaller vocabulary or tree"
+        )
+    if scheme.K > 1 and float(vocab_size) ** scheme.L1 > MOST_TRUNKS:
+        raise TooLarge(
+            f"V^L1 = {vocab_size}^{scheme.L1} trunks are more than {MOST_TRUNKS}; use a shorter trunk or a smaller V"
+        )
+    if scheme.K == 1 or scheme.depth <= 1:
+        return 0.05
+    paths = float(vocab_size) ** scheme.depth
+    return next((seconds for most, seconds in _SECONDS.items() if paths <= most), 60 * (paths / 4096) ** 2)
+
+
+def average(bounds: Sequence[Bound]) -> tuple[Fraction, Fraction]:
+    """Lower and upper bound, averaged over the roots by weight."""
+    weights = [bound.root.weight for bound in bounds]
+    lower = mixture(weights, [bound.found.lower for bound in bounds])
+    upper = mixture(weights, [bound.found.upper for bound in bounds])
+    return Fraction(lower), Fraction(upper)
+
+
+def bound_fields(bounds: Sequence[Bound], scheme: Delayed, files: Sequence[str]) -> dict[str, Any]:
+    """What programs read. `optimum` is attained (it is `lower`); nothing lossless exceeds `upper`."""
+    lower, upper = average(bounds)
+    return {
+        "scheme": scheme.as_dict(),
+        **number_fields("optimum", lower),
+        **number_fields("lower", lower),
+        **number_fields("upper", upper),
+        **number_fields("gap", upper - lower),
+        "certificate": files[0] if len(files) == 1 else None,
+        "method": ", ".join(dict.fromkeys(bound.found.method for bound in bounds)),
+        "seconds": round(sum(bound.seconds for bound in bounds), 3),
+        "roots": [
+            {
+                "root": bound.root.label,
+                **number_fields("weight", bound.root.weight),
+                **number_fields("lower", bound.found.lower),
+                **number_fields("upper", bound.found.upper),
+                **number_fields("gap", bound.found.gap),
+                "orders": len(bound.found.plan.weights),
+                "method": bound.found.method,
+                "timed_out": bound.found.timed_out,
+                "seconds": round(bound.seconds, 3),
+                "history": [list(point) for point in bound.found.history],
+                "certificate": file,
+            }
+            for bound, file in zip(bounds, [*files, *[None] * len(bounds)], strict=False)
+        ],
+    }

@@ -1,0 +1,127 @@
+"""What a shape costs in time, as the user measured it, and what its tokens bring against decoding one by one.
+
+`T(K, L1, L2) = L1 t_q(1) + L2 t_q(K) + t_p(L1 + K L2)`: `t_q(k)` is the time of one draft pass over `k` branches,
+`t_p(n)` that of a target pass over `n` drafted tokens. Any unit of time will do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.protocol import DraftScheme
+
+_KEYS = ("draft", "branch", "target", "node")
+#: No time is longer, so that sums of times stay finite.
+LONGEST = 1e100
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """draft, target: measured times by number of branches, and by number of drafted tokens; linear in between.
+
+    A single slope extends the last point where `open_ended`; otherwise nothing beyond it is known.
+    """
+
+    draft: Mapping[int, float]
+    target: Mapping[int, float]
+    open_ended: bool
+
+    def check(self, schemes: Sequence[DraftScheme]) -> None:
+        """Raises `InvalidInput`, before the work, for a shape of which the model does not know the time."""
+        for scheme in schemes:
+            if not isinstance(scheme, Delayed):
+                raise InvalidInput(f"--cost is the time of delayed trees (K, L1, L2), not of {scheme}")
+            if not self.time(scheme.as_dict()) > 1e-100:
+                raise InvalidInput(f"--cost gives {scheme} no time at all; times must be above 0")
+
+    def time(self, fields: Mapping[str, Any]) -> float:
+        """`T` of a shape, given by K, L1 and L2."""
+        K, L1, L2 = fields["K"], fields["L1"], fields["L2"]
+        drafting = (L1 * self._at(self.draft, 1, "draft") if L1 else 0) + (
+            L2 * self._at(self.draft, K, "draft") if L2 else 0
+        )
+        return drafting + self._at(self.target, L1 + K * L2, "target")
+
+    def row_fields(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """`time`, `tokens_per_time` and `speedup` (against one token a target pass) of a row."""
+        time = self.time(row)
+        rate = row.get("steady_state_float") or row["block_efficiency_float"]
+        return {
+            "time": time,
+            "tokens_per_time": rate / time,
+            "speedup": rate * self._at(self.target, 0, "target") / time,
+        }
+
+    def _at(self, points: Mapping[int, float], place: int, name: str) -> float:
+        known = sorted(points)
+        right = bisect_left(known, place)
+        if right < len(known) and known[right] == place:
+            return points[place]
+        if right == len(known) and self.open_ended:
+            right -= 1
+        if not 0 < right < len(known):
+            raise InvalidInput(
+                f"--cost has {name} times from {known[0]} to {known[-1]} only; add one for {place} or fewer shapes"
+            )
+        low, high = known[right - 1], known[right]
+        return points[low] + (points[high] - points[low]) * (place - low) / (high - low)
+
+
+def cost_model(spec: str) -> CostModel:
+    """`draft=1,branch=0.1,target=10,node=0.05`, or a JSON file of measured times; raises `InvalidInput`.
+
+    In the short form `t_q(k) = draft + branch (k - 1)` and `t_p(n) = target + node n`; branch and node default to 0.
+    The file: `{"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5, "64": 14}}`.
+    """
+    if "=" in spec and (len(spec) > 250 or not Path(spec).exists()):
+        return _short_form(spec)
+    try:
+        fields = json.loads(Path(spec).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InvalidInput(
+            f"--cost {spec!r} is neither a JSON file nor draft=1,branch=0.1,target=10,node=0.05"
+        ) from None
+    if not isinstance(fields, dict) or set(fields) != {"draft", "target"}:
+        raise InvalidInput(f"--cost {spec} must be an object with draft and target")
+    draft, target = (_points(fields[name], f"--cost {spec}: {name}") for name in ("draft", "target"))
+    if 1 not in draft or not target.get(0):
+        raise InvalidInput(f"--cost {spec} needs draft 1 (one branch) and target 0 (no drafted tokens, more than 0)")
+    return CostModel(draft, target, open_ended=False)
+
+
+def _short_form(spec: str) -> CostModel:
+    given: dict[str, float] = {}
+    for assignment in spec.split(","):
+        match = re.fullmatch(r"\s*(\w+)\s*=\s*(\d+(?:\.\d*)?|\.\d+)\s*", assignment)
+        if not match or match[1] not in _KEYS or match[1] in given:
+            raise InvalidInput(
+                f"--cost {spec!r}: {assignment!r} is no time; write {', '.join(f'{key}=1' for key in _KEYS)}"
+            )
+        given[match[1]] = float(match[2])
+    if "draft" not in given or not given.get("target"):
+        raise InvalidInput(f"--cost {spec!r} needs draft= and target= (more than 0)")
+    draft, target = given["draft"], given["target"]
+    return CostModel(
+        {1: draft, 2: draft + given.get("branch", 0.0)},
+        {0: target, 1: target + given.get("node", 0.0)},
+        open_ended=True,
+    )
+
+
+def _points(values: Any, where: str) -> dict[int, float]:
+    good = isinstance(values, dict) and bool(values)
+    if good:
+        good = all(
+            key.isdecimal() and type(value) in (int, float) and 0 <= value < LONGEST for key, value in values.items()
+        )
+    if not good:
+        raise InvalidInput(f'{where} must map whole numbers to times, as in {{"1": 1.0, "4": 1.3}}')
+    return {int(key): float(value) for key, value in values.items()}

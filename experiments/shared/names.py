@@ -1,0 +1,132 @@
+"""From what a person types to objects: verifiers, families with parameters, ranges."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import verifiers
+from experiments.shared.planned import GAP, Planned
+from experiments.shared.progress import quiet
+from simulator.arithmetic import parse_fraction
+from simulator.drafts import LARGEST
+from simulator.errors import InvalidInput
+from simulator.protocol import Card, Verifier
+
+
+@dataclass(frozen=True)
+class NamedVerifier:
+    """A verifier with the text it was asked for by: `block`, `relaxed:w=1/2` or `mine.py:MyVerifier`."""
+
+    spec: str
+    verifier: Verifier
+
+    @property
+    def from_file(self) -> bool:
+        """Whether it is an outsider's."""
+        return bool(_FILE.search(self.spec))
+
+    @property
+    def label(self) -> str:
+        """Its name in tables and rows; an outsider's that bears a name of the registry keeps its file in it."""
+        name = self.verifier.card.name
+        return name if self.from_file and name not in verifiers.REGISTRY else self.spec
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides its results: name and parameters, and for a file its content."""
+        name = self.verifier.card.name
+        if self.from_file:
+            file = self.spec.rpartition(":")[0]
+            return {"file": hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16], "name": name, "spec": self.spec}
+        if isinstance(self.verifier, Planned):
+            return {"name": name, "gap": GAP}
+        return {"name": name, **{key: str(getattr(self.verifier, key)) for key in self.verifier.card.parameters}}
+
+
+_FILE = re.compile(r"\.py(:|$)")
+
+
+def find_verifier(spec: str) -> NamedVerifier:
+    """`NAME`, `NAME:param=value,...` from the registry, or `FILE.py:NAME`; raises `InvalidInput`."""
+    if _FILE.search(spec):
+        return NamedVerifier(spec, _from_file(spec))
+    name, parameters = _split(spec)
+    if name not in verifiers.REGISTRY:
+        close = get_close_matches(name, verifiers.REGISTRY, n=1)
+        hint = f"did you mean {close[0]!r}" if close else f"known: {', '.join(verifiers.REGISTRY)}"
+        raise InvalidInput(f"unknown verifier {name!r}; {hint}, or FILE.py:NAME for one of your own?")
+    if name not in verifiers.STANDALONE:
+        if parameters:
+            raise InvalidInput(f"{spec!r}: {name} is planned for each instance; it takes no parameters here")
+        return NamedVerifier(spec, Planned(name))
+    return NamedVerifier(spec, verifiers.make(name, **parameters))
+
+
+def family_spec(spec: str) -> tuple[str, dict[str, float]]:
+    """`NAME` or `NAME:param=value,...` of a family, as name and parameters; raises `InvalidInput`."""
+    name, parameters = _split(spec)
+    return name, {key: float(value) for key, value in parameters.items()}
+
+
+def parse_range(text: str, flag: str) -> list[int]:
+    """`"3"` or `"1..4"` as the numbers meant; raises `InvalidInput` naming the flag."""
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
+    if not match:
+        raise InvalidInput(f"{flag} {text!r}: give a whole number or a range such as 1..4")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last > LARGEST:
+        raise InvalidInput(f"{flag} {text!r}: numbers above {LARGEST} make no draft tree of interest")
+    if last < first:
+        raise InvalidInput(f"{flag} {text!r} is empty; write the smaller number first")
+    return list(range(first, last + 1))
+
+
+def _split(spec: str) -> tuple[str, dict[str, Fraction]]:
+    name, _, rest = spec.partition(":")
+    parameters = {}
+    for assignment in filter(None, rest.split(",")):
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise InvalidInput(f"{assignment!r} in {spec!r} is no parameter; write {name}:key=value")
+        if key.strip() in parameters:
+            raise InvalidInput(f"{spec!r} gives {key.strip()!r} twice; give it once")
+        parameters[key.strip()] = parse_fraction(value)
+    return name, parameters
+
+
+def _from_file(spec: str) -> Verifier:
+    """Import a file and take the verifier (an object or a class without required arguments) from it."""
+    file, _, name = spec.rpartition(":")
+    path = Path(file)
+    if not file:
+        raise InvalidInput(f"{spec} does not say which verifier of the file is meant; write {spec}:NAME")
+    if not path.is_file():
+        raise InvalidInput(f"no file {file}; give your verifier as FILE.py:NAME")
+    module_spec = importlib.util.spec_from_file_location(
+        f"draftproof_user_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}_{path.stem}", path
+    )
+    assert module_spec is not None
+    assert module_spec.loader is not None
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[module_spec.name] = module  # dataclasses look their module up
+    sys.path.insert(0, str(path.parent.resolve()))  # as Python does for a script: its neighbours can be imported
+    try:
+        with quiet():
+            module_spec.loader.exec_module(module)
+        entry = getattr(module, name, None)
+        verifier = entry() if isinstance(entry, type) else entry
+    except Exception as error:
+        raise InvalidInput(f"{file} cannot be used: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(path.parent.resolve()))
+    if not (isinstance(verifier, Verifier) and isinstance(verifier.card, Card)):
+        raise InvalidInput(f"{name!r} in {file} is no verifier: it needs a `card` and `verify(root, coin)`")
+    return verifier

@@ -1,0 +1,230 @@
+"""The options that commands share, and what they mean."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from experiments.shared.cost import Settings
+from experiments.shared.grouped import grouped
+from experiments.shared.names import family_spec
+from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
+from experiments.shared.progress import remark
+from experiments.shared.text import EMBEDDED, read_text
+from simulator.arithmetic import RATIONAL, arithmetic_named, parse_fraction
+from simulator.drafts import SCHEMES, scheme_from_dict
+from simulator.errors import InvalidInput
+from simulator.instances.families import FAMILIES, family_named
+from simulator.instances.instance import Instance
+from simulator.instances.ngram import TextPair
+from simulator.protocol import DraftScheme
+
+_WHERE = "Instance"
+_SHAPE = "Scheme"
+_HOW = "How to compute"
+_OUT = "Output"
+
+InstanceFile = Annotated[str | None, typer.Option("--instance", help="An instance file.", rich_help_panel=_WHERE)]
+TextFile = Annotated[
+    str | None,
+    typer.Option(
+        "--text", help=f"n-gram pair from a UTF-8 file, or from {EMBEDDED} (embedded).", rich_help_panel=_WHERE
+    ),
+]
+Family = Annotated[
+    str | None,
+    typer.Option(help=f"Synthetic: {', '.join(FAMILIES)}; parameters as perturbed:s=1.", rich_help_panel=_WHERE),
+]
+Vocab = Annotated[int | None, typer.Option(help="Vocabulary size V (default 3).", rich_help_panel=_WHERE)]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the family.", rich_help_panel=_WHERE)]
+TargetOrder = Annotated[int | None, typer.Option(help="Order m of the target (default 3).", rich_help_panel=_WHERE)]
+DraftOrder = Annotated[int | None, typer.Option(help="Order n of the draft (default 1).", rich_help_panel=_WHERE)]
+RootText = Annotated[
+    str | None,
+    typer.Option(
+        "--root", help="Text before the root (default: the 8 most frequent contexts).", rich_help_panel=_WHERE
+    ),
+]
+Roots = Annotated[
+    int | None,
+    typer.Option(
+        "--roots", min=1, help="Number of most frequent root contexts of a text (default 8).", rich_help_panel=_WHERE
+    ),
+]
+Denominator = Annotated[
+    int | None,
+    typer.Option(
+        help="Common denominator of all probabilities (default 65536; 20 with --instances).", rich_help_panel=_WHERE
+    ),
+]
+Scheme = Annotated[
+    str | None, typer.Option(help=f"Draft scheme: {', '.join(SCHEMES)} (default delayed).", rich_help_panel=_SHAPE)
+]
+Tree = Annotated[
+    str | None, typer.Option(help="Scheme topology: children of each node, as 2,1,0,0.", rich_help_panel=_SHAPE)
+]
+Branches = Annotated[int | None, typer.Option("--K", help="Branches (default 2).", rich_help_panel=_SHAPE)]
+Trunk = Annotated[int | None, typer.Option("--L1", help="Trunk length (default 0).", rich_help_panel=_SHAPE)]
+Branch = Annotated[int | None, typer.Option("--L2", help="Branch length (default 2).", rich_help_panel=_SHAPE)]
+Confidence = Annotated[
+    str | None, typer.Option(help="Scheme adaptive: stop after a token below it.", rich_help_panel=_SHAPE)
+]
+ArithmeticName = Annotated[str, typer.Option("--arithmetic", help="rational or float64.", rich_help_panel=_HOW)]
+Engine = Annotated[str, typer.Option(help="auto, enumerate or structured.", rich_help_panel=_HOW)]
+MaxRuns = Annotated[int, typer.Option(min=1, help="Refuse to enumerate more runs.", rich_help_panel=_HOW)]
+MaxMemory = Annotated[float, typer.Option(min=0.001, help="Refuse structured work of more GiB.", rich_help_panel=_HOW)]
+Backend = Annotated[str, typer.Option(help="numpy, torch or cuda (float64, structured engines).", rich_help_panel=_HOW)]
+JsonTarget = Annotated[
+    str | None, typer.Option("--json", help="JSON to a file, or - for stdout.", rich_help_panel=_OUT)
+]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the options say about the instance; `with_instance` gives them to a command."""
+
+    instance: InstanceFile = None
+    text: TextFile = None
+    family: Family = None
+    vocab: Vocab = None
+    seed: Seed = 0
+    target_order: TargetOrder = None
+    draft_order: DraftOrder = None
+    root: RootText = None
+    roots: Roots = None
+    denominator: Denominator = None
+
+
+def with_instance(denominator: Any = Denominator) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The options of `Given` in place of a command's parameter `given`.
+
+    denominator: that option, where a command has another default for it.
+    """
+    return grouped({"denominator": denominator}, given=Given)
+
+
+def choose_problem(given: Given) -> Problem:
+    """The problem that the options describe; raises `InvalidInput` for options that contradict each other."""
+    sources = {"--instance": given.instance, "--text": given.text, "--family": given.family}
+    named = [flag for flag, value in sources.items() if value]
+    if len(named) > 1:
+        raise InvalidInput(f"{named[0]} and {named[1]} both say where the instance comes from; give one of them")
+    orders = {
+        "--target-order": given.target_order,
+        "--draft-order": given.draft_order,
+        "--root": given.root,
+        "--roots": given.roots,
+    }
+    for flag, value in orders.items():
+        if value is not None and given.text is None:
+            raise InvalidInput(f"{flag} belongs to a text; add --text FILE or --text {EMBEDDED}")
+    if given.instance is not None:
+        for flag, number in (("--vocab", given.vocab), ("--denominator", given.denominator)):
+            if number is not None:
+                raise InvalidInput(f"{flag} has no effect on --instance {given.instance}; leave it out")
+        return FileProblem(given.instance, Instance.load(given.instance))
+    size = 3 if given.vocab is None else given.vocab
+    grain = 2**16 if given.denominator is None else given.denominator
+    if given.text is not None:
+        return _text_problem(given, given.text, size, grain)
+    name, parameters = family_spec(given.family or "dirichlet")
+    family_named(name).instance(
+        size, 0, np.random.default_rng(given.seed), grain, RATIONAL, **parameters
+    )  # fails now rather than later
+    return FamilyProblem(name, size, given.seed, grain, parameters)
+
+
+def _text_problem(given: Given, text: str, size: int, grain: int) -> TextProblem:
+    order = 3 if given.target_order is None else given.target_order
+    draft = min(1, order) if given.draft_order is None else given.draft_order
+    pair = TextPair(read_text(text), size, order, draft, grain)
+    root = given.root
+    if root is None:
+        return TextProblem(text, pair, count=8 if given.roots is None else given.roots)
+    if given.roots is not None:
+        raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
+    context = pair.root_of(root)
+    if pair.show(context) != root[-order:] * (order > 0):
+        remark(f"root {root!r} is taken as {pair.show(context)!r}: · stands for every symbol outside the alphabet")
+    return TextProblem(text, pair, root)
+
+
+def choose_settings(
+    arithmetic: str, engine: str, max_runs: int, max_memory: float, backend: str, jobs: int = 1, steady: bool = False
+) -> Settings:
+    """How to compute; raises `InvalidInput` for an unknown backend or arithmetic, or two that contradict."""
+    devices = {"numpy": None, "torch": "cpu", "cuda": "cuda"}
+    if backend not in devices:
+        raise InvalidInput(f"unknown backend {backend!r}; choose {', '.join(devices)}")
+    if arithmetic_named(arithmetic).exact and devices[backend]:
+        raise InvalidInput(f"--backend {backend} holds no rationals; add --arithmetic float64 or use --backend numpy")
+    return Settings(arithmetic, engine, max_runs, max_memory * 2**30, devices[backend], jobs, steady)
+
+
+def check_scheme_name(name: str | None) -> None:
+    """Raises `InvalidInput` for a scheme that does not exist."""
+    if name is not None and name not in SCHEMES:
+        raise InvalidInput(f"unknown scheme {name!r}; known: {', '.join(SCHEMES)}")
+
+
+def build_scheme(name: str, tree: str | None, confidence: str | None, **shape: int) -> DraftScheme:
+    """A scheme from its flags; raises `InvalidInput` for a flag that the scheme does not have."""
+    check_scheme_name(name)
+    fields = {field.name for field in dataclasses.fields(SCHEMES[name])}
+    given: dict[str, Any] = dict(shape)
+    if tree is not None:
+        given["tree"] = tuple(_whole(count, tree) for count in tree.split(","))
+    if confidence is not None:
+        given["confidence"] = parse_fraction(confidence)
+    for key in given:
+        if key not in fields:
+            raise InvalidInput(f"--{key} has no meaning for the scheme {name}; it takes {', '.join(sorted(fields))}")
+    scheme: DraftScheme = SCHEMES[name](**given)
+    return scheme
+
+
+def choose_scheme(
+    name: str | None, tree: str | None, confidence: str | None, problem: Problem, **shape: int | None
+) -> DraftScheme:
+    """The scheme that the flags give; what they leave out comes from the instance file, then from the defaults."""
+    given = {key: value for key, value in shape.items() if value is not None}
+    if isinstance(problem, FileProblem):
+        base = problem.instance.scheme
+        if base is not None and name in (None, base.name):
+            if not given and tree is None and confidence is None:
+                return base
+            scheme: DraftScheme = scheme_from_dict({**base.as_dict(), **given})
+            changed = build_scheme(base.name, tree, confidence).as_dict()
+            flags = {"tree": tree, "confidence": confidence}
+            return scheme_from_dict(
+                {**scheme.as_dict(), **{key: changed[key] for key in flags if flags[key] is not None}}
+            )
+        if name in (None, "delayed") and "L2" not in given and problem.instance.depth < 2:
+            given["L2"] = max(problem.instance.depth - given.get("L1", 0), 0)
+            given.setdefault("K", 2 if given["L2"] else 1)
+    return build_scheme(name or "delayed", tree, confidence, **given)
+
+
+def flags_of(scheme: DraftScheme) -> tuple[str | None, ...]:
+    """The flags --scheme, --K, --L1, --L2, --tree and --confidence that give this scheme."""
+    fields = {key: str(value) for key, value in scheme.as_dict().items()}
+    tree = ",".join(str(count) for count in scheme.as_dict().get("tree", ()))
+    return (
+        fields["name"],
+        fields.get("K"),
+        fields.get("L1"),
+        fields.get("L2"),
+        tree or None,
+        fields.get("confidence"),
+    )
+
+
+def _whole(text: str, whole: str) -> int:
+    if not text.strip().isdecimal():
+        raise InvalidInput(f"--tree {whole!r}: give the number of children of each node, as in 2,1,0,0")
+    return int(text)

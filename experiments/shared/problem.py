@@ -1,0 +1,182 @@
+"""What a command works on: an instance file, a member of a synthetic family, or a text with its root contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from simulator.arithmetic import RATIONAL, Arithmetic
+from simulator.instances.families import family_named
+from simulator.instances.instance import Instance
+from simulator.instances.ngram import TextPair
+from simulator.instances.processes import table_entries
+from simulator.protocol import TokenProcess
+
+#: Instances of a family are exact up to so many table entries; beyond, a float64 run draws them as floats at once.
+EXACT_ENTRIES = 200_000
+#: Roots are known by the hash of their rows up to so many table entries; beyond, by where they come from.
+DIGEST_ENTRIES = 5_000
+
+
+@dataclass(frozen=True)
+class Root:
+    """One root context: its processes and its share in averages."""
+
+    label: str
+    weight: Fraction
+    target: TokenProcess
+    draft: TokenProcess
+
+    def instance(self, depth: int) -> Instance:
+        """The exact rows for trees of this depth; raises `InvalidInput` or `TooLarge` where there are none."""
+        return Instance.of(self.target, self.draft, depth, RATIONAL)
+
+    def digest(self, depth: int) -> str | None:
+        """Hash of the exact rows; None where they are too many."""
+        small = table_entries(self.target.vocab_size, depth) <= DIGEST_ENTRIES
+        return _digest(self, depth) if small else None
+
+
+@lru_cache(maxsize=1024)
+def _digest(root: Root, depth: int) -> str:
+    return root.instance(depth).digest()
+
+
+class Problem(Protocol):
+    """Where instances come from. `source` holds everything that defines them, for rows and their `strong_id`."""
+
+    @property
+    def vocab_size(self) -> int: ...
+
+    @property
+    def source(self) -> dict[str, Any]: ...
+
+    @property
+    def flag(self) -> str:
+        """The option that chose it."""
+        ...
+
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Root]:
+        """The weighted roots for trees of this depth, weights summing to 1; exact unless only floats fit."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class FileProblem:
+    """One instance file."""
+
+    path: str
+    instance: Instance
+
+    flag: ClassVar[str] = "--instance"
+
+    @property
+    def vocab_size(self) -> int:
+        """See `Problem`."""
+        return self.instance.vocab_size
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """See `Problem`: the hash of the rows, so that a renamed file is the same problem."""
+        return {"instance": self.instance.digest()}
+
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Root]:
+        """See `Problem`."""
+        cut = self.instance.converted(RATIONAL, depth)
+        return [Root(self.path, Fraction(1), cut.target, cut.draft)]
+
+    def __str__(self) -> str:
+        return f"instance {self.path}, V = {self.vocab_size}"
+
+
+@dataclass(frozen=True)
+class FamilyProblem:
+    """A member of a synthetic family; the rows of a shallow tree are the first rows of a deeper one."""
+
+    family: str
+    vocab_size: int
+    seed: int
+    denominator: int
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    flag: ClassVar[str] = "--family"
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """See `Problem`."""
+        return {
+            "family": self.family,
+            "vocab_size": self.vocab_size,
+            "seed": self.seed,
+            "denominator": self.denominator,
+            **self.parameters,
+        }
+
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Root]:
+        """See `Problem`."""
+        return [self.member(self.seed, depth, arithmetic)]
+
+    def member(self, seed: int, depth: int, arithmetic: Arithmetic) -> Root:
+        """The instance of any seed."""
+        family = family_named(self.family)
+        numbers = RATIONAL if table_entries(self.vocab_size, depth) <= EXACT_ENTRIES else arithmetic
+        made = family.instance(
+            self.vocab_size, depth, np.random.default_rng(seed), self.denominator, numbers, **self.parameters
+        )
+        return Root(f"seed {seed}", Fraction(1), made.target, made.draft)
+
+    def __str__(self) -> str:
+        given = "".join(f", {key} = {value:g}" for key, value in self.parameters.items())
+        return f"family {self.family}{given}, V = {self.vocab_size}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class TextProblem:
+    """An n-gram pair from a text, at its most frequent root contexts or at one given."""
+
+    name: str
+    pair: TextPair
+    root: str | None = None
+    count: int = 8
+
+    flag: ClassVar[str] = "--text"
+
+    @property
+    def vocab_size(self) -> int:
+        """See `Problem`."""
+        return self.pair.vocab_size
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """See `Problem`: the text stands there by its hash."""
+        return {
+            "text": self.name,
+            "text_hash": self.pair.digest,
+            "vocab_size": self.vocab_size,
+            "target_order": self.pair.target_order,
+            "draft_order": self.pair.draft_order,
+            "denominator": self.pair.denominator,
+            "root": self.root if self.root is not None else f"{self.count} most frequent",
+        }
+
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Root]:
+        """See `Problem`."""
+        if self.root is not None:
+            contexts = [(self.pair.root_of(self.root), Fraction(1))]
+        else:
+            contexts = self.pair.frequent_roots(self.count)
+        return [Root(self.pair.show(context), weight, *self.pair.processes(context)) for context, weight in contexts]
+
+    def __str__(self) -> str:
+        return (
+            f"text {self.name} (sha256 {self.pair.digest}), V = {self.vocab_size}, "
+            f"order-{self.pair.target_order} target, order-{self.pair.draft_order} draft, "
+            + (f"root {self.root!r}" if self.root is not None else f"{self.count} most frequent roots")
+        )

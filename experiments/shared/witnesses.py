@@ -1,0 +1,67 @@
+"""Witnesses as files, as fields for programs and as tables for people."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+
+from experiments.shared.output import EXACT, number_fields, short, write_whole
+from simulator.verdicts.search import Witness
+
+
+def witness_path(witness: Witness) -> Path:
+    """A name made from the content, so that no other witness is ever overwritten."""
+    digest = hashlib.sha256(witness.instance.dumps().encode()).hexdigest()[:8]
+    return Path(f"witness-{re.sub(r'[^A-Za-z0-9_.-]+', '_', witness.verifier)}-{digest}.json")
+
+
+def witness_fields(witness: Witness, file: str) -> dict[str, Any]:
+    """The witness as programs read it."""
+    place = witness.violation
+    return {
+        "file": file,
+        "context": list(place.context),
+        "token": place.token,
+        **number_fields("expected", place.expected),
+        **number_fields("found", place.found),
+        **number_fields("deviation", place.deviation),
+        "shrunk": witness.shrunk,
+        "vocab_size": witness.instance.vocab_size,
+        "instance": witness.instance.as_dict(),
+    }
+
+
+def save_witness(witness: Witness, path: str | None) -> str:
+    """Write the witness as an instance file and return its name."""
+    target = Path(path) if path else witness_path(witness)
+    write_whole(target, witness.instance.dumps())
+    return str(target)
+
+
+def show_witness(console: Console, witness: Witness, file: str, spec: str, saved: bool) -> None:
+    """The instance, row by row, and the place where the balance fails."""
+    instance, place = witness.instance, witness.violation
+    size = "shrunk from what was found" if witness.shrunk else "as found"
+    scheme = str(instance.scheme)
+    console.print(f"witness ({size}): V = {instance.vocab_size}, {scheme}")
+    table = Table(show_edge=False, pad_edge=False)
+    for heading in ("context", "target p", "draft q"):
+        table.add_column(heading)
+    for context, row in instance.as_dict()["target"].items():
+        draft = instance.as_dict()["draft"].get(context)
+        mark = " <-" if context == ",".join(map(str, place.context)) else ""
+        table.add_row(f"({context}){mark}", "  ".join(row), "  ".join(draft) if draft else "")
+    console.print(Padding(table, (0, 0, 0, 2)))
+    wanted, found, gap = (short(value, EXACT) for value in (place.expected, place.found, place.deviation))
+    console.print(
+        f"  after context {place.context}, token {place.token} must have mass D(c) p(y|c) = {wanted}; "
+        f"the block gives it {found} (deviation {gap})",
+    )
+    if saved:
+        console.print(f"  saved as {file}; see it again: draftproof check {spec} --instance {file}", soft_wrap=True)

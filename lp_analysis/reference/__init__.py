@@ -1,0 +1,1 @@
+"""The same optimum by independent roads: the direct program, cuts with an exact oracle."""

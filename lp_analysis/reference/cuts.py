@@ -1,0 +1,96 @@
+"""The reach program with cuts: one variable for every node, Hall's condition added where it fails.
+
+    maximise sum_c D(c)   with   D(()) = 1,  0 <= D(c,y) <= D(c) p(y|c),  A(S) <= P(T meets S) for every set S.
+
+1. Solve without the last family (HiGHS). 2. Ask the scheme for violated sets (`hitting`); for i.i.d. branches these are
+antichains, found exactly. 3. Add them and go on from the last basis with the dual simplex, until none is violated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lp_analysis.nodes import NodeValues
+from lp_analysis.reference.hitting import Cut, Hitting
+from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
+from simulator.errors import TooLarge
+from simulator.instances.processes import context_index
+
+#: A set counts as violated beyond this; the simplex method works to 1e-10.
+TOLERANCE = 1e-10
+#: Most nodes of the program.
+MOST_NODES = 100_000
+
+
+@dataclass(frozen=True)
+class CutBound:
+    """The optimum of the reach program.
+
+    value: block efficiency. reached: `D` by depth. cuts: the sets that were added. rounds: solves.
+    complete: whether no set is violated any more; otherwise `value` is still an upper bound.
+    """
+
+    value: float
+    reached: NodeValues
+    cuts: tuple[Cut, ...]
+    rounds: int
+    complete: bool
+
+
+def cut_bound(target_tables: Sequence[Any], scheme: Hitting, stop: Callable[[], bool] = lambda: False) -> CutBound:
+    """The optimum over all lossless verifiers for this scheme, in float64; ends early when `stop` says so.
+
+    target_tables: tables to the depth of the scheme less 1, in either arithmetic. Raises `TooLarge`.
+    """
+    size, depth = scheme.vocab_size, scheme.depth
+    starts = np.cumsum([0] + [size**d for d in range(depth + 1)])
+    if starts[-1] > MOST_NODES:
+        raise TooLarge(f"{starts[-1]:,} nodes are more than {MOST_NODES:,}; use a smaller vocabulary or tree")
+    tables = [np.asarray(table, dtype=np.float64) for table in target_tables[:depth]]
+    model = _reach_program(tables, starts)
+    cuts: list[Cut] = []
+    rounds = 0
+    while True:
+        model.run()
+        rounds += 1
+        values = np.array(model.getSolution().col_value)
+        reached = [values[starts[d] : starts[d + 1]] for d in range(depth + 1)]
+        new = scheme.violated(reached, TOLERANCE)
+        if not new or stop():
+            return CutBound(float(values.sum()), reached, tuple(cuts), rounds, not new)
+        cuts += new
+        for cut in new:
+            _add(model, cut, starts, size, depth)
+
+
+def _reach_program(tables: list[Any], starts: Any) -> Any:
+    model = warm_model()
+    n = int(starts[-1])
+    lower = np.zeros(n)
+    lower[0] = 1.0
+    model.addCols(n, -np.ones(n), lower, np.ones(n), 0, EMPTY[0], *EMPTY)
+    for depth, table in enumerate(tables):
+        for i, p in enumerate(table.ravel()):
+            index = np.array([starts[depth + 1] + i, starts[depth] + i // table.shape[1]], dtype=np.int32)
+            model.addRow(-INFINITY, 0.0, 2, index, np.array([1.0, -float(p)]))
+    return model
+
+
+def _add(model: Any, cut: Cut, starts: Any, size: int, depth: int) -> None:
+    """The row `sum_S (D(c) - sum_y D(c,y)) <= bound`; inside a subtree everything but its root cancels."""
+    row: dict[int, float] = {}
+    for context in cut.nodes:
+        d, i = len(context), context_index(context, size)
+        own = int(starts[d]) + i
+        row[own] = row.get(own, 0.0) + 1.0
+        if d < depth:
+            for y in range(size):
+                child = int(starts[d + 1]) + i * size + y
+                row[child] = row.get(child, 0.0) - 1.0
+    kept = {column: value for column, value in row.items() if value != 0}
+    index = np.array(list(kept), dtype=np.int32)
+    model.addRow(-INFINITY, cut.bound, len(kept), index, np.array(list(kept.values())))

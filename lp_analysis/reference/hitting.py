@@ -1,0 +1,245 @@
+"""What whole-tree programs need to know of a draft scheme: how likely its tree meets a set of nodes.
+
+`T` is the random draft tree as a set of contexts, root included. A verifier that accepts node `c` with probability
+`A(c)` exists if and only if `A(S) <= P(T meets S)` for every set `S` (Hall). `A(c) = D(c) - sum_y D(c,y)`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from lp_analysis.nodes import NodeValues, conditional, meets, prefix_masses
+from lp_analysis.reference.antichains import antichain_at, corners, hull
+from simulator.arithmetic import arithmetic_of
+from simulator.coins import outcomes
+from simulator.errors import TooLarge
+from simulator.instances.processes import context_at
+from simulator.protocol import Context, DraftScheme, TokenProcess
+
+#: The draft tree as its set of nodes, with its probability; each set once.
+Trees: TypeAlias = Sequence[tuple[frozenset[Context], Any]]
+
+#: Most trees that are listed, and most contexts of the search for violated sets.
+MOST_TREES = 200_000
+
+
+@dataclass(frozen=True)
+class Cut:
+    """`A(S) <= bound` for the set `nodes` of contexts."""
+
+    nodes: frozenset[Context]
+    bound: float
+
+
+class Hitting(Protocol):
+    """A draft scheme, as far as the bounds care."""
+
+    @property
+    def vocab_size(self) -> int: ...
+
+    @property
+    def depth(self) -> int: ...
+
+    def probability(self, nodes: Iterable[Context]) -> Any:
+        """`P(T meets nodes)`."""
+        ...
+
+    def violated(self, reached: NodeValues, tolerance: float) -> list[Cut]:
+        """Sets with `A(S) > P(T meets S) + tolerance` in float64, among them the worst; none if there is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class IidBranches:
+    """The delayed tree: a trunk of `L1` tokens, then `K` independent branches of `L2` tokens.
+
+    draft_tables: in either arithmetic, which is that of `probability`.
+    """
+
+    draft_tables: Sequence[Any]
+    K: int
+    L1: int
+    L2: int
+
+    @property
+    def vocab_size(self) -> int:
+        """`V`."""
+        return int(self.draft_tables[0].shape[1])
+
+    @property
+    def depth(self) -> int:
+        """`L`."""
+        return self.L1 + self.L2
+
+    def probability(self, nodes: Iterable[Context]) -> Any:
+        """Trunk by trunk: 1 if the trunk has a node of the set, else `g` of the mass below it."""
+        wanted = set(nodes)
+        masses = prefix_masses(self.draft_tables, self.depth)
+        below = conditional(masses, self.L1)
+        total = masses[0][0] * 0
+        for index, mass in enumerate(masses[self.L1]):
+            trunk = context_at(index, self.L1, self.vocab_size)
+            if any(trunk[:d] in wanted for d in range(self.L1 + 1)):
+                total = total + mass
+                continue
+            hit = mass * 0
+            for path in range(below.shape[1]):
+                branch = context_at(path, self.L2, self.vocab_size)
+                if any(trunk + branch[:d] in wanted for d in range(1, self.L2 + 1)):
+                    hit = hit + below[index][path]
+            total = total + mass * meets(hit, self.K)
+        return total
+
+    def violated(self, reached: NodeValues, tolerance: float) -> list[Cut]:
+        """Nodes of the trunk one by one, then every violated corner of every trunk's hull of antichains."""
+        masses = prefix_masses([np.asarray(table, dtype=np.float64) for table in self.draft_tables], self.depth)
+        cuts = [
+            self._cut([(depth, c)], float(masses[depth][c]))
+            for depth in range(1, self.depth + 1)
+            for c in np.flatnonzero(reached[depth] > masses[depth] + tolerance).tolist()
+            if depth <= self.L1 or not masses[depth][c] > 0
+        ]
+        for trunk, mass in enumerate(masses[self.L1]):
+            if mass > 0:
+                cuts += self._violated_below(trunk, float(mass), reached, masses, tolerance)
+        return cuts
+
+    def _violated_below(
+        self, trunk: int, mass: float, reached: NodeValues, masses: NodeValues, tolerance: float
+    ) -> list[Cut]:
+        size = self.vocab_size
+
+        def below(values: NodeValues) -> NodeValues:
+            widths = [size**d for d in range(self.L2 + 1)]
+            return [values[self.L1 + d][trunk * w : (trunk + 1) * w] / mass for d, w in enumerate(widths)]
+
+        segments, slopes = hull(below(reached), below(masses))
+        cuts = []
+        for slope, width, height in corners(segments):
+            bound = float(mass * meets(min(width, 1.0), self.K))
+            if float(height * mass) > bound + tolerance:
+                nodes = [(self.L1 + d, trunk * size**d + c) for d, c in antichain_at(slope, slopes)]
+                cuts.append(self._cut(nodes, bound))
+        return cuts
+
+    def _cut(self, antichain: Iterable[tuple[int, int]], bound: float) -> Cut:
+        """The set of all nodes in the subtrees of an antichain."""
+        size, nodes = self.vocab_size, set()
+        for depth, index in antichain:
+            for d in range(depth, self.depth + 1):
+                first = index * size ** (d - depth)
+                nodes |= {context_at(i, d, size) for i in range(first, first + size ** (d - depth))}
+        return Cut(frozenset(nodes), bound)
+
+    def trees(self) -> Trees:
+        """The possible sets of nodes with their probabilities, by inclusion and exclusion over sets of branches."""
+        masses = prefix_masses(self.draft_tables, self.depth)
+        below = conditional(masses, self.L1)
+        width = self.vocab_size**self.L2
+        if len(masses[self.L1]) * sum(comb(width, count) for count in range(1, self.K + 1)) > MOST_TREES:
+            raise TooLarge(f"more than {MOST_TREES:,} draft trees; use a smaller shape or the cuts")
+        listed = []
+        for index, mass in enumerate(masses[self.L1]):
+            if not mass > 0:
+                continue
+            trunk = context_at(index, self.L1, self.vocab_size)
+            paths = [path for path in range(below.shape[1]) if below[index][path] > 0]
+            for count in range(1, self.K + 1):
+                for branches in combinations(paths, count):
+                    q = [below[index][path] for path in branches]
+                    listed.append((_nodes(trunk, branches, self.L2, self.vocab_size), mass * _exactly(q, self.K)))
+        return listed
+
+
+def _exactly(masses: Sequence[Any], K: int) -> Any:
+    """The probability that `K` draws show exactly these outcomes, each at least once."""
+    total = masses[0] * 0
+    for count in range(1, len(masses) + 1):
+        sign = 1 if (len(masses) - count) % 2 == 0 else -1
+        for some in combinations(masses, count):
+            total = total + sign * sum(some[1:], start=some[0]) ** K
+    return total
+
+
+def _nodes(trunk: Context, branches: Iterable[int], length: int, size: int) -> frozenset[Context]:
+    nodes = {trunk[:d] for d in range(len(trunk) + 1)}
+    for path in branches:
+        branch = context_at(path, length, size)
+        nodes |= {trunk + branch[:d] for d in range(1, length + 1)}
+    return frozenset(nodes)
+
+
+@dataclass(frozen=True)
+class ListedTrees:
+    """Any scheme, given by the list of its trees: sets of contexts, root included, with probabilities that sum to 1."""
+
+    trees: Trees
+    vocab_size: int
+    depth: int
+
+    @classmethod
+    def of(cls, scheme: DraftScheme, draft: TokenProcess) -> ListedTrees:
+        """The trees of a scheme by enumeration, in the arithmetic of `draft`; raises `TooLarge` for too many."""
+        if scheme.count(draft) > MOST_TREES:
+            raise TooLarge(f"{scheme} has more than {MOST_TREES:,} draft trees; use a smaller one")
+        masses: dict[frozenset[Context], Any] = {}
+        for tree, mass in outcomes(lambda coin: scheme.draw(draft, coin), arithmetic_of(draft.row(()))):
+            nodes = frozenset(_contexts(tree, draft.vocab_size, scheme.depth))
+            masses[nodes] = masses[nodes] + mass if nodes in masses else mass
+        return cls(list(masses.items()), draft.vocab_size, scheme.depth)
+
+    def probability(self, nodes: Iterable[Context]) -> Any:
+        """The mass of the trees that share a node with the set."""
+        wanted = set(nodes)
+        return sum(mass for tree, mass in self.trees if tree & wanted)
+
+    def violated(self, reached: NodeValues, tolerance: float) -> list[Cut]:
+        """The most violated set: a closure problem, whose linear program has whole-number corners."""
+        accepted = accepted_masses(reached, self.vocab_size)
+        contexts = list(accepted)
+        place = {context: i for i, context in enumerate(contexts)}
+        cost = np.array([-accepted[c] for c in contexts] + [float(mass) for _, mass in self.trees])
+        rows: list[int] = []
+        columns: list[int] = []
+        values: list[float] = []
+        for t, (tree, _) in enumerate(self.trees):
+            for context in tree:
+                rows += [len(rows) // 2] * 2
+                columns += [place[context], len(contexts) + t]
+                values += [1.0, -1.0]
+        matrix = csr_array((values, (rows, columns)), shape=(len(rows) // 2, len(cost)))
+        solution = linprog(cost, A_ub=matrix, b_ub=np.zeros(matrix.shape[0]), bounds=(0, 1), method="highs-ds")
+        nodes = frozenset(c for c, value in zip(contexts, solution.x, strict=False) if value > 0.5)
+        bound = float(self.probability(nodes))
+        return [Cut(nodes, bound)] if sum(accepted[c] for c in nodes) > bound + tolerance else []
+
+
+def _contexts(tree: Any, size: int, depth: int) -> set[Context]:
+    """The nodes of a draft tree, found from the root down."""
+    nodes: set[Context] = {()}
+    level: list[Context] = [()]
+    for _ in range(depth):
+        level = [(*c, y) for c in level for y in range(size) if (*c, y) in tree]
+        nodes |= set(level)
+    return nodes
+
+
+def accepted_masses(reached: NodeValues, size: int) -> dict[Context, float]:
+    """`A(c) = D(c) - sum_y D(c,y)` by context."""
+    accepted: dict[Context, float] = defaultdict(float)
+    for depth, values in enumerate(reached):
+        for index, value in enumerate(values):
+            context = context_at(index, depth, size)
+            accepted[context] += float(value)
+            if context:
+                accepted[context[:-1]] -= float(value)
+    return dict(accepted)

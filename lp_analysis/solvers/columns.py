@@ -1,0 +1,152 @@
+"""Column generation over path orders: the optimum as a mixture of orders, solved exactly by the simplex method.
+
+Master program over the reach `D` and weights of the orders found so far, one mixture for each trunk:
+
+    maximise sum D   with   D(c) <= r(c),  D(c,y) <= D(c) p(y|c),   r = mixture of the orders' selection laws.
+
+1. Solve the master (HiGHS, warm start). Its value is a lower bound, attained by block verification against `r`.
+2. The duals of `D <= r` are node prices; any prices give an upper bound (`prices`). Keep the best.
+3. Stabilise: besides the master's prices, look at points between them and the best prices so far (in-out), where the
+   duals of a degenerate master do not swing. Each point gives one order a trunk; all new ones enter, and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lp_analysis.nodes import NodeValues, conditional, prefix_masses
+from lp_analysis.orders import order_law
+from lp_analysis.prices import path_prices, price_bound, subgradient
+from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
+from lp_analysis.solvers.minimise import Search
+
+#: Shares of the best prices in the points at which orders are asked for.
+IN_OUT = (0.0, 0.3, 0.6, 0.9)
+#: Most rounds; the number of vertices is finite but large.
+ROUNDS = 2000
+
+
+@dataclass
+class Columns:
+    """The master program. target, draft: float tables."""
+
+    target: list[Any]
+    draft: list[Any]
+    K: int
+    L1: int
+    L2: int
+    orders: list[list[Any]] = field(init=False)  # for each trunk, the orders in it
+
+    def __post_init__(self) -> None:
+        self.V, self.L = int(self.target[0].shape[1]), self.L1 + self.L2
+        self.masses = prefix_masses(self.draft, self.L)
+        self.paths = conditional(self.masses, self.L1)
+        self.starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])
+        self.orders = [[] for _ in self.paths]
+        self._columns: list[list[int]] = [[] for _ in self.paths]
+        self._seen: list[set[bytes]] = [set() for _ in self.paths]
+        self._build()
+
+    def _build(self) -> None:
+        """Variables `D(c)`; rows `D(c) <= r(c)`, one convexity row a trunk, `D(c,y) <= D(c) p(y|c)`."""
+        n, trunks = int(self.starts[-1]), len(self.paths)
+        model = warm_model()
+        caps = np.concatenate([self.target[0].ravel(), np.full(n - self.V, 1.0)])
+        model.addCols(n, -np.ones(n), np.zeros(n), caps, 0, EMPTY[0], *EMPTY)
+        for depth in range(1, self.L + 1):
+            fixed = self.masses[depth] if depth <= self.L1 else np.zeros(self.V**depth)
+            for i, right in enumerate(fixed):
+                model.addRow(-INFINITY, float(right), 1, np.array([self.starts[depth - 1] + i]), np.ones(1))
+        for _ in range(trunks):
+            model.addRow(1.0, 1.0, 0, *EMPTY)
+        for depth in range(1, self.L):
+            for i, p in enumerate(self.target[depth].ravel()):
+                index = np.array([self.starts[depth] + i, self.starts[depth - 1] + i // self.V])
+                model.addRow(-INFINITY, 0.0, 2, index, np.array([1.0, -float(p)]))
+        self.n, self.model = n, model
+
+    def add(self, trunk: int, order: Any) -> bool:
+        """Let an order of the paths of this trunk into the mixture; False if it is there already."""
+        key = np.asarray(order, dtype=np.int32).tobytes()
+        if key in self._seen[trunk]:
+            return False
+        self._seen[trunk].add(key)
+        law = order_law(order, self.paths[trunk], self.K) * self.masses[self.L1][trunk]
+        rows, values = [np.array([self.n + trunk])], [np.ones(1)]
+        for depth in range(self.L, self.L1, -1):
+            below = len(law)
+            rows.append(self.starts[depth - 1] + trunk * below + np.arange(below))
+            values.append(-law)
+            law = law.reshape(-1, self.V).sum(1)
+        self._columns[trunk].append(self.model.getNumCol())
+        self.orders[trunk].append(np.asarray(order))
+        index = np.concatenate(rows).astype(np.int32)
+        self.model.addCol(0.0, 0.0, INFINITY, len(index), index, np.concatenate(values))
+        return True
+
+    def solve(self) -> tuple[float, NodeValues, list[Any]]:
+        """Value of the master plus 1, prices by depth, and the weights of the orders of each trunk."""
+        self.model.run()
+        solution = self.model.getSolution()
+        values, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        prices = [np.zeros(1)] + [np.maximum(-duals[self.starts[d] : self.starts[d + 1]], 0) for d in range(self.L)]
+        weights = [np.maximum(values[columns], 0) for columns in self._columns]
+        return 1 - float(self.model.getInfo().objective_function_value), prices, weights
+
+    def order_for(self, prices: NodeValues, trunk: int) -> Any:
+        """The best order of a trunk at these prices: the dearest paths first."""
+        return np.argsort(-path_prices(prices, self.V).reshape(self.paths.shape)[trunk], kind="stable")
+
+
+def generate(
+    columns: Columns, gap: float, search: Search, start: Sequence[Sequence[Any]] = ()
+) -> list[tuple[Any, list[Any]]]:
+    """Column generation until `search` has met `gap`, time is up or no new order appears; the mixture of each trunk.
+
+    start: for each trunk, orders to begin with.
+    """
+    for trunk, orders in enumerate(start):
+        for order in orders:
+            columns.add(trunk, order)
+    target_paths = conditional(prefix_masses(columns.target, columns.L), columns.L1)
+    for trunk, paths in enumerate(columns.paths):
+        columns.add(trunk, np.argsort(-target_paths[trunk] / np.maximum(paths, 1e-300), kind="stable"))
+    best: list[tuple[Any, list[Any]]] = []
+    for _ in range(ROUNDS):
+        lower, prices, weights = columns.solve()
+        if not best or lower > search.lower:
+            best = [(w, list(orders)) for w, orders in zip(weights, columns.orders, strict=True)]
+        search.offer(lower, None, _bound(columns, prices), prices)
+        if search.gap <= gap or search.late or not _grow(columns, prices, search):
+            break
+    return best
+
+
+def _bound(columns: Columns, prices: NodeValues) -> float:
+    return float(price_bound(prices, columns.target, columns.masses, columns.K, columns.L1))
+
+
+def _grow(columns: Columns, prices: NodeValues, search: Search) -> bool:
+    """Add the orders at points between `prices` and the best prices; whether any was new."""
+    grown = False
+    points = [[share * b + (1 - share) * p for b, p in zip(search.prices, prices, strict=True)] for share in IN_OUT]
+    points.append(_lowered(columns, search))
+    for point in points:
+        search.offer(search.lower, search.law, _bound(columns, point), point)
+        for trunk in range(len(columns.paths)):
+            grown |= columns.add(trunk, columns.order_for(point, trunk))
+    return grown
+
+
+def _lowered(columns: Columns, search: Search) -> NodeValues:
+    """One Polyak step from the best prices towards the lower bound."""
+    slope = subgradient(search.prices, columns.target, columns.masses, columns.K, columns.L1)
+    square = sum(float((values[...] ** 2).sum()) for values in slope[1:])
+    length = search.gap / square if square > 0 else 0.0
+    return [search.prices[0]] + [
+        np.maximum(values - length * step, 0) for values, step in zip(search.prices[1:], slope[1:], strict=True)
+    ]

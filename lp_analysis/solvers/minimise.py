@@ -1,0 +1,152 @@
+"""Direct minimisation of the price bound: interior-point solves over an interpolated `g`, its knots refined in stages.
+
+1. Interpolate `g` on a few cells, solve the level program (`interior`); every step gives prices and a selection law.
+2. Once the error of the interpolation dominates the gap, split the cells that cause it, drop idle knots, and repeat.
+
+Near the end the knots sit where the optimal order changes level, and the interpolation is exact there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from lp_analysis.nodes import NodeValues, efficiency, from_leaves, prefix_masses, reach
+from lp_analysis.prices import price_bound, trimmed
+from lp_analysis.solvers.interior import LevelProgram, State
+from lp_analysis.solvers.levels import errors, first_knots, refined
+
+#: Told the seconds since the start and the bounds so far.
+Report = Callable[[float, float, float], None]
+#: Seconds from some fixed moment, such as `time.perf_counter`; the library itself reads no clock.
+Clock = Callable[[], float]
+
+
+def stopped() -> float:
+    """The clock of those who gave none: it always shows 0."""
+    return 0.0
+
+
+#: Share of the uniform distribution mixed into tables with entries below the second number, zeros above all, so that
+#: the program has an interior and products of entries are no zeros.
+BLEND, SMALLEST = 1e-9, 1e-20
+#: A stage ends when its own gap is this share of the interpolation error and of the best gap so far.
+STAGE_END = 0.3
+#: Most steps of a stage, and most numbers in its arrays of paths times cells.
+STEPS, CELLS = 200, 20_000_000
+
+
+@dataclass
+class Search:
+    """The best bounds found so far, in float64, with what attains them; `history` holds (seconds, lower, upper)."""
+
+    report: Report | None = None
+    clock: Clock = stopped
+    seconds: float = np.inf
+    started: float = field(init=False)
+    lower: float = -np.inf
+    upper: float = np.inf
+    law: Any = None
+    prices: NodeValues = field(default_factory=list)
+    history: list[tuple[float, float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.started = self.clock()
+
+    def offer(self, lower: float, law: Any, upper: float, prices: NodeValues) -> None:
+        """Keep what is better than the best, and note it in the history."""
+        if lower > self.lower:
+            self.lower, self.law = lower, law
+        if upper < self.upper:
+            self.upper, self.prices = upper, prices
+        self.note()
+
+    def note(self) -> None:
+        """Add the bounds to the history if they have changed."""
+        seconds = self.clock() - self.started
+        if not self.history or self.history[-1][1:] != (self.lower, self.upper):
+            self.history.append((seconds, self.lower, self.upper))
+            if self.report is not None:
+                self.report(*self.history[-1])
+
+    @property
+    def gap(self) -> float:
+        """Upper minus lower."""
+        return self.upper - self.lower
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return self.clock() - self.started > self.seconds
+
+
+def minimise(target: list[Any], draft: list[Any], K: int, L1: int, L2: int, gap: float, search: Search) -> None:
+    """Drive `search` towards `gap`, until it is met, time is up, or float64 goes no further. Tables in float64."""
+    smooth_target, smooth_draft = _blended(target), _blended(draft[: L1 + L2])
+    true_masses, masses = prefix_masses(draft, L1 + L2), prefix_masses(smooth_draft, L1 + L2)
+    nothing = [values * 0 for values in true_masses]  # one path and no prices: bounds, whatever happens after
+    alone = float(efficiency(reach(true_masses, target)))
+    search.offer(alone, true_masses[-1], float(price_bound(nothing, target, true_masses, K, L1)), nothing)
+    knots = first_knots(len(masses[L1]), 16)
+    idle = 0
+    while idle < 3 and not search.late and masses[-1].size * knots.shape[1] < CELLS:
+        before = search.gap
+        program = LevelProgram(smooth_target, smooth_draft, K, L1, L2, knots)
+        prices = _stage(program, (target, true_masses, masses), knots, (K, L1), gap, search)
+        if search.gap <= gap or prices is None:
+            return
+        idle = 0 if search.gap < 0.8 * before else idle + 1
+        knots = refined(prices, masses, knots, K, L1)
+
+
+def _stage(
+    program: LevelProgram,
+    truth: tuple[list[Any], NodeValues, NodeValues],
+    knots: Any,
+    shape: tuple[int, int],
+    gap: float,
+    search: Search,
+) -> NodeValues | None:
+    """Solve for one set of knots; returns the last prices, None if not even one step could be made."""
+    target, true_masses, masses = truth
+    K, L1 = shape
+    state, rows = program.start(), program.rows
+    prices, latest = None, (np.inf, 0)
+    for step in range(STEPS):
+        advanced = _advanced(program, state)
+        if advanced is None:
+            break
+        state = advanced
+        law = np.maximum(rows.law(state.multiplier.cells), 0)
+        prices = trimmed(rows.nodes(np.maximum(rows.steps(state.x.pi), 0)), target)
+        low = float(efficiency(reach(from_leaves(law, rows.V, rows.L), target)))
+        search.offer(low, law, float(price_bound(prices, target, true_masses, K, L1)), prices)
+        own = program.value(state.x) - low
+        latest = (own, step) if own < 0.9 * latest[0] else latest
+        error = float(errors(prices, masses, knots, K, L1)[0].sum())
+        if (
+            own < max(STAGE_END * min(error, search.gap), 1e-11)
+            or search.gap <= gap
+            or search.late
+            or step > latest[1] + 15
+        ):
+            break
+    return prices
+
+
+def _advanced(program: LevelProgram, state: State) -> State | None:
+    try:
+        with np.errstate(all="ignore"):
+            state = program.step(state)
+    except (LinAlgError, ValueError):  # scipy reports numbers that are not finite as a ValueError
+        return None
+    finite = all(np.isfinite(part).all() for part in (*state.slack, *state.multiplier))
+    return state if finite else None
+
+
+def _blended(tables: list[Any]) -> list[Any]:
+    return [table if (table >= SMALLEST).all() else (1 - BLEND) * table + BLEND / table.shape[1] for table in tables]

@@ -1,0 +1,226 @@
+"""The normal equations of the price program with levels, factorised along the tree.
+
+The normal matrix `A' W A` of the constraints in `level_rows` is a tree: below each trunk the unknowns of one node are
+eliminated after those of its children, all nodes of a depth at once, with one column for every cell. What is left is
+dense and small: the cells of each trunk, then the nodes of the trunks. Notation as in `level_rows`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from lp_analysis.solvers.level_rows import LevelRows, Rows, Unknowns
+
+
+@dataclass
+class _Level:
+    """What the elimination of the nodes of depth `d` leaves for the solves; shape `(V**d,)`, `above`: `(V**(d-1),)`."""
+
+    weight: Any  # of constraint i, after the children
+    fold: Any  # sum_y p B / A over the children
+    pivot: Any
+    c1: Any
+    c2: Any
+    A: Any
+    B: Any
+    above: Any  # sum_y p^2 / A over siblings
+
+
+class TreeSystem:
+    """`factor` for the weights of a step, then `solve` for any right side."""
+
+    def __init__(self, rows: LevelRows) -> None:
+        self.of = rows
+
+    def factor(self, weights: Rows) -> None:
+        """Eliminate leaves to trunks; keeps what `solve` needs. Raises `LinAlgError` where float64 cannot."""
+        self.weights = weights
+        W = weights.cells
+        self.total = W.sum(2)
+        self.mean = self.of.law(W).reshape(self.of.T, self.of.N) / self.total
+        centred = self.of.slopes[:, None, :] - self.mean[:, :, None]
+        coupling = W * centred
+        S = self._laplacian(W)
+        spread = (coupling * centred).sum(2).ravel()
+        rest, columns = spread, coupling.reshape(-1, self.of.M)
+        fold: Any = np.zeros(self.of.V**self.of.L)
+        offset: Any = None
+        weight = weights.i[self.of.at[self.of.L]]
+        self.levels: dict[int, _Level] = {}
+        for d in range(self.of.L, self.of.L1, -1):
+            level, rest, columns, offset_next = self._eliminate(d, weight, fold, rest, columns, offset, S)
+            self.levels[d], offset = level, offset_next
+            fold = (self.of.target[d - 1].ravel() * level.B / level.A).reshape(-1, self.of.V).sum(1)
+            if d - 1 > self.of.L1:
+                w = weights.i[self.of.at[d - 1]]
+                weight = w / (1 + w * level.above)
+        self._top(S, rest, fold, columns, offset)
+
+    def _laplacian(self, W: Any) -> Any:
+        """`diag(sum_x W) - sum_x W_j W_k / total`, its diagonal summed from the rest so that nothing cancels."""
+        R = W / np.sqrt(self.total)[:, :, None]
+        S = -np.matmul(R.transpose(0, 2, 1), R)
+        diagonal = np.arange(self.of.M)
+        S[:, diagonal, diagonal] = 0
+        S[:, diagonal, diagonal] = -S.sum(2)
+        return S
+
+    def _gram(self, columns: Any, weight: Any) -> Any:
+        scaled = (columns * np.sqrt(weight)[:, None]).reshape(self.of.T, -1, self.of.M)
+        return np.matmul(scaled.transpose(0, 2, 1), scaled)
+
+    def _eliminate(
+        self, d: int, weight: Any, fold: Any, rest: Any, columns: Any, offset: Any, S: Any
+    ) -> tuple[_Level, Any, Any, Any]:
+        """Eliminate `pi`, then `t`, of the nodes of depth `d`; what they owe to their cells goes into `S`."""
+        we, wm = self.weights.ii[self.of.at[d]], self.weights.iii[self.of.at[d]]
+        c1 = weight * (1 + fold)
+        c2 = c1 + wm
+        pivot = c1 * (1 + fold) + wm + rest
+        rho = columns if offset is None else columns + c1[:, None] * offset
+        free = wm + rest  # what holds `pi` back besides constraint i
+        joint = 1 / (1 / weight + 1 / we + (1 + fold) ** 2 / free)
+        shift = -((1 + fold) / free)[:, None] * columns
+        S += self._gram(shift if offset is None else shift + offset, joint) - self._gram(columns, 1 / free)
+        A = weight * free / pivot + we
+        B = weight * (fold * wm - rest) / pivot
+        E = ((weight + wm) * rest + weight * wm * fold * fold) / pivot
+        f, k = -(c1 / pivot)[:, None] * rho, (c2 / pivot)[:, None] * rho
+        if offset is not None:
+            f += weight[:, None] * offset
+            k -= weight[:, None] * offset
+        p = self.of.target[d - 1].ravel()
+        by_parent = (-1, self.of.V)
+        above = (p * p / A).reshape(by_parent).sum(1)
+        rest = ((weight * wm * rest / pivot + we * E) / A).reshape(by_parent).sum(1)
+        columns = (k - (B / A)[:, None] * f).reshape(*by_parent, self.of.M).sum(1)
+        offset = ((p / A)[:, None] * f).reshape(*by_parent, self.of.M).sum(1)
+        return _Level(weight, fold, pivot, c1, c2, A, B, above), rest, columns, offset
+
+    def _top(self, S: Any, rest: Any, fold: Any, columns: Any, offset: Any) -> None:
+        """Factorise the cells of each trunk, then the trunk nodes and `sigma = sum_y p(y|trunk) t(y)`."""
+        self.fold_top = fold
+        if self.of.L1 == 0:
+            self.inner = [_cholesky(S[0][:-1, :-1])]
+            return
+        scale = self.levels[self.of.L1 + 1].above
+        S = S + offset[:, :, None] * offset[:, None, :] / scale[:, None, None]
+        self.inner = [_cholesky(block[:-1, :-1]) for block in S]
+        cross = np.stack([-offset / scale[:, None], -fold[:, None] * offset / scale[:, None] - columns], axis=1)
+        self.cross = cross[:, :, :-1]
+        corner = np.empty((self.of.T, 2, 2))
+        corner[:, 0, 0] = 1 / scale
+        corner[:, 0, 1] = corner[:, 1, 0] = fold / scale
+        corner[:, 1, 1] = fold * fold / scale + rest
+        self._top_rows()
+        weights = np.concatenate([part[: self.m] for part in self.weights[:3]])
+        H = (self.rows.T * weights) @ self.rows
+        for trunk, block in enumerate(self.inner):
+            left = corner[trunk] - self.cross[trunk] @ cho_solve(block, self.cross[trunk].T)
+            H[np.ix_(self.own[trunk], self.own[trunk])] += left
+        self.outer = _cholesky(H)
+
+    def _top_rows(self) -> None:
+        """Constraints i to iii of the trunk nodes over their `t`, `pi` and the trunks' `sigma`, as a dense matrix."""
+        m = self.m = self.of.at[self.of.L1].stop
+        rows = np.zeros((3 * m, 2 * m + self.of.T))
+        for d in range(1, self.of.L1 + 1):
+            for index in range(self.of.V**d):
+                c = self.of.at[d].start + index
+                rows[c, [c, m + c]] = 1
+                rows[m + c, c] = 1
+                rows[2 * m + c, m + c] = 1
+                if d > 1:
+                    parent = self.of.at[d - 1].start + index // self.of.V
+                    rows[[c, 2 * m + c], m + parent] = -1
+                if d < self.of.L1:
+                    below = self.of.at[d + 1].start + index * self.of.V
+                    rows[c, below : below + self.of.V] = -self.of.target[d][index]
+                else:
+                    rows[c, 2 * m + index] = -1
+        self.rows = rows
+        first = self.of.at[self.of.L1].start
+        self.own = [[2 * m + trunk, m + first + trunk] for trunk in range(self.of.T)]
+
+    def solve(self, right: Unknowns) -> Unknowns:
+        """The solution of `A' W A x = right`; the last cell of each trunk has `b = 0` (levels have no origin)."""
+        zero = np.zeros(self.of.T)
+        still = np.zeros((self.of.T, self.of.M))
+        x, eta, slope = self._below(right, still, zero, zero)
+        leaves = x.pi[self.of.at[self.of.L]].reshape(self.of.T, 1, self.of.N)
+        W = self.weights.cells
+        flow = np.matmul(x.a[:, None, :], W) - np.matmul(leaves, W) * self.of.slopes[:, None, :]
+        wanted = (right.b - flow[:, 0, :])[:, :-1]
+        b = np.zeros((self.of.T, self.of.M))
+        if self.of.L1 == 0:
+            b[0, :-1] = cho_solve(self.inner[0], wanted[0])
+            return self._below(right, b, zero, zero)[0]
+        m = self.m
+        force = np.concatenate([right.t[:m], right.pi[:m], zero])
+        for trunk, block in enumerate(self.inner):
+            force[self.own[trunk]] += -np.array([eta[trunk], slope[trunk]]) - self.cross[trunk] @ cho_solve(
+                block, wanted[trunk]
+            )
+        y = cho_solve(self.outer, force)
+        for trunk, block in enumerate(self.inner):
+            b[trunk, :-1] = cho_solve(block, wanted[trunk] - y[self.own[trunk]] @ self.cross[trunk])
+        first = m + self.of.at[self.of.L1].start
+        x = self._below(right, b, y[2 * m :], y[first : first + self.of.T])[0]
+        x.t[:m], x.pi[:m] = y[:m], y[m : 2 * m]
+        return x
+
+    def _below(self, right: Unknowns, b: Any, sigma: Any, trunk_pi: Any) -> tuple[Unknowns, Any, Any]:
+        """Everything below the trunks for given cells and trunks; also the derivatives by `sigma` and `trunk_pi`."""
+        Wb = self.weights.cells * b[:, None, :]
+        a_right = right.a - Wb.sum(2)
+        load = right.pi[self.of.at[self.of.L]] + self.of.law(Wb) + (a_right * self.mean).ravel()
+        offset: Any = 0.0
+        kept: dict[int, tuple[Any, Any, Any]] = {}
+        for d in range(self.of.L, self.of.L1, -1):
+            level = self.levels[d]
+            rho = load + level.c1 * offset
+            f = right.t[self.of.at[d]] - level.c1 / level.pivot * rho + level.weight * offset
+            k = level.c2 / level.pivot * rho - level.weight * offset
+            kept[d] = (rho, f, offset)
+            p = self.of.target[d - 1].ravel()
+            offset = (p / level.A * f).reshape(-1, self.of.V).sum(1)
+            load = (k - level.B / level.A * f).reshape(-1, self.of.V).sum(1)
+            if d - 1 > self.of.L1:
+                load = load + right.pi[self.of.at[d - 1]]
+        eta, slope = self._trunk_forces(sigma, trunk_pi, offset, load)
+        t, pi = np.zeros(self.of.n), np.zeros(self.of.n)
+        above_pi, push = trunk_pi, eta
+        for d in range(self.of.L1 + 1, self.of.L + 1):
+            level, (rho, f, _) = self.levels[d], kept[d]
+            parent = np.repeat(above_pi, self.of.V)
+            p = self.of.target[d - 1].ravel()
+            now_t = t[self.of.at[d]] = (f - level.B * parent + p * np.repeat(push, self.of.V)) / level.A
+            now = pi[self.of.at[d]] = (rho - level.c1 * now_t + level.c2 * parent) / level.pivot
+            push = level.weight * (now_t + now - parent - kept[d][2] + level.fold * now)
+            above_pi = now
+        a = a_right / self.total + self.mean * pi[self.of.at[self.of.L]].reshape(self.of.T, self.of.N)
+        return Unknowns(t, pi, a, b), eta, slope
+
+    def _trunk_forces(self, sigma: Any, trunk_pi: Any, offset: Any, load: Any) -> tuple[Any, Any]:
+        if self.of.L1 == 0:
+            return np.zeros(1), np.zeros(1)
+        eta = (sigma - offset + self.fold_top * trunk_pi) / self.levels[self.of.L1 + 1].above
+        return eta, self.fold_top * eta - load
+
+
+def _cholesky(matrix: Any) -> Any:
+    """The factors of a positive matrix; where rounding has made it indefinite, with a little more diagonal.
+
+    Directions are inexact then, which the next step corrects. Raises `LinAlgError` beyond a share of 1e-8.
+    """
+    scale = np.diagonal(matrix).copy()
+    for share in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
+        try:
+            return cho_factor(matrix + np.diag(share * scale), lower=True)
+        except LinAlgError:
+            continue
+    raise LinAlgError("float64 cannot factorise the normal equations")

@@ -1,0 +1,1 @@
+"""Audits of functions of plain coins by bisection, for compiled code."""

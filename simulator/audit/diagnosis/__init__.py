@@ -1,0 +1,1 @@
+"""What is wrong with a refuted function: hypotheses, each tried before it is named."""

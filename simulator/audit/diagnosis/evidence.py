@@ -1,0 +1,96 @@
+"""What a hypothesis about a wrong function may ask: laws of suspects, and the same function under other conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from simulator.audit.instances import context_free, with_equal_rows
+from simulator.audit.judge import Audit, Finding
+from simulator.audit.presentation import Presentation
+from simulator.errors import DraftproofError
+from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme, Vector, Verifier
+
+#: A suspect's law is compared on the finding, and on so many other refuted and so many passed instances.
+OTHERS = 2
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A verifier with a known bug. name: of the entry of the catalogue. text: what the bug is, in one clause."""
+
+    name: str
+    text: str
+    verifier: Verifier
+
+
+@dataclass
+class Evidence:
+    """A refuted function, the finding that refutes it and all findings of its audit.
+
+    known: verifiers with known bugs from elsewhere, such as the negative controls of a zoo.
+    """
+
+    audit: Audit
+    finding: Finding
+    findings: Sequence[Finding]
+    known: Sequence[Suspect] = ()
+    _again: dict[str, Finding | None] = field(default_factory=dict, repr=False)
+
+    def behaves_like(self, suspect: Verifier) -> bool:
+        """Whether every number of its law is that of the suspect, on the finding and on some other instances."""
+        others = [each for each in self.findings if each is not self.finding]
+        refuted, passed = ([each for each in others if each.lossless is verdict] for verdict in (False, True))
+        compared = [self.finding, *refuted[:OTHERS], *passed[:OTHERS]]
+        return self.audit.batch == 1 and all(self._agrees(suspect, each) for each in compared)
+
+    def _agrees(self, suspect: Verifier, finding: Finding) -> bool:
+        try:
+            law = self.audit.law_of(suspect, finding)
+        except (DraftproofError, ZeroDivisionError, ValueError):  # the suspect is not defined here
+            return False
+        pairs = zip(law.correction, finding.law.correction, strict=True)
+        return all(bool((abs(ours - theirs) <= finding.tolerance).all()) for ours, theirs in pairs)
+
+    def fresh(self, what: str) -> Finding | None:
+        """The finding with coins that cannot be shared ("seeds" or "fetches"); None where it cannot be run."""
+        return self._run(f"fresh {what}", lambda: self.audit.with_(fresh=what).judge(*self._place))
+
+    @property
+    def grouped(self) -> Finding | None:
+        """The finding with paths of a common prefix side by side; see `Presentation`."""
+        return self._run(
+            "grouped", lambda: self.audit.with_(presentation=Presentation(grouped=True)).judge(*self._place)
+        )
+
+    @property
+    def without_context(self) -> Finding | None:
+        """The finding where `p` and `q` do not depend on the context."""
+        instance, scheme = self._place
+        return self._run("context", lambda: self.audit.judge(context_free(instance), scheme))
+
+    @property
+    def with_p_equal_q(self) -> Finding | None:
+        """The finding where nothing can be rejected, so that the block shows what was drafted."""
+        instance, scheme = self._place
+        return self._run("equal", lambda: self.audit.judge(with_equal_rows(instance), scheme))
+
+    @property
+    def draft_row(self) -> Vector | None:
+        """`q` at the root in the arithmetic of the law; None for a batch."""
+        if self.audit.batch > 1:
+            return None
+        return self.audit.met(self.finding.instance, self.finding.scheme).draft.row(())
+
+    @property
+    def _place(self) -> tuple[Instance, DraftScheme]:
+        return self.finding.instance, self.finding.scheme
+
+    def _run(self, name: str, run: Callable[[], Finding]) -> Finding | None:
+        if name not in self._again:
+            try:
+                self._again[name] = run()
+            except DraftproofError:  # an instance that the function does not take is no evidence
+                self._again[name] = None
+        return self._again[name]

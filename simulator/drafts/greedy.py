@@ -1,0 +1,20 @@
+"""Greedy trees: the most probable tokens, then one drawn from the rest (Hu et al. 2025)."""
+
+from __future__ import annotations
+
+from simulator.drafts._branching import Branching
+from simulator.protocol import Coin, Vector
+from simulator.vectors import top_tokens, without
+
+
+class Greedy(Branching):
+    """The `K - 1` most probable tokens of `q`, then one token from `q` without them, renormalised."""
+
+    name = "greedy"
+
+    def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
+        """See `Branching.children`."""
+        top = top_tokens(q, k - 1)
+        for token in top:
+            q = without(q, token)
+        return (*top, coin.choose(q))

@@ -1,0 +1,104 @@
+"""A fixed tree topology, given by how many children each node has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar
+
+from simulator.arithmetic import arithmetic_of
+from simulator.coins import outcomes
+from simulator.drafts.trees import DraftTree
+from simulator.drafts.without_replacement import draw_without_replacement
+from simulator.errors import InvalidInput
+from simulator.protocol import Coin, Context, TokenProcess
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Any tree: the numbers of children, node by node, level by level; children drawn without replacement.
+
+    tree: `(2, 1, 0, 0)` is a root with two children of which the first drafted has one. Where fewer tokens have `q > 0`
+    than a node has children, the last ones are missing with all that is below them.
+    Raises `InvalidInput` unless the counts describe one tree.
+    """
+
+    tree: tuple[int, ...] = (2, 1, 1, 0, 0)
+
+    name: ClassVar[str] = "topology"
+
+    def __post_init__(self) -> None:
+        if not self.tree or any(type(count) is not int or count < 0 for count in self.tree):
+            raise InvalidInput(f"tree {self.tree}: give the number of children of each node, 0 or more")
+        if sum(self.tree) != len(self.tree) - 1 or any(sum(self.tree[:n]) < n for n in range(1, len(self.tree))):
+            raise InvalidInput(
+                f"tree {self.tree} has {len(self.tree)} nodes and {sum(self.tree)} children; level by level every node "
+                "but the root must be the child of one before it, as in 2,1,0,0"
+            )
+
+    @property
+    def places(self) -> list[range]:
+        """For each node the numbers of its children."""
+        ends = [1 + sum(self.tree[:node]) for node in range(len(self.tree) + 1)]
+        return [range(ends[node], ends[node + 1]) for node in range(len(self.tree))]
+
+    @property
+    def depth(self) -> int:
+        """Length of the longest path."""
+        places = self.places
+        depths = [0] * len(self.tree)
+        for node, below in enumerate(places):
+            for child in below:
+                depths[child] = depths[node] + 1
+        return max(depths)
+
+    @property
+    def nodes(self) -> int:
+        """Drafted tokens in a full tree."""
+        return len(self.tree) - 1
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """Draft one tree, node by node, parents before children."""
+        places = self.places
+        drafted: dict[Context, tuple[int, ...]] = {}
+        waiting: list[tuple[int, Context]] = [(0, ())]
+        for node, context in waiting:  # grows while it is walked
+            if self.tree[node]:
+                q = draft.row(context)
+                tokens = draw_without_replacement(q, coin, min(self.tree[node], int((q > 0).sum())))
+                drafted[context] = tokens
+                waiting += [(child, (*context, token)) for child, token in zip(places[node], tokens, strict=False)]
+        return DraftTree(drafted)
+
+    def count(self, draft: TokenProcess) -> int:
+        """Number of draft outcomes with positive probability."""
+        places = self.places
+
+        def below(node: int, context: Context) -> int:
+            if not self.tree[node]:
+                return 1
+            q = draft.row(context)
+            k = min(self.tree[node], int((q > 0).sum()))
+            drawn = outcomes(lambda coin: draw_without_replacement(q, coin, k), arithmetic_of(q))
+            return sum(
+                prod(below(child, (*context, token)) for child, token in zip(places[node], tokens, strict=False))
+                for tokens, _ in drawn
+            )
+
+        return below(0, ())
+
+    def reductions(self) -> list[Topology]:
+        """The trees that are left when last leaves are removed one by one, the smallest first."""
+        trees = [self]
+        while trees[-1].nodes:
+            counts = list(trees[-1].tree)[:-1]  # the last node, level by level, is a leaf
+            counts[max(node for node, count in enumerate(counts) if count)] -= 1
+            trees.append(Topology(tuple(counts)))
+        return sorted(trees, key=lambda scheme: (scheme.depth, scheme.nodes))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scheme as plain data."""
+        return {"name": self.name, "tree": list(self.tree)}
+
+    def __str__(self) -> str:
+        return f"topology({','.join(map(str, self.tree))})"

@@ -1,0 +1,26 @@
+"""Trees without replacement: the children of a node are different tokens, each drawn from what `q` has left."""
+
+from __future__ import annotations
+
+from simulator.drafts._branching import Branching
+from simulator.protocol import Coin, Vector
+from simulator.vectors import without
+
+
+def draw_without_replacement(q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
+    """`k` different tokens: each from `q` without those already drawn, renormalised."""
+    tokens: tuple[int, ...] = ()
+    for _ in range(k):
+        tokens = (*tokens, coin.choose(q))
+        q = without(q, tokens[-1])
+    return tokens
+
+
+class WithoutReplacement(Branching):
+    """Children drawn from `q` without replacement."""
+
+    name = "without_replacement"
+
+    def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
+        """See `Branching.children`."""
+        return draw_without_replacement(q, coin, k)

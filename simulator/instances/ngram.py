@@ -1,0 +1,146 @@
+"""Target and draft from text: two n-gram models of different order over a reduced alphabet.
+
+`V` is the vocabulary size: the `V - 1` most frequent symbols of the text are tokens `0..V-2`, every other
+symbol is token `V - 1`. Probabilities are interpolated after [witten1991zero], method C: with `n(c, y)`
+occurrences of `y` after `c` and `t(c)` different tokens seen there,
+
+    P(y | c) = (n(c, y) + t(c) P(y | c without its first token)) / (n(c) + t(c)),
+
+down to the uniform distribution below order 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from simulator.errors import InvalidInput
+from simulator.instances.processes import (
+    MAX_TABLE_ENTRIES,
+    MarkovProcess,
+    check_denominator,
+    context_at,
+    rationalise,
+    table_entries,
+)
+from simulator.protocol import Context
+
+
+@dataclass(frozen=True)
+class TextPair:
+    """An order-m target and an order-n draft estimated from one text.
+
+    text: the whole text. vocab_size: `V`, at least 2. target_order, draft_order: `m >= n >= 0`.
+    Raises `InvalidInput` when the text has too few different symbols or the tables would be too large.
+    """
+
+    text: str
+    vocab_size: int
+    target_order: int
+    draft_order: int
+    denominator: int = 2**16
+
+    def __post_init__(self) -> None:
+        if self.vocab_size < 2:
+            raise InvalidInput(f"text needs a vocabulary of at least 2 tokens, not {self.vocab_size}")
+        distinct = len(set(self.text))
+        if distinct < self.vocab_size:
+            raise InvalidInput(f"the text has {distinct} different symbols, too few for --vocab {self.vocab_size}")
+        if not 0 <= self.draft_order <= self.target_order:
+            raise InvalidInput(
+                f"draft order {self.draft_order} and target order {self.target_order}: "
+                "orders must satisfy 0 <= draft <= target"
+            )
+        if table_entries(self.vocab_size, self.target_order) > MAX_TABLE_ENTRIES:
+            raise InvalidInput(
+                f"order {self.target_order} at V = {self.vocab_size} means more than {MAX_TABLE_ENTRIES:,} numbers; "
+                "lower one of them"
+            )
+        check_denominator(self.denominator, self.vocab_size)
+        if len(self.text) <= self.target_order:
+            raise InvalidInput(f"the text has {len(self.text)} symbols, too few for order {self.target_order}")
+
+    @cached_property
+    def alphabet(self) -> str:
+        """The symbols of tokens `0..V-2`, most frequent first, ties in code point order."""
+        counts = Counter(self.text)
+        ranked = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
+        return "".join(ranked[: self.vocab_size - 1])
+
+    @property
+    def digest(self) -> str:
+        """Hash of the text: 16 hexadecimal digits."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+    def encode(self, text: str) -> Context:
+        """`text` as tokens; symbols outside the alphabet become token `V - 1`."""
+        tokens = {symbol: token for token, symbol in enumerate(self.alphabet)}
+        return tuple(tokens.get(symbol, self.vocab_size - 1) for symbol in text)
+
+    def show(self, context: Context) -> str:
+        """`context` as text, with a middle dot for the rest token."""
+        return "".join(self.alphabet[token] if token < self.vocab_size - 1 else "·" for token in context)
+
+    @cached_property
+    def counts(self) -> list[Any]:
+        """For each order `0..m`, shape `(V**order, V)`: how often each token follows each context."""
+        tokens = np.array(self.encode(self.text))
+        counts = []
+        for order in range(self.target_order + 1):
+            windows = len(tokens) - order
+            index = np.zeros(windows, dtype=np.int64)
+            for offset in range(order + 1):
+                index = index * self.vocab_size + tokens[offset : offset + windows]
+            total = np.bincount(index, minlength=self.vocab_size ** (order + 1))
+            counts.append(total.reshape(-1, self.vocab_size))
+        return counts
+
+    def model(self, order: int) -> Any:
+        """The interpolated table of this order, shape `(V**order, V)`, rounded to exact rows over one denominator."""
+        size = self.vocab_size
+        table = np.full((1, size), 1 / size)
+        for length in range(order + 1):
+            seen = self.counts[length]
+            kinds = (seen > 0).sum(axis=1, keepdims=True)
+            shorter = np.tile(table, (size, 1)) if length else table
+            total = seen.sum(axis=1, keepdims=True) + kinds
+            table = np.where(total > 0, (seen + kinds * shorter) / np.maximum(total, 1), shorter)
+        return rationalise(table, self.denominator)
+
+    def frequent_roots(self, count: int = 8) -> list[tuple[Context, Fraction]]:
+        """The `count` most frequent contexts of length `m` with their shares of each other, most frequent first."""
+        occurrences = self.counts[self.target_order].sum(axis=1)
+        ranked = np.argsort(-occurrences, kind="stable")[:count]
+        kept = [int(index) for index in ranked if occurrences[index] > 0]
+        total = sum(int(occurrences[index]) for index in kept)
+        return [
+            (context_at(index, self.target_order, self.vocab_size), Fraction(int(occurrences[index]), total))
+            for index in kept
+        ]
+
+    def root_of(self, text: str) -> Context:
+        """The last `m` symbols of `text` as a root context; raises `InvalidInput` if it is shorter."""
+        if len(text) < self.target_order:
+            raise InvalidInput(
+                f"root {text!r} has {len(text)} symbols; an order-{self.target_order} target needs {self.target_order}"
+            )
+        return self.encode(text)[len(text) - self.target_order :]
+
+    @cached_property
+    def _models(self) -> tuple[MarkovProcess, MarkovProcess]:
+        roots = (0,) * self.target_order, (0,) * self.draft_order
+        return (
+            MarkovProcess(self.model(self.target_order), roots[0], "target"),
+            MarkovProcess(self.model(self.draft_order), roots[1], "draft"),
+        )
+
+    def processes(self, root: Context) -> tuple[MarkovProcess, MarkovProcess]:
+        """Target and draft that continue the root context, a tuple of `m` tokens."""
+        target, draft = self._models
+        return target.started(root), draft.started(root[len(root) - self.draft_order :])

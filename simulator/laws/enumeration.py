@@ -1,0 +1,178 @@
+"""The enumerating engine, the ground truth: every draft tree and every coin, with exact weights."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from simulator.arithmetic import Arithmetic
+from simulator.coins import EnumeratingCoin, outcomes
+from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.instances.processes import TableProcess, context_index
+from simulator.laws.law import BlockLaw
+from simulator.protocol import (
+    AttachedTree,
+    Coin,
+    Context,
+    DraftNode,
+    DraftScheme,
+    Progress,
+    TokenProcess,
+    Verdict,
+    Verifier,
+)
+
+
+def enumerate_law(
+    verifier: Verifier,
+    target: TableProcess,
+    draft: TableProcess,
+    scheme: DraftScheme,
+    progress: Progress | None = None,
+) -> BlockLaw:
+    """The exact block law of any verifier on any scheme.
+
+    target, draft: tables in one arithmetic, down to depth `L` and `L - 1`.
+    progress: called with 1 after each draft tree.
+    Raises `InvalidVerifier` when `verify` asks the coin for nonsense, accepts a node outside the
+    tree, returns a token outside the vocabulary, or is no function of tree and coin.
+    """
+    arithmetic, size = target.arithmetic, target.vocab_size
+    correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
+    for tree, weight in outcomes(lambda coin: scheme.draw(draft, coin), arithmetic):
+        for (accepted, token), mass in verdicts(verifier, tree, target, draft, arithmetic).items():
+            correction[len(accepted)][context_index(accepted, size), token] += weight * mass
+        if progress:
+            progress(1)
+    return BlockLaw(correction, arithmetic)
+
+
+def verdicts(
+    verifier: Verifier,
+    tree: AttachedTree,
+    target: TokenProcess,
+    draft: TokenProcess,
+    arithmetic: Arithmetic,
+    coin: EnumeratingCoin | None = None,
+) -> dict[tuple[Context, int], Any]:
+    """The exact law of the verdict on one tree: probability by (accepted context, correction token).
+
+    coin: see `outcomes`.
+    """
+    run = guarded(verifier, tree.root(target, draft))
+    masses: dict[tuple[Context, int], Any] = {}
+    for verdict, mass in outcomes(run, arithmetic, coin):
+        block = (verdict.accepted, verdict.correction)
+        if block in masses:
+            masses[block] += mass
+        else:
+            _validate(verdict, tree, target.vocab_size)
+            masses[block] = mass
+    return masses
+
+
+def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
+    """`verify` on one tree; whatever an outsider's code raises becomes a finding about it, with its line."""
+
+    def run(coin: Coin) -> Verdict:
+        try:
+            verdict = verifier.verify(root, coin)
+        except DraftproofError:
+            raise
+        except Exception as error:
+            line = traceback.extract_tb(error.__traceback__)[-1].lineno
+            raise InvalidVerifier(f"verify raised {type(error).__name__}: {error} (line {line})") from error
+        if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
+            raise InvalidVerifier(
+                f"verify returned {verdict!r}; it must be a Verdict(accepted, correction), accepted a tuple"
+            )
+        if not all(isinstance(token, (int, np.integer)) for token in verdict.accepted):
+            raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
+        return verdict
+
+    return run
+
+
+def _validate(verdict: Verdict, tree: AttachedTree, vocab_size: int) -> None:
+    if verdict.accepted not in tree:
+        raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
+    if not (isinstance(verdict.correction, (int, np.integer)) and 0 <= verdict.correction < vocab_size):
+        raise InvalidVerifier(f"correction {verdict.correction!r} is no token; tokens are 0..{vocab_size - 1}")
+
+
+def assert_function(
+    verifier: Verifier,
+    target: TableProcess,
+    draft: TableProcess,
+    scheme: DraftScheme,
+    generator: np.random.Generator,
+    samples: int = 12,
+) -> None:
+    """Raise `InvalidVerifier` unless `verify` gives the same law on the same tree again, in any order.
+
+    Looks for state and for randomness beside the coin on sampled draft trees: each is visited twice in a row, then all
+    of them backwards.
+    """
+    coin = _SupportCoin(generator)
+    trees = [scheme.draw(draft, coin) for _ in range(samples)]
+
+    def visit(tree: AttachedTree) -> dict[tuple[Context, int], Any]:
+        return verdicts(verifier, tree, target, draft, target.arithmetic)
+
+    pairs = [(visit(tree), visit(tree)) for tree in trees]
+    backwards = [visit(tree) for tree in reversed(trees)][::-1]
+    if any(first != second or first != third for (first, second), third in zip(pairs, backwards, strict=True)):
+        raise InvalidVerifier(
+            "verify gave two laws on one draft tree: it must be a function of the tree and the coin, "
+            "without state or other randomness"
+        )
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much work an enumeration is: draft trees (exact) and runs of the verifier per tree (sampled)."""
+
+    trees: int
+    runs_per_tree: float
+
+    @property
+    def runs(self) -> float:
+        """Expected number of runs of the verifier."""
+        return float(self.trees) * self.runs_per_tree if self.trees.bit_length() < 1000 else float("inf")
+
+
+def estimate_size(
+    verifier: Verifier,
+    target: TableProcess,
+    draft: TableProcess,
+    scheme: DraftScheme,
+    generator: np.random.Generator,
+    samples: int = 12,
+    cap: int = 2_000,
+) -> Size:
+    """The size of an enumeration, from the runs on `samples` draft trees (at most `cap` runs on each)."""
+    coin = _SupportCoin(generator)
+    runs = 0
+    for _ in range(samples):
+        root = scheme.draw(draft, coin).root(target, draft)
+        branches = outcomes(guarded(verifier, root), target.arithmetic)
+        runs += sum(1 for _ in islice(branches, cap))
+    return Size(scheme.count(draft), runs / samples)
+
+
+class _SupportCoin:
+    """Chooses uniformly among what is possible, as an enumeration visits it."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+
+    def flip(self, probability: Any) -> bool:
+        return bool(probability >= 1 or (probability > 0 and self._generator.random() < 1 / 2))
+
+    def choose(self, weights: Any) -> int:
+        return int(self._generator.choice([i for i, weight in enumerate(weights) if weight > 0]))

@@ -1,0 +1,22 @@
+"""Exact engines that do not enumerate: the law of a block from the structure of the verifier, polynomial in `V**L`."""
+
+from __future__ import annotations
+
+from simulator.laws.structured.capabilities import structure_of
+from simulator.laws.structured.dispatch import run, structured_law, structured_metrics
+from simulator.laws.structured.guard import assert_offered
+from simulator.laws.structured.rows import MarkovRows, Rows, TableRows
+from simulator.laws.structured.sinks import LawSink, MetricsSink
+
+__all__ = [
+    "LawSink",
+    "MarkovRows",
+    "MetricsSink",
+    "Rows",
+    "TableRows",
+    "assert_offered",
+    "run",
+    "structure_of",
+    "structured_law",
+    "structured_metrics",
+]

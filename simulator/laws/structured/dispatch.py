@@ -1,0 +1,47 @@
+"""Which structured engine runs: the one for what the verifier offers."""
+
+from __future__ import annotations
+
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.laws.law import BlockLaw, Metrics
+from simulator.laws.structured.arrays import keep_freed_memory
+from simulator.laws.structured.capabilities import ForOneShape, LeafToRoot, SettlesPath, structure_of
+from simulator.laws.structured.leaf_to_root import leaf_to_root
+from simulator.laws.structured.paths import path_law
+from simulator.laws.structured.rows import Rows
+from simulator.laws.structured.sinks import LawSink, MetricsSink, Sink
+from simulator.laws.structured.top_down import top_down
+from simulator.protocol import DraftScheme, Progress, Verifier
+
+
+def run(verifier: Verifier, rows: Rows, scheme: DraftScheme, sink: Sink) -> None:
+    """Deliver the law of `verifier` to `sink` by the engine that fits what it offers; raises `InvalidInput` if none."""
+    keep_freed_memory()
+    structure = structure_of(verifier, scheme)
+    if structure is None or not isinstance(scheme, Delayed):
+        raise InvalidInput(f"{verifier.card.name} offers no structured evaluation on {scheme}; use --engine enumerate")
+    if isinstance(verifier, ForOneShape):
+        verifier.refuse_other(scheme)
+    if structure == "path" and isinstance(verifier, SettlesPath):
+        path_law(verifier, rows, scheme, sink)
+    elif structure == "leaf-to-root" and isinstance(verifier, LeafToRoot):
+        leaf_to_root(verifier, rows, scheme, sink)
+    else:
+        top_down(verifier, rows, scheme, sink)
+
+
+def structured_law(verifier: Verifier, rows: Rows, scheme: DraftScheme, progress: Progress | None = None) -> BlockLaw:
+    """The whole block law of one instance. progress: told how many contexts are done."""
+    sink = LawSink(rows, scheme.depth, progress)
+    run(verifier, rows, scheme, sink)
+    return sink.law()
+
+
+def structured_metrics(
+    verifier: Verifier, rows: Rows, scheme: DraftScheme, progress: Progress | None = None
+) -> list[Metrics]:
+    """Depth distribution and largest deviation for each of the `n` roots, in little more memory than a chunk."""
+    sink = MetricsSink(rows, scheme.depth, progress)
+    run(verifier, rows, scheme, sink)
+    return [sink.metrics(root) for root in range(rows.roots)]

@@ -1,0 +1,59 @@
+"""Whether a verifier does what it offers: the structured law against the enumerated one, on small shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log
+
+import numpy as np
+
+from simulator.arithmetic import Arithmetic
+from simulator.drafts import Delayed
+from simulator.errors import InvalidVerifier
+from simulator.instances.families import FAMILIES
+from simulator.instances.processes import TableProcess, tabulate
+from simulator.laws.enumeration import enumerate_law
+from simulator.laws.structured.dispatch import structured_law
+from simulator.laws.structured.rows import TableRows
+from simulator.laws.structured.size import deepest
+from simulator.protocol import TokenProcess, Verifier
+
+#: Draft trees that are enumerated for it at most.
+TREES = 2_000
+#: Of the fixed instances: rows on which rejected drafts leave several tokens and weights are neither 0 nor 1.
+SEED = 7
+
+
+def assert_offered(
+    verifier: Verifier, target: TokenProcess, draft: TokenProcess, scheme: Delayed, arithmetic: Arithmetic
+) -> None:
+    """Raise `InvalidVerifier` unless both laws agree where that is quick to see.
+
+    That is on the deepest shape within `scheme` with few draft trees, and, since such a shape may be shallow or have a
+    single path, on fixed instances of two and three tokens with several paths of two tokens and with a trunk.
+    """
+    for p, q, shape in _cases(target, draft, scheme, arithmetic):
+        pairs = zip(
+            enumerate_law(verifier, p, q, shape).correction,
+            structured_law(verifier, TableRows.of(p, q), shape).correction,
+            strict=True,
+        )
+        if not all((abs(ours - theirs) <= arithmetic.tolerance).all() for ours, theirs in pairs):  # also for NaN
+            raise InvalidVerifier(
+                f"verify and what it offers to structured engines (branch, child_law, ..) give two laws on {shape}; "
+                "mend one of them, or use --engine enumerate"
+            )
+
+
+def _cases(
+    target: TokenProcess, draft: TokenProcess, scheme: Delayed, arithmetic: Arithmetic
+) -> Iterator[tuple[TableProcess, TableProcess, Delayed]]:
+    own = deepest(scheme, lambda shape: shape.nodes * log(target.vocab_size) <= log(TREES)) or Delayed(1, 0, 0)
+    yield tabulate(target, own.depth, arithmetic), tabulate(draft, max(own.depth - 1, 0), arithmetic), own
+    for size, fixed in (
+        (2, Delayed(min(scheme.K, 3), 0, 2)),
+        (3, Delayed(min(scheme.K, 2), 0, 2)),
+        (3, Delayed(min(scheme.K, 4), 1, 1)),
+    ):
+        made = FAMILIES["dirichlet"].instance(size, fixed.depth, np.random.default_rng(SEED), 20, arithmetic)
+        yield made.target, made.draft, fixed

@@ -1,0 +1,122 @@
+"""Decoding for a long time: block after block, each starting in the state that the last one left.
+
+On Markov processes the states in which blocks start form a chain. Its stationary law, and the mean of `tau + 1` under
+it, is the number of tokens a target pass brings in the long run; a single root says little about that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+
+from simulator.arithmetic import as_python
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput, TooLarge
+from simulator.laws.law import BlockLaw
+from simulator.laws.structured.arrays import as_numpy, zeros
+from simulator.laws.structured.collapsed import CollapsedTopDown
+from simulator.laws.structured.dispatch import structured_law
+from simulator.laws.structured.rows import MarkovRows
+from simulator.laws.structured.size import BYTES, MEMORY
+from simulator.protocol import Verifier
+
+#: Largest number of states whose chain is solved as a matrix; above, laws are pushed forward until they stay.
+MATRIX_STATES = 512
+#: Pushing forward ends when the law moves by less than this in total variation: well below what floats can tell.
+SETTLED = 1e-13
+#: Steps after which a chain that still moves is given up.
+STEPS = 100_000
+
+
+@dataclass(frozen=True)
+class SteadyState:
+    """efficiency: tokens a target pass in the long run. starts: the stationary law of block starts, `(V**m,)`."""
+
+    efficiency: Fraction | float
+    starts: Any
+
+
+def steady_by_states(engine: CollapsedTopDown, scheme: Delayed) -> SteadyState:
+    """The long run of a top-down verifier; exact in rationals.
+
+    With more than `MATRIX_STATES` states it is the long run from the root of `engine`, whether or not that matters.
+    Raises `InvalidInput` where the chain has more than one recurrent class, so that the start would matter for ever,
+    `TooLarge` for more exact states than can be solved.
+    """
+    rows = engine.rows
+    if rows.states > MATRIX_STATES:
+        if rows.arithmetic.exact:
+            raise TooLarge(f"{rows.states:,} exact states are too many to solve; use --arithmetic float64")
+        return _push_forward(engine, scheme)
+    ends, means = engine.all_ends(scheme)
+    return _solve(as_numpy(ends), list(as_numpy(means)))
+
+
+def steady_by_laws(verifier: Verifier, rows: MarkovRows, scheme: Delayed) -> SteadyState:
+    """The long run of any verifier with a structured engine, from its block laws after every state at once.
+
+    Raises as `steady_by_states` does, `TooLarge` also for laws that do not fit.
+    """
+    entries = rows.states * float(rows.vocab_size) ** (scheme.depth + 1)
+    if rows.states > MATRIX_STATES or entries * BYTES[rows.arithmetic.exact] > MEMORY:
+        raise TooLarge(
+            f"{verifier.card.name} does not collapse to states, and its laws after {rows.states:,} block starts have "
+            f"{entries:.1e} entries in all; lower the order, V or L"
+        )
+    return _solve(*_ends_by_law(verifier, rows, scheme))
+
+
+def _ends_by_law(verifier: Verifier, rows: MarkovRows, scheme: Delayed) -> tuple[Any, list[Any]]:
+    """Law of the state after a block, and `E[tau + 1]`, by start, from the block laws of all states at once."""
+    every = rows.started(range(rows.states))
+    law: BlockLaw = structured_law(verifier, every, scheme)
+    size, states = rows.vocab_size, rows.states
+    ends = zeros(as_numpy(rows.p), states, states)
+    means = [rows.p[0, 0] * 0 for _ in range(states)]
+    for depth, masses in enumerate(law.correction):
+        width = size ** (depth + 1)
+        by_start = masses.reshape(states, width)
+        for start in range(states):
+            after = (start * (width % states) + np.arange(width)) % states
+            np.add.at(ends[start], after, by_start[start])
+            means[start] = means[start] + (depth + 1) * by_start[start].sum()
+    return ends, means
+
+
+def _solve(ends: Any, means: list[Any]) -> SteadyState:
+    """`starts ends = starts`, entries summing to 1: exactly for rationals."""
+    states = len(means)
+    if ends.dtype != object:
+        system = np.vstack([ends.T - np.eye(states), np.ones((1, states))])
+        if np.linalg.matrix_rank(system[:-1], tol=1e-9) < states - 1:
+            raise InvalidInput(_REDUCIBLE)
+        starts = np.linalg.lstsq(system, np.append(np.zeros(states), 1.0), rcond=None)[0]
+        return SteadyState(float(starts @ np.array([float(mean) for mean in means])), starts)
+    equations = [[ends[j, i] - (1 if i == j else 0) for j in range(states)] for i in range(states - 1)]
+    equations.append([fmpq(1)] * states)
+    right = fmpq_mat(states, 1, [fmpq(0)] * (states - 1) + [fmpq(1)])
+    try:
+        solved = fmpq_mat(equations).solve(right)
+    except ZeroDivisionError:
+        raise InvalidInput(_REDUCIBLE) from None
+    starts = np.array([solved[i, 0] for i in range(states)], dtype=object)
+    return SteadyState(as_python((starts * np.array(means, dtype=object)).sum()), starts)
+
+
+def _push_forward(engine: CollapsedTopDown, scheme: Delayed) -> SteadyState:
+    """From the root, averaging two steps so that no period keeps the law from settling."""
+    start = zeros(engine.rows.p, engine.rows.states)
+    start[engine.rows.starts[0]] += 1
+    for _ in range(STEPS):
+        end, mean = engine.block_end(start, scheme)
+        if float(abs(end - start).sum()) / 2 < SETTLED:
+            return SteadyState(as_python(mean), as_numpy(end))
+        start = (start + end) / 2
+    raise TooLarge(f"the law of block starts did not settle in {STEPS:,} blocks")
+
+
+_REDUCIBLE = "in the long run decoding stays among some states that depend on the root: there is no one steady state"

@@ -1,0 +1,14 @@
+"""Symbolic randomness: every random number of somebody else's function, followed exactly.
+
+A random number stays a symbol until the code decides something with it; then the coin is asked with the exact
+probability of the answer. Nothing is ever sampled: what cannot be followed exactly is refused, with its line.
+"""
+
+from simulator.symbolic.call import intercepted
+from simulator.symbolic.events import BoundaryEvent, Reuse
+from simulator.symbolic.knowledge.session import Session
+from simulator.symbolic.loading import load
+from simulator.symbolic.result import concrete
+from simulator.symbolic.sources.arguments import ArgumentCoins
+
+__all__ = ["ArgumentCoins", "BoundaryEvent", "Reuse", "Session", "concrete", "intercepted", "load"]

@@ -1,0 +1,234 @@
+"""Arrays of numbers of which some are random: what numpy does to them, element by element, and exactly.
+
+`SymbolicArray` is an object array whose ufuncs and functions come here; the torch side uses the same functions on
+plain object arrays. Comparisons give real arrays of booleans, searches and orders real indices.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.knowledge.compare import count_below
+from simulator.symbolic.numbers import race
+from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
+from simulator.symbolic.numbers.symbol import Symbol
+from simulator.symbolic.where import refused_operation
+
+
+def plain(value: Any) -> Any:
+    """A symbolic array as object array, any other number or array as it is."""
+    return value.view(np.ndarray) if isinstance(value, SymbolicArray) else value
+
+
+def objects(value: Any) -> Any:
+    """Any number or array as object array of Python numbers and symbols."""
+    if isinstance(value, np.ndarray):
+        return plain(value) if value.dtype == object else value.astype(object)
+    return boxed(value)
+
+
+def boxed(value: Any) -> Any:
+    """An object array from a number or nested sequences of numbers."""
+    if isinstance(value, (list, tuple)):
+        return np.array([objects(each) if isinstance(each, np.ndarray) else each for each in value], dtype=object)
+    result = np.empty((), dtype=object)
+    result[()] = value.item() if isinstance(value, np.generic) else value
+    return result
+
+
+def wrapped(array: Any) -> Any:
+    """The result of an operation: a symbolic array, if anything in it is random; a number for a scalar.
+
+    Without random numbers an array of floats, or of the exact numbers that are in it.
+    """
+    if not isinstance(array, np.ndarray):
+        return array
+    if array.shape == ():
+        return array[()]
+    if any(is_random(value) for value in array.flat):
+        return array.view(SymbolicArray)
+    return array.astype(np.float64) if all(isinstance(value, (int, float)) for value in array.flat) else array
+
+
+@functools.cache
+def _elementwise(function: Callable[..., Any], arity: int) -> Any:
+    return np.frompyfunc(function, arity, 1)
+
+
+def elementwise(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A function of numbers on arrays, broadcast; an object array."""
+    result = _elementwise(function, len(arguments))(*(objects(each) for each in arguments))
+    return result if isinstance(result, np.ndarray) else boxed(result)
+
+
+def tested(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A comparison on arrays, broadcast; an array of booleans."""
+    return elementwise(function, *arguments).astype(bool)
+
+
+def along(function: Callable[[Sequence[Any]], Any], array: Any, axis: int | None) -> Any:
+    """A function of the rows along an axis (of everything, if None); an object array."""
+    array = objects(array)
+    if axis is None:
+        return boxed(function(list(array.ravel())))
+    moved = np.moveaxis(array, axis, -1)
+    result = np.empty(moved.shape[:-1], dtype=object)
+    for index in np.ndindex(*moved.shape[:-1]):
+        result[index] = function(list(moved[index]))
+    return result
+
+
+def rows_along(function: Callable[[Sequence[Any]], Sequence[Any]], array: Any, axis: int) -> Any:
+    """A function from rows to rows along an axis; an object array."""
+    moved = np.moveaxis(objects(array), axis, -1)
+    found = [list(function(list(moved[index]))) for index in np.ndindex(*moved.shape[:-1])]
+    width = len(found[0]) if found else moved.shape[-1]
+    result = np.empty((len(found), width), dtype=object)
+    for i, row in enumerate(found):
+        result[i] = row
+    return np.moveaxis(result.reshape(*moved.shape[:-1], width), -1, axis)
+
+
+def fold(name: str) -> Callable[[Sequence[Any]], Any]:
+    """The reduction of a row by a function of two numbers, by its ufunc name."""
+    return lambda row: functools.reduce(BINARY[name], row)
+
+
+def accumulate(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """The running reduction of a row by a function of two numbers, by its ufunc name."""
+
+    def function(row: Sequence[Any]) -> Sequence[Any]:
+        result = list(row[:1])
+        for value in row[1:]:
+            result.append(BINARY[name](result[-1], value))
+        return result
+
+    return function
+
+
+def searchsorted(thresholds: Sequence[Any], values: Any, side: str = "left") -> Any:
+    """Where values belong in one sorted row, at least one of the two random; an array of integers."""
+
+    def place(x: Any) -> int:
+        first = next((each for each in (x, *thresholds) if isinstance(each, Symbol)), None)
+        if first is None:
+            return int(np.searchsorted(np.array(thresholds, dtype=np.float64), x, side=side))  # type: ignore[call-overload]
+        return count_below(first.variable.region, x, thresholds, strict=side == "left")
+
+    return elementwise(place, values).astype(np.int64)
+
+
+class SymbolicArray(np.ndarray):
+    """An object array with at least one random number; see the module."""
+
+    __array_priority__ = 2000.0
+    fetches: Any = None  # the session, if this is an argument whose every fetch counts
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.fetches = getattr(source, "fetches", None)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        return dispatched(ufunc, method, inputs, out, options)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        if self.fetches is None:
+            return found
+        session = self.fetches
+        fetch, fresh = session.region.next_fetch(), session.fresh == "fetches"
+        if isinstance(found, Symbol):
+            return found.fetched(fetch, fresh)
+        copied = elementwise(lambda x: x.fetched(fetch, fresh) if is_random(x) else x, found).view(SymbolicArray)
+        copied.fetches = session
+        copied.flags.writeable = False  # it stands for a part of the coins, and what is written would not reach them
+        return copied
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def astype(self, dtype: Any, *arguments: Any, **options: Any) -> Any:
+        """A float type keeps the numbers random; whole numbers and booleans are decided now."""
+        kind = np.dtype(dtype).kind
+        if kind == "O" or (kind == "f" and np.dtype(dtype).itemsize > 2):
+            return self.copy()
+        if kind == "b":
+            return tested(TESTS["not_equal"], self, 0)
+        if kind in "iu":
+            return elementwise(UNARY["trunc"], self).astype(dtype)
+        raise refused_operation(f"astype({dtype})")
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def _bytes(self, *arguments: Any, **options: Any) -> Any:
+        raise refused_operation("the bytes")
+
+    tobytes = tofile = dump = dumps = byteswap = getfield = _bytes
+
+    def __repr__(self) -> str:
+        return f"<array {self.shape} of random numbers>"
+
+    __str__ = __repr__
+
+
+def dispatched(ufunc: Any, method: str, inputs: Sequence[Any], out: Any, options: dict[str, Any]) -> Any:
+    """What numpy asks for when a ufunc meets a random number."""
+    result = ufunc_applied(ufunc.__name__, method, inputs, options)
+    if out is None:
+        return result
+    target = out[0]
+    if target.dtype != object and any(is_random(value) for value in objects(result).flat):
+        raise refused_operation("storing in an array of floats")
+    plain(target)[...] = plain(result)
+    return target
+
+
+def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """One ufunc, its `reduce` or its `accumulate`, with random numbers among the inputs."""
+    name = {"true_divide": "divide", "float_power": "power", "fabs": "absolute", "mod": "remainder"}.get(name, name)
+    if method == "__call__" and options.get("where", True) is True:
+        if name in TESTS:
+            found = tested(TESTS[name], *inputs)
+            return found[()] if found.shape == () else found
+        if name in BINARY or name in UNARY:
+            return wrapped(elementwise((BINARY | UNARY)[name], *inputs))
+        if name == "clip":
+            smaller = elementwise(BINARY["maximum"], inputs[0], inputs[1])
+            return wrapped(elementwise(BINARY["minimum"], smaller, inputs[2]))
+    if method == "__call__" and name == "matmul":
+        return wrapped(np.matmul(*(objects(each) for each in inputs)))
+    if method == "reduce" and name in BINARY:
+        return _reduced(name, inputs, options)
+    if method == "accumulate" and name in BINARY:
+        axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
+        return wrapped(rows_along(accumulate(name), inputs[0], axis))
+    raise refused_operation(f"numpy.{name}{'' if method == '__call__' else '.' + method}")
+
+
+def _reduced(name: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
+    array = objects(inputs[0])
+    if isinstance(axis, tuple):
+        axis = axis[0] if len(axis) == 1 else None
+    found = along(fold(name), array, axis)
+    if options.get("keepdims", False) is True:
+        found = found.reshape((1,) * array.ndim) if axis is None else np.expand_dims(found, axis)
+    return wrapped(found)
+
+
+def argbest(array: Any, axis: int | None, largest: bool) -> Any:
+    """Indices of the largest or smallest numbers along an axis."""
+    found = along(race.argmax if largest else race.argmin, array, axis).astype(np.int64)
+    return found[()] if found.shape == () else found
+
+
+def selected(condition: Any, x: Any, y: Any) -> Any:
+    """`np.where` with random numbers among the choices."""
+    return wrapped(elementwise(where, condition, x, y))

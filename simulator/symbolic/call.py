@@ -1,0 +1,90 @@
+"""The door: `intercepted`, within which every random number of a function is followed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.protocol import Coin
+from simulator.symbolic import patches, reach, warned, where
+from simulator.symbolic.knowledge.session import Session, enter, leave
+from simulator.symbolic.sources import numpy_random, python_random
+
+
+@contextmanager
+def intercepted(
+    coin: Coin, *, boundary: bool = False, watch: tuple[Any, ...] = (), fresh: str | None = None
+) -> Iterator[Session]:
+    """Within it `random`, `numpy.random` and torch give random numbers whose every decision is asked of the coin.
+
+    Run it under `simulator.outcomes` for the exact law of what a function returns; take the result with `concrete`
+    before leaving. The probability of each decision is an exact rational, or one to 256 bits where a logarithm
+    is in it.
+
+    boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
+    extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
+    their globals, defaults and closures are swapped. fresh: "seeds" makes every generator independent whatever
+    its seed, "fetches" every fetch of an argument coin.
+    Raises `InvalidVerifier` for what cannot be followed exactly, naming operation and line, also if the function
+    swallowed that error, and for randomness that went another way. Everything is undone on leaving.
+    """
+    session = Session(coin, boundary, fresh)
+    torch_mode = _torch_mode()
+    before = _states()
+    with ExitStack() as stack:
+        where.listen(session.failed)
+        stack.callback(where.unlisten, session.failed)
+        stack.enter_context(warned.relocated())
+        stack.enter_context(patches.applied())
+        stack.enter_context(reach.swapped(watch))
+        enter(session)
+        stack.callback(leave)
+        if torch_mode is not None:
+            stack.enter_context(torch_mode.following(session))
+        try:
+            yield session
+        except DraftproofError:
+            raise
+        except Exception as error:
+            if session.failure is not None:
+                raise session.failure from error
+            raise
+    if session.failure is not None:
+        raise session.failure
+    _compare(before, _states())
+    moved = session.moved()
+    if moved is not None:
+        raise InvalidVerifier(f"the function draws from the bit generator {moved} directly, which cannot be followed")
+
+
+def _torch_mode() -> Any:
+    """The torch side, imported before anything is replaced; None where torch is not loaded."""
+    if "torch" not in sys.modules:
+        return None
+    from simulator.symbolic.tensors import mode as torch_mode  # noqa: PLC0415 - only where torch is loaded
+
+    return torch_mode
+
+
+def _states() -> dict[str, Any]:
+    """The true states of the global generators; of torch only where it is loaded."""
+    states = {"random": python_random.state(), "numpy.random": numpy_random.state()}
+    if "torch" in sys.modules:
+        from simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
+
+        states["torch"] = torch_generators.state()
+    return states
+
+
+def _compare(before: dict[str, Any], after: dict[str, Any]) -> None:
+    for name, state in after.items():
+        if name not in before:
+            raise InvalidVerifier(f"the function imports {name} while it runs; import it at the top of its file")
+        if before[name] != state:
+            raise InvalidVerifier(
+                f"the function draws from the global generator of {name} in a way that cannot be followed; "
+                f"load its file with `load`, so that every name it binds is a recorded one"
+            )

@@ -1,0 +1,280 @@
+"""What is known about every random number in one run, and how a question about them splits it.
+
+A variable is free within an interval of its uniform `u`, or belongs to a group of variables that linear constraints
+tie together (on level 0, in `u`, or on level 1, in exponential variables). A question is asked of the coin with
+the exact probability of the answer given everything known; what is certain asks nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from flint import fmpq, fmpz
+
+from simulator.errors import TooLarge
+from simulator.protocol import Coin
+from simulator.symbolic.events import BoundaryEvent, Reuse
+from simulator.symbolic.knowledge import compare
+from simulator.symbolic.knowledge.groups import Group, Tie, distinct, union
+from simulator.symbolic.numbers.exact import ONE, ZERO, exp, log
+from simulator.symbolic.numbers.symbol import Variable
+from simulator.symbolic.where import caller, refusal
+
+#: Weight of a corner coin beside the others: only which results it leads to matters.
+TINY = fmpq(1, 2**40)
+#: Shares below it are rounding, where exponentials of constants are in a probability.
+ROUNDING = fmpq(1, fmpz(2) ** 150)
+#: Stands for an exponential too small to be computed, so that a coin of exactly 0 is still below it.
+CLOSEST = fmpq(1, fmpz(2) ** 100_000)
+#: Corner coins in one run; more would multiply the runs and show nothing that fewer do not.
+CORNERS = 2
+
+
+@dataclass
+class _Known:
+    """What is known of one variable.
+
+    largest: the largest value below 1 that its generator gives, None if it has no corners. point: its exact value.
+    decided: line and fetch of the first decision.
+    """
+
+    what: str
+    largest: fmpq | None
+    low: fmpq = ZERO
+    high: fmpq = ONE
+    group: Group | None = None
+    point: fmpq | None = None
+    corners_asked: bool = False
+    decided: tuple[str, int] | None = None
+
+
+class Region:
+    """The variables of one run of the audited function.
+
+    coin: answers the questions. boundary: whether uniforms may also be 0, the largest float below 1 or exactly a
+    threshold.
+    """
+
+    def __init__(self, coin: Coin, boundary: bool = False) -> None:
+        self.coin = coin
+        self.boundary = boundary
+        self.reuse: list[Reuse] = []
+        self.events: list[BoundaryEvent] = []
+        self.notes: list[str] = []
+        self.closed = False
+        self._known: list[_Known] = []
+        self._fetches = 0
+
+    # Variables.
+    def variable(self, what: str, largest: fmpq | None = None) -> Variable:
+        """A new variable; largest: the largest value below 1 that its generator gives, None for no corners."""
+        self._known.append(_Known(what, largest if self.boundary else None))
+        return Variable(self, len(self._known) - 1)
+
+    def next_fetch(self) -> int:
+        """The number of a new fetch."""
+        self._fetches += 1
+        return self._fetches
+
+    def refetch(self, variable: Variable, fetch: int, fresh: bool) -> Variable:
+        """The same variable as another fetch sees it, or a new one."""
+        if fresh:
+            known = self._known[variable.index]
+            return self.variable(known.what, known.largest)
+        return Variable(self, variable.index, fetch)
+
+    def is_free(self, variable: Variable) -> bool:
+        """Whether nothing is known about it yet."""
+        self.check(variable)
+        known = self._known[variable.index]
+        untouched = known.low == 0 and known.high == 1 and known.group is None and known.point is None
+        return untouched and (known.largest is None or known.corners_asked)
+
+    def interval(self, variable: Variable) -> tuple[fmpq, fmpq]:
+        """Where its uniform may still lie."""
+        known = self._known[variable.index]
+        return (known.low, known.high) if known.point is None else (known.point, known.point)
+
+    def check(self, variable: Variable) -> None:
+        """Refuse a variable of another call."""
+        if variable.region is not self or self.closed:
+            raise refusal("a random number of an earlier call is used: the function keeps state between calls")
+
+    # Questions.
+    def compare(self, operation: str, x: Any, y: Any) -> bool:
+        """The truth of `x operation y`."""
+        return compare.compare(self, operation, x, y)
+
+    def floor(self, x: Any) -> int:
+        """The whole number below x."""
+        return compare.floor(self, x)
+
+    def extreme(self, kind: str, members: Sequence[Any]) -> Any:
+        """The minimum or maximum ("min", "max") of numbers."""
+        return compare.extreme(self, kind, members)
+
+    def note_guard(self) -> None:
+        """Remember that a constant that guards against zero was left out."""
+        self.note(f"a constant below 1e-6 beside a random number is left out at {caller()}")
+
+    def note(self, note: str) -> None:
+        """Remember what the exact law takes for granted, once."""
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def below(self, variable: Variable, threshold: fmpq, strict: bool) -> bool:
+        """Whether its uniform is below a threshold (or equal, if not strict)."""
+        self.check(variable)
+        known = self._known[variable.index]
+        self._ask_corners(known)
+        if known.point is not None:
+            return bool(known.point < threshold or (not strict and known.point == threshold))
+        if threshold <= known.low or threshold >= known.high:
+            if 0 < threshold < 1:  # certain only by what was decided before
+                self._record(variable)
+            return bool(threshold >= known.high)
+        if known.group is not None:
+            return self._tied(0, [(variable, ONE, 0)], -threshold)
+        self._record(variable)
+        heads = (threshold - known.low) / (known.high - known.low)
+        if self.boundary and len(self.events) < CORNERS:
+            answer = self.coin.choose([heads, ONE - heads, TINY])
+            if answer == 2:
+                self._fix(known, threshold)
+                return not strict
+            below = answer == 0
+        else:
+            below = self.coin.flip(heads)
+        if below:
+            known.high = threshold
+        else:
+            known.low = threshold
+        return below
+
+    def choose_cell(self, variable: Variable, thresholds: Sequence[fmpq]) -> int | None:
+        """Number of the sorted thresholds below its uniform, by one question; None where it takes several."""
+        self.check(variable)
+        known = self._known[variable.index]
+        if self.boundary or known.group is not None:
+            return None
+        edges = [known.low, *(min(max(t, known.low), known.high) for t in thresholds), known.high]
+        widths = [b - a for a, b in pairwise(edges)]
+        if any(0 < t < 1 for t in thresholds):
+            self._record(variable)
+        if sum(bool(width) for width in widths) == 1:
+            return next(cell for cell, width in enumerate(widths) if width)
+        cell = self.coin.choose(widths)
+        known.low, known.high = edges[cell], edges[cell + 1]
+        return cell
+
+    def holds(self, level: int, terms: Sequence[tuple[Variable, fmpq, int]], const: fmpq, strict: bool) -> bool:
+        """Whether `sum(a * x) + const` is below 0 (or equal, if not strict); level 0 or 1."""
+        if len(terms) == 1:
+            v, a, side = terms[0]
+            t = -const / a
+            if level == 1:  # E < t is u > exp(-t), F < t is u < 1 - exp(-t)
+                if t <= 0:
+                    return bool(a < 0)
+                kept = exp(-t) or (CLOSEST if self.boundary else ZERO)
+                t, a = (kept, -a) if side == 0 else (ONE - kept, a)
+            return self.below(v, t, strict) if a > 0 else not self.below(v, t, not strict)
+        for v, _, _ in terms:
+            self.check(v)
+            self._ask_corners(self._known[v.index])
+        if any(self._known[v.index].point is not None for v, _, _ in terms):
+            return self._without_points(level, terms, const, strict)
+        return self._tied(level, terms, const)
+
+    def race(self, variables: Sequence[tuple[Variable, int]], weights: Sequence[fmpq]) -> int:
+        """The winner of a race of free exponential variables over their weights: the smallest `x / weight`.
+
+        The winner has probability `weight / sum(weights)`; what it tells about the variables is kept.
+        """
+        for v, _ in variables:
+            self._record(v)
+        best = self.coin.choose(list(weights))
+        total = sum(weights, start=ZERO)
+        winner = variables[best][0].index
+        group = Group(1, {v.index: side for v, side in variables}, mass=weights[best] / total)
+        for (v, _), weight in zip(variables, weights, strict=True):
+            self._known[v.index].group = group
+            if v.index != winner:
+                group.ties.append(({winner: weight, v.index: -weights[best]}, ZERO))
+        return best
+
+    # How.
+    def _without_points(self, level: int, terms: Any, const: fmpq, strict: bool) -> bool:
+        rest = []
+        for v, a, side in terms:
+            point = self._known[v.index].point
+            if point is None:
+                rest.append((v, a, side))
+                continue
+            if level == 1:
+                kept = point if side == 0 else ONE - point
+                if kept <= 0:  # an infinite exponential variable
+                    return bool(a < 0)
+                point = -log(kept)
+            const += a * point
+        if not rest:
+            return bool(const < 0 or (not strict and const == 0))
+        return self.holds(level, rest, const, strict)
+
+    def _ask_corners(self, known: _Known) -> None:
+        """In boundary mode, before the first question: is the coin exactly 0 or the largest float below 1?"""
+        if known.largest is None or known.corners_asked:
+            return
+        known.corners_asked = True
+        if len(self.events) < CORNERS:
+            answer = self.coin.choose([ONE, TINY, TINY])
+            if answer:
+                self._fix(known, (ZERO, known.largest)[answer - 1])
+
+    def _fix(self, known: _Known, value: fmpq) -> None:
+        known.point = value
+        self.events.append(BoundaryEvent(known.what, value, caller()))
+
+    def _record(self, variable: Variable) -> None:
+        """Note that the variable decides something now, and whether it decided something else before."""
+        known = self._known[variable.index]
+        now = caller(), variable.fetch
+        if known.decided is None:
+            known.decided = now
+        elif known.decided != now:
+            found = Reuse(known.what, known.decided[0], now[0])
+            if found not in self.reuse:
+                self.reuse.append(found)
+
+    def _tied(self, level: int, terms: Sequence[tuple[Variable, fmpq, int]], const: fmpq) -> bool:
+        groups = distinct(self._known[v.index].group for v, _, _ in terms)
+        levels = {group.level for group in groups}
+        if levels == {1} and level == 0:
+            sides = {i: side for group in groups for i, side in group.sides.items()}
+            terms, const = compare.raised_level(terms, const, sides)
+            level = 1
+        if levels - {level}:
+            raise refusal("random numbers that are compared both as uniforms and as exponentials cannot be followed")
+        members = {i for group in groups for i in group.sides} | {v.index for v, _, _ in terms}
+        intervals = {i: (self._known[i].low, self._known[i].high) for i in members}
+        loose = [v.index for v, _, _ in terms if self._known[v.index].group is None]
+        tie: Tie = {v.index: a for v, a, _ in terms}, const
+        try:
+            whole = union(level, groups, loose, terms, intervals)
+            mass = whole.probability(intervals)
+            inside = whole.narrowed(tie).probability(intervals)
+        except TooLarge as error:
+            raise refusal(str(error)) from None
+        for v, _, _ in terms:
+            self._record(v)
+        noise = ROUNDING * mass if level == 1 else ZERO
+        if inside <= noise or inside >= mass - noise:
+            return bool(inside > noise)
+        answer = self.coin.flip(inside / mass)
+        whole.ties.append(tie if answer else ({i: -a for i, a in tie[0].items()}, -const))
+        whole.mass = inside if answer else mass - inside
+        for i in whole.sides:
+            self._known[i].group = whole
+        return answer

@@ -1,0 +1,244 @@
+"""One call of an audited function: its variables, its generators, and what was noticed on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpz
+
+from simulator.errors import InvalidInput, InvalidVerifier
+from simulator.protocol import Coin
+from simulator.symbolic.events import BoundaryEvent, Reuse
+from simulator.symbolic.knowledge.compare import count_below
+from simulator.symbolic.knowledge.region import Region
+from simulator.symbolic.numbers.exact import ONE, ZERO
+from simulator.symbolic.numbers.forms import Linear
+from simulator.symbolic.numbers.symbol import Symbol
+from simulator.symbolic.where import caller, refusal
+
+#: The largest value below 1 of a generator with 53 and with 24 random bits.
+LARGEST = {53: ONE - fmpq(1, fmpz(2) ** 53), 24: ONE - fmpq(1, fmpz(2) ** 24)}
+#: More equally likely outcomes than this are refused: nobody enumerates them.
+MAX_OUTCOMES = 4096
+#: What `fresh` may be.
+FRESH = (None, "seeds", "fetches")
+
+
+class Stream:
+    """The numbers that one generator gives, in order. key: None, or what fixes them (a seed)."""
+
+    __slots__ = ("fetch", "key", "position")
+
+    def __init__(self, key: Any, fetch: int) -> None:
+        self.key = key
+        self.fetch = fetch
+        self.position = 0
+
+
+class Session:
+    """Random numbers of one call.
+
+    reuse: random numbers that made two decisions. boundary_events: corner coins that were met. notes: what the law
+    takes for granted. tensors: torch's side table, where torch is loaded.
+    """
+
+    def __init__(self, coin: Coin, boundary: bool = False, fresh: str | None = None) -> None:
+        if fresh not in FRESH:
+            raise InvalidInput(f"fresh = {fresh!r}; give 'seeds', 'fetches' or None")
+        self.coin = coin
+        self.region = Region(coin, boundary)
+        self.fresh = fresh
+        self.tensors: Any = None
+        self.failure: InvalidVerifier | None = None
+        self._named: dict[Any, Any] = {}
+        self._streams: dict[int, tuple[Any, Stream]] = {}
+        self._states: list[tuple[Any, str]] = []
+        self._global: dict[str, Stream] = {}
+        self._kinds: dict[Any, Any] = {}
+        self._drawn: dict[tuple[str, str], int] = {}
+
+    @property
+    def reuse(self) -> list[Reuse]:
+        return self.region.reuse
+
+    @property
+    def boundary_events(self) -> list[BoundaryEvent]:
+        return self.region.events
+
+    @property
+    def notes(self) -> list[str]:
+        return self.region.notes
+
+    # Generators.
+    def stream(self, key: Any) -> Stream:
+        """A new generator; key: its library and seed, None if it has none."""
+        if key is not None:
+            self.region.note(
+                f"the generator seeded at {caller()} counts as seeded anew at every call; "
+                "with one seed for ever, every call sees the same numbers"
+            )
+        return Stream(None if self.fresh == "seeds" else key, self.region.next_fetch())
+
+    def stream_of(self, owner: Any) -> Stream:
+        """The numbers of a generator object: those of its seed if it was made in this call, else its own."""
+        own: tuple[Any, Stream] | None = getattr(owner, "_draftproof_stream", None)
+        if own is not None and own[0] is self:
+            return own[1]
+        owner = getattr(owner, "bit_generator", owner)  # several numpy generators may draw from one
+        self.attach_source(owner, None)
+        return self._streams[id(owner)][1]
+
+    def attach(self, owner: Any, key: Any) -> None:
+        """A generator object was made, or seeded, in this call."""
+        owner._draftproof_stream = self, self.stream(key)
+
+    def attach_source(self, source: Any, key: Any) -> None:
+        """A generator draws from `source`, as others may that know it."""
+        if id(source) not in self._streams:
+            self._streams[id(source)] = source, self.stream(key)
+            self._states.append((source, _state(source)))
+
+    def global_stream(self, library: str) -> Stream:
+        """The generator behind the module functions of "python", "numpy" or "torch"."""
+        if library not in self._global:
+            self._global[library] = self.stream(None)
+        return self._global[library]
+
+    def seed_global(self, library: str, key: Any) -> None:
+        """The module functions were seeded in this call."""
+        self._global[library] = self.stream(key)
+
+    # Draws.
+    def uniform(self, stream: Stream, what: str, bits: int = 53) -> Linear:
+        """The next uniform number of a generator with so many random bits."""
+        return Linear(0, ((self._draw(stream, "uniform", what, LARGEST[bits]), ONE, 0),))
+
+    def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Linear:
+        """The next exponential number of rate 1; inverse: the generator makes it of its next uniform, `-log(1 - u)`."""
+        if inverse and stream.key is not None:
+            return Linear(1, ((self._draw(stream, "uniform", what, LARGEST[53]), ONE, 1),))
+        return Linear(1, ((self._draw(stream, "exponential", what, None), ONE, 0),))
+
+    def _draw(self, stream: Stream, kind: str, what: str, largest: fmpq | None) -> Any:
+        if stream.key is None:
+            line = caller()
+            self._drawn[what, line] = self._drawn.get((what, line), -1) + 1
+            return self.region.variable(f"{what} number {self._drawn[what, line]} drawn at {line}", largest)
+        key = stream.key, kind, stream.position
+        self._check_kind(stream, kind)
+        stream.position += 1
+        known = self._named.get(key)
+        if known is None:
+            known = self.region.variable(f"{what} number {key[2]} of {_describe(stream.key)}", largest)
+            self._named[key] = known
+        return self.region.refetch(known, stream.fetch, fresh=False)
+
+    def choose(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
+        """An index with probability proportional to its weight (exact numbers)."""
+        if len(weights) == 1:
+            return 0
+        if len(weights) > MAX_OUTCOMES:
+            raise refusal(f"{what} has {len(weights):,} outcomes, too many to enumerate")
+        if stream.key is None:
+            return int(self.coin.choose(list(weights)))
+        key = stream.key, "choice", stream.position, tuple(weights)
+        self._check_kind(stream, key[3])
+        stream.position += 1
+        if key in self._named:
+            outcome, line = self._named[key]
+            found = Reuse(f"{what} number {key[2]} of {_describe(stream.key)}", line, caller())
+            if found not in self.region.reuse:
+                self.region.reuse.append(found)
+            return int(outcome)
+        outcome = int(self.coin.choose(list(weights)))
+        self._named[key] = outcome, caller()
+        return outcome
+
+    def search(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
+        """An index with probability proportional to its weight, which the generator finds with its next uniform."""
+        if stream.key is None:
+            return self.choose(stream, weights, what)
+        total = sum(weights, start=ZERO)
+        if not total > 0:
+            raise ValueError("the weights must be positive in sum")
+        edges = [each / total for each in accumulate(weights)][:-1]
+        return count_below(self.region, self.uniform(stream, what), edges, strict=False)
+
+    def _check_kind(self, stream: Stream, kind: Any) -> None:
+        """Two generators with one seed must draw the same kind of number at each place."""
+        if self._kinds.setdefault((stream.key, stream.position), kind) != kind:
+            raise refusal(
+                f"two generators are {_describe(stream.key)} and draw different things from it, "
+                "whose dependence cannot be followed"
+            )
+
+    def choose_uniform(self, stream: Stream, count: int, what: str) -> int:
+        """One of `count` equally likely indices."""
+        if count > MAX_OUTCOMES:
+            raise refusal(f"{what} has {count:,} outcomes, too many to enumerate")
+        return self.choose(stream, (ONE,) * count, what)
+
+    # Watching.
+    def moved(self) -> str | None:
+        """The kind of a numpy generator whose true state has changed, which no recorded draw does; None for none."""
+        return next((type(source).__name__ for source, state in self._states if _state(source) != state), None)
+
+    def failed(self, error: InvalidVerifier) -> None:
+        """Remember the first refusal, in case the function swallows it."""
+        self.failure = self.failure or error
+
+
+def _state(source: Any) -> str:
+    """The true state of a bit generator of numpy; nothing for other generators."""
+    return str(source.state) if isinstance(source, np.random.BitGenerator) else ""
+
+
+def _describe(key: Any) -> str:
+    return f"the {key[0]} generator with seed {key[1]}"
+
+
+_stack: list[Session | None] = []
+
+
+def current() -> Session | None:
+    """The session of the call that is going on, None outside."""
+    return _stack[-1] if _stack else None
+
+
+def enter(session: Session) -> None:
+    """Make a session the current one."""
+    _stack.append(session)
+
+
+def leave() -> None:
+    """Back to the one before; the numbers of this one must not be used any more."""
+    session = _stack.pop()
+    if session is not None:
+        session.region.closed = True
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Within it recorded functions behave as the originals."""
+    _stack.append(None)
+    try:
+        yield
+    finally:
+        _stack.pop()
+
+
+def seed_key(library: str, seed: Any) -> Any:
+    """What fixes the numbers of a generator: its library and seed; None without a seed."""
+    if seed is None:
+        return None
+    if isinstance(seed, Symbol):
+        raise refusal("a generator is seeded with a random number, which cannot be followed")
+    if isinstance(seed, (list, tuple, np.ndarray)):
+        seed = tuple(np.ravel(np.asarray(seed)).tolist())
+    if isinstance(seed, np.integer):
+        seed = int(seed)
+    return library, seed

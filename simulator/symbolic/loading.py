@@ -1,0 +1,119 @@
+"""Import somebody else's file with the recording functions in place."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from simulator.errors import InvalidInput
+from simulator.symbolic import patches
+from simulator.symbolic.arrays.arrays import SymbolicArray
+from simulator.symbolic.knowledge.session import current
+from simulator.symbolic.numbers.symbol import Symbol
+
+_FLOAT, _ISINSTANCE = "_draftproof_float", "_draftproof_isinstance"
+
+
+def load(path: str | Path, name: str) -> Callable[..., Any]:
+    """The attribute `name` of the Python file, imported under recording functions and generators.
+
+    Names that the file binds while it is imported (`from random import random`, a generator of the module) are
+    recorded ones; outside of `intercepted` they behave as the originals. In this file `float(x)` hands a random
+    number on as it is, and `isinstance(x, float)` takes it for a float.
+    Raises `InvalidInput` if the file or the name is missing or the import fails.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidInput(f"no file {file}; give the function as FILE.py:FUNCTION")
+    try:
+        tree = ast.parse(file.read_bytes(), str(file))
+    except SyntaxError as error:
+        raise InvalidInput(f"{file} is no Python: {error}") from None
+    module = _module(file)
+    folder = str(file.parent.resolve())
+    if _imports_torch(tree):  # so that it is recorded even where the function imports it
+        _try_import("torch")
+    sys.path.insert(0, folder)  # as Python does for a script: its neighbours can be imported
+    try:
+        with patches.applied():
+            code = compile(ast.fix_missing_locations(_Floats().visit(tree)), str(file), "exec")
+            exec(code, module.__dict__)
+    except (Exception, SystemExit) as error:
+        del sys.modules[module.__name__]
+        raise InvalidInput(f"{file} cannot be used: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(folder)
+    found = getattr(module, name, None)
+    if not callable(found):
+        own = (key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__)
+        known = ", ".join(key for key in own if not key.startswith("_"))
+        raise InvalidInput(f"{file} has no function {name!r}; it has {known or 'none'}")
+    return found  # type: ignore[no-any-return]
+
+
+def _module(file: Path) -> types.ModuleType:
+    digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
+    module = types.ModuleType(f"draftproof_audited_{digest}_{file.stem}")
+    module.__file__ = str(file)
+    module.__dict__.update({_FLOAT: keep_random, _ISINSTANCE: is_float})
+    sys.modules[module.__name__] = module  # dataclasses look their module up
+    return module
+
+
+def _imports_torch(tree: ast.AST) -> bool:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "torch" for alias in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "torch":
+            return True
+    return False
+
+
+def _try_import(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return  # the file will say so itself, where it needs it
+
+
+class _Floats(ast.NodeTransformer):
+    """`float(x)` as `_draftproof_float(float, x)`: the name may mean something else in its place; so `isinstance`."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "float" and len(node.args) == 1 and not node.keywords:
+            return _through(_FLOAT, node)
+        if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
+            return _through(_ISINSTANCE, node)
+        return node
+
+
+def _through(hook: str, node: ast.Call) -> ast.Call:
+    name = ast.copy_location(ast.Name(hook, ast.Load()), node.func)
+    return ast.copy_location(ast.Call(name, [node.func, *node.args], []), node)
+
+
+def is_float(check: Any, value: Any, kinds: Any) -> bool:
+    """`check(value, kinds)`, where a random number counts as a float."""
+    if check is isinstance and isinstance(value, Symbol):
+        return any(issubclass(float, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+    return bool(check(value, kinds))
+
+
+def keep_random(convert: Any, value: Any) -> Any:
+    """`convert(value)`, but a random number (also in an array or tensor of one element) as it is."""
+    if convert is float:
+        if isinstance(value, Symbol):
+            return value
+        if isinstance(value, SymbolicArray) and value.size == 1:
+            return value.item()
+        session = current()
+        if session is not None and session.tensors is not None and session.tensors.is_random(value):
+            return session.tensors.item(value)
+    return convert(value)

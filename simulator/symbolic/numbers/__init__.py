@@ -1,0 +1,1 @@
+"""Single random numbers and what can be done with them exactly."""

@@ -1,0 +1,122 @@
+"""Functions of one or two numbers, each of which may be random; real numbers as floats behave, without exceptions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.numbers.symbol import Symbol
+
+
+def is_random(value: Any) -> bool:
+    """Whether a number is random."""
+    return isinstance(value, Symbol)
+
+
+def divide(x: Any, y: Any) -> Any:
+    """`x / y`; infinite or NaN where y is 0."""
+    if is_random(x) or is_random(y):
+        return x / y
+    if y == 0:
+        return math.nan if x == 0 or math.isnan(x) else math.copysign(math.inf, x) * math.copysign(1, y)
+    return x / y
+
+
+def power(x: Any, y: Any) -> Any:
+    """`x ** y`."""
+    if is_random(x) or is_random(y):
+        return x**y
+    with np.errstate(all="ignore"):
+        return float(np.power(np.float64(x), np.float64(y)))
+
+
+def _unary(name: str, plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        if is_random(x):
+            return getattr(x, name)()
+        with np.errstate(all="ignore"):
+            return float(plain(np.float64(x)))
+
+    return function
+
+
+def _extreme(name: str, plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def function(x: Any, y: Any) -> Any:
+        if is_random(x):
+            return getattr(x, name)(y)
+        if is_random(y):
+            return getattr(y, name)(x)
+        return plain(x, y)
+
+    return function
+
+
+def _first_not(x: Any, y: Any, better: bool) -> Any:
+    return x if better or math.isnan(x) else y
+
+
+def floor(x: Any) -> Any:
+    """The whole number below, as a float."""
+    return float(math.floor(x)) if is_random(x) or math.isfinite(x) else x
+
+
+def ceil(x: Any) -> Any:
+    """The whole number above, as a float."""
+    return float(math.ceil(x)) if is_random(x) or math.isfinite(x) else x
+
+
+def trunc(x: Any) -> Any:
+    """The whole number towards zero, as a float."""
+    return float(math.trunc(x)) if is_random(x) or math.isfinite(x) else x
+
+
+def sign(x: Any) -> Any:
+    """-1, 0 or 1."""
+    return float(x > 0) - float(x < 0)
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """x if the condition holds, else y."""
+    return x if condition else y
+
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "divide": divide,
+    "power": power,
+    "floor_divide": lambda x, y: floor(divide(x, y)),
+    "remainder": lambda x, y: x % y if y else math.nan,
+    "minimum": _extreme("minimum", lambda x, y: _first_not(x, y, x <= y)),
+    "maximum": _extreme("maximum", lambda x, y: _first_not(x, y, x >= y)),
+}
+BINARY |= {"fmin": BINARY["minimum"], "fmax": BINARY["maximum"]}
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "negative": lambda x: -x,
+    "positive": lambda x: x,
+    "absolute": abs,
+    "reciprocal": lambda x: divide(1.0, x),
+    "square": lambda x: x * x,
+    "floor": floor,
+    "ceil": ceil,
+    "trunc": trunc,
+    "rint": lambda x: float(round(x)),
+    "sign": sign,
+} | {name: _unary(name, getattr(np, name)) for name in ("log", "exp", "sqrt", "log1p", "expm1", "log2")}
+TESTS: dict[str, Callable[..., Any]] = {
+    "less": lambda x, y: x < y,
+    "less_equal": lambda x, y: x <= y,
+    "greater": lambda x, y: x > y,
+    "greater_equal": lambda x, y: x >= y,
+    "equal": lambda x, y: x == y,
+    "not_equal": lambda x, y: x != y,
+    "isfinite": lambda x: is_random(x) or math.isfinite(x),
+    "isnan": lambda x: not is_random(x) and math.isnan(x),
+    "isinf": lambda x: not is_random(x) and math.isinf(x),
+    "signbit": lambda x: x < 0,
+    "logical_not": lambda x: not x,
+}

@@ -1,0 +1,286 @@
+"""A number that depends on random variables: Python's operators, and what numpy asks of an element of an object array.
+
+Subclasses say what can be done with them exactly. Whatever has no exact rule raises `InvalidVerifier` with the
+operation and the line; a symbol never turns into a float.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+from flint import fmpq
+
+from simulator.symbolic.numbers.exact import ONE, ZERO, log, real
+from simulator.symbolic.where import refusal, refused_operation
+
+
+class Variable:
+    """One random number of the generator, as one piece of code fetched it.
+
+    index: which variable of the region; two fetches of one number have the same. fetch: number of the fetch.
+    """
+
+    __slots__ = ("fetch", "index", "region")
+
+    def __init__(self, region: Any, index: int, fetch: int = 0) -> None:
+        self.region = region
+        self.index = index
+        self.fetch = fetch
+
+
+class Symbol:
+    """Base of all random numbers. `rank` orders the classes: of two, the one of higher rank combines them."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+    rank = 0
+
+    # What subclasses know; constants are finite `fmpq`.
+    @property
+    def variable(self) -> Variable:
+        """Any of the variables that it depends on."""
+        raise NotImplementedError
+
+    def shift(self, c: fmpq) -> Symbol:
+        """`self + c`."""
+        raise NotImplementedError
+
+    def scale(self, c: fmpq) -> Symbol:
+        """`self * c`, c not 0."""
+        raise NotImplementedError
+
+    def raised(self, exponent: fmpq) -> Any:
+        """`self ** exponent`, exponent not 0."""
+        raise NotImplementedError
+
+    def log(self) -> Any:
+        """Natural logarithm."""
+        raise NotImplementedError
+
+    def exp(self) -> Any:
+        """Exponential."""
+        raise NotImplementedError
+
+    def plus(self, other: Symbol) -> Any:
+        """Sum with a symbol of no higher rank."""
+        raise NotImplementedError
+
+    def times(self, other: Symbol) -> Any:
+        """Product with a symbol of no higher rank."""
+        raise NotImplementedError
+
+    def fetched(self, fetch: int, fresh: bool) -> Symbol:
+        """The same number as another fetch sees it; as new variables if `fresh`."""
+        raise NotImplementedError
+
+    # Arithmetic.
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Symbol):
+            return self.plus(other) if self.rank >= other.rank else other.plus(self)
+        c = real(other)
+        if c is None:
+            return NotImplemented
+        return self.shift(c) if type(c) is fmpq else c
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return self.scale(-ONE)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Symbol):
+            return self + other.scale(-ONE)
+        c = real(other)
+        if c is None:
+            return NotImplemented
+        return self.shift(-c) if type(c) is fmpq else -c
+
+    def __rsub__(self, other: Any) -> Any:
+        return self.scale(-ONE) + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Symbol):
+            return self.times(other) if self.rank >= other.rank else other.times(self)
+        c = real(other)
+        if c is None:
+            return NotImplemented
+        if type(c) is not fmpq:
+            return c if self > 0 else -c
+        return self.scale(c) if c else 0.0
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Symbol):
+            return self * other.raised(-ONE)
+        c = real(other)
+        if c is None:
+            return NotImplemented
+        if type(c) is not fmpq:
+            return c if math.isnan(c) else 0.0
+        if c == 0:
+            return math.inf if self > 0 else -math.inf
+        return self.scale(1 / c)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        c = real(other)
+        if c is None:
+            return NotImplemented
+        return self.raised(-ONE) * c
+
+    def __pow__(self, other: Any) -> Any:
+        c = real(other)
+        if c is None or type(c) is not fmpq:
+            raise refused_operation("a power with a random or infinite exponent")
+        return self.raised(c) if c else 1.0
+
+    def __rpow__(self, other: Any) -> Any:
+        c = real(other)
+        if type(c) is not fmpq or c <= 0:
+            raise refused_operation("a power of a number that is not positive, with exponent,")
+        return (self * log(c)).exp() if c != 1 else 1.0
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    # Decisions.
+    def __lt__(self, other: Any) -> Any:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare(">=", other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._compare("==", other)
+
+    def __ne__(self, other: Any) -> Any:
+        verdict = self._compare("==", other)
+        return verdict if verdict is NotImplemented else not verdict
+
+    def _compare(self, operation: str, other: Any) -> Any:
+        if not isinstance(other, Symbol) and real(other) is None:
+            return NotImplemented
+        return self.variable.region.compare(operation, self, other)
+
+    def __bool__(self) -> bool:
+        return not self._compare("==", ZERO)
+
+    def __floor__(self) -> int:
+        return int(self.variable.region.floor(self))
+
+    def __ceil__(self) -> int:
+        return -int(self.variable.region.floor(-self))
+
+    def __trunc__(self) -> int:
+        return self.__floor__() if self >= 0 else self.__ceil__()
+
+    __int__ = __trunc__
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits:
+            raise refused_operation(f"rounding to {digits} digits")
+        return (self + fmpq(1, 2)).__floor__()
+
+    def __floordiv__(self, other: Any) -> Any:
+        return math.floor(self / other)
+
+    def __mod__(self, other: Any) -> Any:
+        return self - other * math.floor(self / other)
+
+    def __divmod__(self, other: Any) -> Any:
+        whole = math.floor(self / other)
+        return whole, self - other * whole
+
+    # Functions that numpy looks up on the elements of an object array.
+    def sqrt(self) -> Any:
+        """Square root."""
+        return self.raised(fmpq(1, 2))
+
+    def log1p(self) -> Any:
+        """`log(1 + self)`."""
+        return self.shift(ONE).log()
+
+    def expm1(self) -> Any:
+        """`exp(self) - 1`."""
+        return self.exp() - 1
+
+    def log2(self) -> Any:
+        """Logarithm to base 2."""
+        return self.log() / math.log(2)
+
+    def rint(self) -> float:
+        """The nearest whole number, as a float."""
+        return float(round(self))
+
+    def item(self) -> Symbol:
+        """Itself: Python scalars stay random."""
+        return self
+
+    def minimum(self, other: Any) -> Any:
+        """The smaller of two numbers, undecided."""
+        return self.variable.region.extreme("min", (self, other))
+
+    def maximum(self, other: Any) -> Any:
+        """The larger of two numbers, undecided."""
+        return self.variable.region.extreme("max", (self, other))
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Torch takes a symbol for a tensor; within a session its mode makes one of it before coming here."""
+        raise refused_operation(f"torch {getattr(func, '__name__', func)}")
+
+    # What would have to be a real number.
+    def __hash__(self) -> int:
+        raise refused_operation("the hash")
+
+    def __float__(self) -> float:
+        raise refusal(
+            "a random number is turned into a float, which has no exact rule",
+            "leave out the conversion, or call float(...) by that name in a file loaded for the audit",
+        )
+
+    def __index__(self) -> int:
+        raise refused_operation("use as an index")
+
+    def __complex__(self) -> complex:
+        raise refused_operation("complex()")
+
+    def __copy__(self) -> Symbol:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Symbol:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise refused_operation("pickling")
+
+    def __repr__(self) -> str:
+        return "<random number>"
+
+    def __format__(self, specification: str) -> str:
+        return repr(self)  # a message may show it; no number can be read from it
+
+
+def _refuse(name: str) -> Any:
+    def method(self: Symbol, *arguments: Any) -> NoReturn:
+        raise refused_operation(name)
+
+    return method
+
+
+_UNFOLLOWED = (
+    *("sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh"),
+    *("arctanh", "exp2", "log10", "cbrt"),
+)
+for _name in _UNFOLLOWED:
+    setattr(Symbol, _name, _refuse(_name))

@@ -1,0 +1,64 @@
+"""The recording functions, put in place of those of `random`, `numpy.random`, `math` and torch, and taken back."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from simulator.symbolic.sources import imports, maths, numpy_random, python_random, system
+
+Patch = tuple[Any, str, Any]
+
+
+@functools.cache
+def _always() -> tuple[Patch, ...]:
+    found = (
+        *python_random.replacements(),
+        *numpy_random.replacements(),
+        *maths.replacements(),
+        *system.replacements(),
+        *imports.replacements(),
+    )
+    _remember(found)
+    return found
+
+
+@functools.cache
+def _with_torch() -> tuple[Patch, ...]:
+    from simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
+    from simulator.symbolic.tensors import memory as torch_memory  # noqa: PLC0415 - only where torch is loaded
+
+    found = (*torch_generators.replacements(), *torch_memory.replacements())
+    _remember(found)
+    return found
+
+
+def _remember(found: tuple[Patch, ...]) -> None:
+    for holder, name, replacement in found:
+        ORIGINALS[id(getattr(holder, name))] = replacement
+
+
+#: Replacement by the identity of what it replaces, for names that somebody else bound before.
+ORIGINALS: dict[int, Any] = {}
+
+
+def table() -> tuple[Patch, ...]:
+    """(module, name, replacement) of everything that is replaced during a call; first asked for outside of one."""
+    return _always() + (_with_torch() if "torch" in sys.modules else ())
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Within it the recording functions are in place; afterwards everything is as it was, whatever happened."""
+    undo = []
+    try:
+        for holder, name, replacement in table():
+            undo.append((holder, name, getattr(holder, name)))
+            setattr(holder, name, replacement)
+        yield
+    finally:
+        for holder, name, original in reversed(undo):
+            setattr(holder, name, original)

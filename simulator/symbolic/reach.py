@@ -1,0 +1,162 @@
+"""Generators that a function can reach: in globals, defaults, closures and attributes. For a call they are swapped."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from simulator.symbolic import patches
+from simulator.symbolic.sources import numpy_random, python_random
+from simulator.symbolic.where import is_outsider, refusal
+
+#: Reads the value of a slot, writes it, and says where it is.
+_Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
+
+
+@contextmanager
+def swapped(functions: tuple[Any, ...]) -> Iterator[None]:
+    """Within it the functions reach recording generators and recording functions only; undone afterwards.
+
+    Followed are the functions, classes, objects and modules of the outsider that they name. A generator inside a list,
+    tuple, set or dictionary is refused by name.
+    """
+    undo: list[tuple[Callable[[Any], None], Any]] = []
+    try:
+        for read, write, name in _slots(functions):
+            value = read()
+            replacement = patches.ORIGINALS.get(id(value)) or _swap(value)
+            if replacement is not None:
+                undo.append((write, value))
+                write(replacement)
+            elif isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) < 1000:
+                _refuse_inside(value, name)
+        yield
+    finally:
+        for write, value in reversed(undo):
+            write(value)
+
+
+def _swap(value: Any) -> Any:
+    found = python_random.swapped(value) or numpy_random.swapped(value)
+    if found is None and "torch" in sys.modules:
+        from simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
+
+        return torch_generators.swapped(value)
+    return found
+
+
+def _refuse_inside(value: Any, name: str) -> None:
+    for each in value.values() if isinstance(value, dict) else value:
+        if not isinstance(each, (int, float, str)) and _swap(each) is not None:
+            raise refusal(
+                f"{name} holds a {type(each).__name__} that was made before the call",
+                "keep it under a name of its own, or make it in the function",
+            )
+
+
+def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
+    """Every place from which the functions, and the outsider's code that they name, read values."""
+    waiting: list[Any] = list(functions)
+    homes = {str(getattr(each, "__module__", "")).split(".")[0] for each in functions}
+    seen: set[int] = set()
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        waiting += _parts(found)
+        slots: Iterator[_Slot] = iter(())
+        if isinstance(found, types.FunctionType):
+            slots = _of_function(found)
+        elif not isinstance(found, (type, types.MethodType, functools.partial)):
+            slots = _attributes(found)
+        for slot in slots:
+            value = slot[0]()
+            if _is_outsiders(value, homes):
+                waiting.append(value)
+            yield slot
+
+
+def _parts(found: Any) -> list[Any]:
+    """What a callable or an object consists of, as far as it may read values."""
+    if isinstance(found, types.MethodType):
+        return [found.__func__, found.__self__]
+    if isinstance(found, functools.partial):
+        return [found.func, *found.args, *found.keywords.values()]
+    if isinstance(found, types.FunctionType):
+        return [found.__wrapped__] if hasattr(found, "__wrapped__") else []
+    kind = found if isinstance(found, type) else type(found)
+    if not is_outsider(getattr(sys.modules.get(kind.__module__), "__file__", None)):
+        return []
+    return [each for each in vars(kind).values() if isinstance(each, types.FunctionType)]
+
+
+def _is_outsiders(value: Any, homes: set[str]) -> bool:
+    """Whether to look into a value: code and objects of the outsider, and functions of the package that is audited."""
+    if isinstance(value, types.FunctionType):
+        return is_outsider(value.__code__.co_filename) or value.__module__.split(".")[0] in homes
+    if isinstance(value, types.ModuleType):
+        return is_outsider(getattr(value, "__file__", None))
+    if isinstance(value, (types.MethodType, functools.partial)):
+        return True
+    kind = value if isinstance(value, type) else type(value)
+    return is_outsider(getattr(sys.modules.get(kind.__module__), "__file__", None))
+
+
+def _of_function(function: types.FunctionType) -> Iterator[_Slot]:
+    names = set(_names(function.__code__))
+    for name in names & function.__globals__.keys():
+        yield _item(function.__globals__, name, f"the global {name}")
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        if _filled(cell):
+            yield _attribute(cell, "cell_contents", f"the closure variable {name}")
+    for name in function.__kwdefaults__ or ():
+        yield _item(function.__kwdefaults__, name, f"the default of {name}")
+    for i in range(len(function.__defaults__ or ())):
+        yield _default(function, i)
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _attributes(owner: Any) -> Iterator[_Slot]:
+    for name in list(getattr(owner, "__dict__", ())):
+        yield _item(owner.__dict__, name, f"the attribute {name}")
+
+
+def _item(holder: Any, name: str, what: str) -> _Slot:
+    def write(value: Any) -> None:
+        holder[name] = value
+
+    return lambda: holder[name], write, what
+
+
+def _attribute(holder: Any, name: str, what: str) -> _Slot:
+    return lambda: getattr(holder, name), lambda value: setattr(holder, name, value), what
+
+
+def _default(function: types.FunctionType, i: int) -> _Slot:
+    def read() -> Any:
+        return (function.__defaults__ or ())[i]
+
+    def write(value: Any) -> None:
+        defaults = list(function.__defaults__ or ())
+        defaults[i] = value
+        function.__defaults__ = tuple(defaults)
+
+    return read, write, f"default {i} of {function.__name__}"

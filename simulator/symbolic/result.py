@@ -1,0 +1,47 @@
+"""What an audited function returned, as plain Python values."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from simulator.errors import InvalidVerifier
+from simulator.symbolic.knowledge.session import current
+from simulator.symbolic.numbers.symbol import Symbol
+
+_LEFT = "the function returned a random number that nothing decided; it must return tokens"
+
+
+def concrete(value: Any) -> Any:
+    """Tensors, arrays, numpy scalars and lists of them as Python ints, floats and lists; call it within the session.
+
+    Tuples, lists and dictionaries keep their kind; other objects are returned as they are. Raises `InvalidVerifier`
+    if a random number is left in the result.
+    """
+    if isinstance(value, Symbol) or _is_random_tensor(value):
+        raise InvalidVerifier(_LEFT)
+    if isinstance(value, dict):
+        return {concrete(key): concrete(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [concrete(each) for each in value]
+    if isinstance(value, tuple):
+        items = tuple(concrete(each) for each in value)
+        return type(value)(*items) if hasattr(value, "_fields") else items
+    if isinstance(value, (np.ndarray, np.generic)) or _is_tensor(value):
+        found = value.tolist()
+        return concrete(found) if isinstance(value, np.ndarray) else found
+    return value
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _is_random_tensor(value: Any) -> bool:
+    session = current()
+    return (
+        _is_tensor(value) and session is not None and session.tensors is not None and session.tensors.is_random(value)
+    )

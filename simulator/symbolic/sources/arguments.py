@@ -1,0 +1,84 @@
+"""Coins as arguments: random numbers handed to a function in the shape and the library that it expects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simulator.errors import InvalidInput
+from simulator.symbolic.arrays.arrays import SymbolicArray
+from simulator.symbolic.knowledge.session import LARGEST, Session
+from simulator.symbolic.numbers.exact import ONE
+from simulator.symbolic.numbers.forms import Linear
+from simulator.symbolic.numbers.symbol import Symbol
+
+
+class ArgumentCoins:
+    """Gives coins as arguments of one call: random numbers of its session."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def uniforms(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
+        """Uniform coins to be handed to the function.
+
+        library: "numpy" for an array, "torch" for a tensor, "python" for nested lists. A fetch is an index in brackets
+        or a step of a loop; each counts for `reuse`.
+        """
+        return _build(self.session, shape, library, dtype, "uniform")
+
+    def exponentials(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
+        """Exponential noise of rate 1 to be handed to the function; see `uniforms`."""
+        return _build(self.session, shape, library, dtype, "exponential")
+
+
+def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) -> Any:
+    """Coins of kind "uniform" or "exponential" as "numpy" array, "torch" tensor or nested "python" lists."""
+    sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
+    if library not in ("numpy", "torch", "python"):
+        raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch' or 'python'")
+    bits = 24 if dtype is not None and "32" in str(dtype) else 53
+    array = np.empty(sizes, dtype=object)
+    for index in np.ndindex(*sizes):
+        name = f"coin[{', '.join(map(str, index))}]" if index else "the coin"
+        variable = session.region.variable(name, LARGEST[bits] if kind == "uniform" else None)
+        array[index] = Linear(0 if kind == "uniform" else 1, ((variable, ONE, 0),))
+    if library == "torch":
+        if session.tensors is None:
+            raise InvalidInput("coins as tensors need torch; import it before the call")
+        return session.tensors.argument(array, dtype)
+    if sizes == ():
+        return array[()]
+    if library == "python":
+        return _listed(session, array)
+    coins = array.view(SymbolicArray)
+    coins.fetches = session
+    return coins
+
+
+class _Coins(list[Any]):
+    """A list of coins of which every fetch counts."""
+
+    session: Session
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        if isinstance(found, Symbol):
+            return found.fetched(self.session.region.next_fetch(), self.session.fresh == "fetches")
+        if isinstance(index, slice):
+            return _coins(self.session, found)
+        return found
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+
+def _coins(session: Session, values: Any) -> _Coins:
+    coins = _Coins(values)
+    coins.session = session
+    return coins
+
+
+def _listed(session: Session, array: Any) -> _Coins:
+    return _coins(session, [_listed(session, each) if isinstance(each, np.ndarray) else each for each in array])

@@ -1,0 +1,48 @@
+"""The functions of `math` that have an exact rule for random numbers; all others refuse them by name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from simulator.symbolic.knowledge.session import current
+from simulator.symbolic.numbers.symbol import Symbol
+from simulator.symbolic.where import refused_operation
+
+_METHODS = {"log1p": "log1p", "exp": "exp", "expm1": "expm1", "sqrt": "sqrt", "log2": "log2", "fabs": "__abs__"}
+
+
+def _log(x: Any, base: Any = None) -> Any:
+    return x.log() if base is None else x.log() / math.log(base)
+
+
+def _apply(name: str, arguments: tuple[Any, ...]) -> Any:
+    x = arguments[0]
+    if name == "log":
+        return _log(*arguments)
+    if name == "pow":
+        return arguments[0] ** arguments[1]
+    if name in ("isnan", "isinf"):
+        return False
+    if name == "isfinite":
+        return True
+    if name in _METHODS and len(arguments) == 1 and isinstance(x, Symbol):
+        return getattr(x, _METHODS[name])()
+    raise refused_operation(f"math.{name}")
+
+
+def _recorded(name: str, original: Any) -> Any:
+    def function(*arguments: Any, **options: Any) -> Any:
+        if current() is not None and any(isinstance(argument, Symbol) for argument in arguments):
+            return _apply(name, arguments)
+        return original(*arguments, **options)
+
+    function.__name__ = name
+    return function
+
+
+def replacements() -> list[tuple[Any, str, Any]]:
+    """(holder, name, what to put there) for the module `math`; floor, ceil and trunc ask the number itself."""
+    asks = {"floor", "ceil", "trunc"}
+    names = [name for name in dir(math) if not name.startswith("_") and callable(getattr(math, name))]
+    return [(math, name, _recorded(name, getattr(math, name))) for name in names if name not in asks]

@@ -1,0 +1,174 @@
+"""The module `random`, recorded: functions, and `Random` objects."""
+
+from __future__ import annotations
+
+import random as _random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
+from simulator.symbolic.numbers.exact import ONE, real
+from simulator.symbolic.where import refusal
+
+
+def _uniform01(s: Session, g: Stream) -> Any:
+    return s.uniform(g, "random.random")
+
+
+def _uniform(s: Session, g: Stream, a: Any, b: Any) -> Any:
+    return a + (b - a) * s.uniform(g, "random.uniform")
+
+
+def _expovariate(s: Session, g: Stream, lambd: Any = 1.0) -> Any:
+    return s.exponential(g, "random.expovariate", inverse=True) / lambd
+
+
+def _choice(s: Session, g: Stream, seq: Sequence[Any]) -> Any:
+    if not len(seq):
+        raise IndexError("Cannot choose from an empty sequence")
+    return seq[s.choose_uniform(g, len(seq), "random.choice")]
+
+
+def _choices(
+    s: Session,
+    g: Stream,
+    population: Sequence[Any],
+    weights: Any = None,
+    *,
+    cum_weights: Any = None,
+    k: int = 1,
+) -> list[Any]:
+    if cum_weights is not None:
+        weights = [b - a for a, b in zip([0, *cum_weights], cum_weights, strict=False)]
+    weights = weights.tolist() if hasattr(weights, "tolist") else weights
+    numbers = [ONE] * len(population) if weights is None else [real(weight) for weight in weights]
+    if len(numbers) != len(population):
+        raise ValueError("The number of weights does not match the population")
+    return [population[s.search(g, numbers, "random.choices")] for _ in range(k)]
+
+
+def _randrange(s: Session, g: Stream, start: int, stop: int | None = None, step: int = 1) -> int:
+    numbers = range(start) if stop is None else range(start, stop, step)
+    if not numbers:
+        raise ValueError(f"empty range in randrange({start}, {stop}, {step})")
+    return numbers[s.choose_uniform(g, len(numbers), "random.randrange")]
+
+
+def _randint(s: Session, g: Stream, a: int, b: int) -> int:
+    return _randrange(s, g, a, b + 1)
+
+
+def _getrandbits(s: Session, g: Stream, k: int) -> int:
+    return _randrange(s, g, 2**k)
+
+
+def _shuffle(s: Session, g: Stream, x: Any) -> None:
+    for i in range(len(x) - 1, 0, -1):
+        j = s.choose_uniform(g, i + 1, "random.shuffle")
+        x[i], x[j] = x[j], x[i]
+
+
+def _sample(s: Session, g: Stream, population: Sequence[Any], k: int, *, counts: Any = None) -> list[Any]:
+    pool = list(population)
+    if counts is not None:
+        pool = [value for value, count in zip(pool, counts, strict=True) for _ in range(count)]
+    if not 0 <= k <= len(pool):
+        raise ValueError("Sample larger than population or is negative")
+    return [pool.pop(s.choose_uniform(g, len(pool), "random.sample")) for _ in range(k)]
+
+
+#: Recorded functions: (session, generator, *arguments).
+RECORDED: dict[str, Callable[..., Any]] = {
+    "random": _uniform01,
+    "uniform": _uniform,
+    "expovariate": _expovariate,
+    "choice": _choice,
+    "choices": _choices,
+    "randrange": _randrange,
+    "randint": _randint,
+    "getrandbits": _getrandbits,
+    "shuffle": _shuffle,
+    "sample": _sample,
+}
+_Random = _random.Random
+_PUBLIC = [name for name in dir(_Random) if not name.startswith("_") and name not in ("seed", "VERSION")]
+
+
+def _recorded_method(name: str, original: Any) -> Any:
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        session = current()
+        if session is None:
+            return original(self, *arguments, **options)
+        return _apply(name, session, session.stream_of(self), arguments, options)
+
+    return method
+
+
+def _apply(name: str, session: Session, stream: Stream, arguments: Any, options: Any) -> Any:
+    function = RECORDED.get(name)
+    if function is None:
+        raise refusal(f"random.{name} cannot be enumerated")
+    return function(session, stream, *arguments, **options)
+
+
+def _seed_method(self: Any, a: Any = None, version: int = 2) -> None:
+    session = current()
+    _Random.seed(self, a, version)
+    if session is not None:
+        session.attach(self, seed_key("random", a))
+
+
+def _make(self: Any, x: Any = None) -> None:
+    _Random.__init__(self, x)
+    session = current()
+    if session is not None:
+        session.attach(self, seed_key("random", x))
+
+
+RecordingRandom: Any = type(
+    "Random",
+    (_Random,),
+    {name: _recorded_method(name, getattr(_Random, name)) for name in _PUBLIC}
+    | {"seed": _seed_method, "__init__": _make, "__doc__": "`random.Random` whose numbers an audit can follow."},
+)
+
+
+def _recorded_function(name: str, original: Any) -> Any:
+    def function(*arguments: Any, **options: Any) -> Any:
+        session = current()
+        if session is None:
+            return original(*arguments, **options)
+        if name == "seed":
+            return session.seed_global("python", seed_key("random", arguments[0] if arguments else options.get("a")))
+        return _apply(name, session, session.global_stream("python"), arguments, options)
+
+    function.__name__ = name
+    return function
+
+
+def replacements() -> list[tuple[Any, str, Any]]:
+    """(holder, name, what to put there) for the module `random`."""
+    found: list[tuple[Any, str, Any]] = [(_random, "Random", RecordingRandom)]
+    for name in [*_PUBLIC, "seed"]:
+        original = getattr(_random, name, None)
+        if original is not None:
+            found.append((_random, name, _recorded_function(name, original)))
+    return found
+
+
+def swapped(value: Any) -> Any:
+    """A recording object for a `random.Random` made before the call; None for anything else."""
+    if isinstance(value, _Random) and not isinstance(value, (RecordingRandom, _random.SystemRandom)):
+        return RecordingRandom(0)
+    return None
+
+
+def state() -> Any:
+    """The true state of the module's generator."""
+    return _GET_STATE()
+
+
+_GET_STATE, _SET_STATE = _random.getstate, _random.setstate
+
+#: How the true state of the global generator is taken and put back.
+STATE: Any = _GET_STATE, _SET_STATE

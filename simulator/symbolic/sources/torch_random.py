@@ -1,0 +1,188 @@
+"""torch's random operations, each by its name in aten. Needs torch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.knowledge.session import Session
+from simulator.symbolic.lazy import torch
+from simulator.symbolic.numbers.exact import ONE, ZERO, real
+from simulator.symbolic.sources.torch_generators import stream
+from simulator.symbolic.where import refusal
+
+
+def refused(name: str) -> Any:
+    """The rule for a random operation that cannot be enumerated."""
+
+    def rule(session: Session, func: Any, args: Any, options: Any) -> Any:
+        raise refusal(f"torch {name.rstrip('_')} cannot be enumerated")
+
+    return rule
+
+
+def _bits(dtype: Any) -> int:
+    return 53 if dtype == torch.float64 else 24
+
+
+def _new(options: Any, size: Any) -> Any:
+    kept = {key: options[key] for key in ("dtype", "device", "layout") if options.get(key) is not None}
+    return torch.empty(size, **kept)
+
+
+def _fill(session: Session, tensor: Any, generator: Any, make: Any) -> Any:
+    source = stream(session, generator)
+    array = np.empty(tuple(tensor.shape), dtype=object)
+    for index in np.ndindex(*array.shape):
+        array[index] = make(source)
+    session.tensors.write(tensor, array)
+    return tensor
+
+
+def _uniform_into(session: Session, tensor: Any, generator: Any, low: Any = 0, high: Any = 1) -> Any:
+    bits = _bits(tensor.dtype)
+
+    def make(source: Any) -> Any:
+        u = session.uniform(source, "torch uniform", bits)
+        return u if (low, high) == (0, 1) else u * (real(high) - real(low)) + low
+
+    return _fill(session, tensor, generator, make)
+
+
+def _rand(session: Session, func: Any, args: Any, options: Any) -> Any:
+    return _uniform_into(session, _new(options, args[0]), options.get("generator"))
+
+
+def _rand_like(session: Session, func: Any, args: Any, options: Any) -> Any:
+    kept = {key: options[key] for key in ("dtype", "device", "layout") if options.get(key) is not None}
+    return _uniform_into(session, torch.empty_like(args[0], **kept), options.get("generator"))
+
+
+def _ends(args: Any, options: Any) -> tuple[Any, Any]:
+    low = args[1] if len(args) > 1 else options.get("from", 0)
+    return low, (args[2] if len(args) > 2 else options.get("to", 1))
+
+
+def _uniform_(session: Session, func: Any, args: Any, options: Any) -> Any:
+    return _uniform_into(session, args[0], options.get("generator"), *_ends(args, options))
+
+
+def _uniform(session: Session, func: Any, args: Any, options: Any) -> Any:
+    return _uniform_into(session, torch.empty_like(args[0]), options.get("generator"), *_ends(args, options))
+
+
+def _exponential_(session: Session, func: Any, args: Any, options: Any) -> Any:
+    rate = args[1] if len(args) > 1 else options.get("lambd", 1)
+    make = lambda source: session.exponential(source, "torch exponential") / rate  # noqa: E731 - a one-line rule
+    return _fill(session, args[0], options.get("generator"), make)
+
+
+def _exponential(session: Session, func: Any, args: Any, options: Any) -> Any:
+    return _exponential_(session, func, (torch.empty_like(args[0]), *args[1:]), options)
+
+
+def _weights(session: Session, tensor: Any, what: str) -> Any:
+    if session.tensors.is_random(tensor):
+        raise refusal(f"{what} with random probabilities cannot be followed exactly")
+    return tensor.detach().cpu().double().numpy()
+
+
+def _bernoulli_into(session: Session, tensor: Any, heads: Any, generator: Any) -> Any:
+    source = stream(session, generator)
+    heads = np.broadcast_to(heads, tuple(tensor.shape))
+    result = np.empty(heads.shape)
+    for index in np.ndindex(*heads.shape):
+        p = real(float(heads[index]))
+        result[index] = session.choose(source, (ONE - p, p), "torch bernoulli")
+    session.tensors.write(tensor, result)
+    return tensor
+
+
+def _bernoulli(session: Session, func: Any, args: Any, options: Any) -> Any:
+    p = args[1] if len(args) > 1 else options.get("p")
+    heads = _weights(session, args[0], "torch bernoulli") if p is None else p
+    return _bernoulli_into(session, torch.empty_like(args[0]), heads, options.get("generator"))
+
+
+def _bernoulli_(session: Session, func: Any, args: Any, options: Any) -> Any:
+    p = args[1] if len(args) > 1 else options.get("p", 0.5)
+    heads = _weights(session, p, "torch bernoulli") if isinstance(p, torch.Tensor) else p
+    return _bernoulli_into(session, args[0], heads, options.get("generator"))
+
+
+def _multinomial(session: Session, func: Any, args: Any, options: Any) -> Any:
+    probabilities = _weights(session, args[0], "torch multinomial")
+    count = args[1] if len(args) > 1 else options["num_samples"]
+    replacement = args[2] if len(args) > 2 else options.get("replacement", False)
+    source = stream(session, options.get("generator"))
+    rows = probabilities.reshape(-1, probabilities.shape[-1])
+    drawn = [_row(session, source, row.tolist(), count, replacement) for row in rows]
+    shape = (*probabilities.shape[:-1], count)
+    return torch.tensor(drawn, dtype=torch.int64, device=args[0].device).reshape(shape)
+
+
+def _row(session: Session, source: Any, row: list[float], count: int, replacement: bool) -> list[int]:
+    if not (all(math.isfinite(w) and w >= 0 for w in row) and sum(row) > 0):
+        raise refusal(f"torch.multinomial was given {row}; probabilities must be finite and >= 0, not all 0")
+    weights = [real(w) for w in row]
+    if not replacement and sum(1 for w in weights if w) < count:
+        raise refusal(f"torch.multinomial was asked for {count} samples without replacement from {row}")
+    drawn: list[int] = []
+    for _ in range(count):
+        drawn.append(session.choose(source, weights, "torch multinomial"))
+        if not replacement:
+            weights[drawn[-1]] = ZERO
+    return drawn
+
+
+def _whole_numbers(session: Session, tensor: Any, generator: Any, low: int, high: int) -> Any:
+    source = stream(session, generator)
+    values = [low + session.choose_uniform(source, high - low, "torch randint") for _ in range(tensor.numel())]
+    session.tensors.write(tensor, np.array(values, dtype=object).reshape(tuple(tensor.shape)))
+    return tensor
+
+
+def _randint(session: Session, func: Any, args: Any, options: Any) -> Any:
+    low, high, size = args if len(args) == 3 else (0, *args)
+    options = {"dtype": torch.int64} | {key: value for key, value in options.items() if value is not None}
+    return _whole_numbers(session, _new(options, size), options.get("generator"), low, high)
+
+
+def _randint_like(session: Session, func: Any, args: Any, options: Any) -> Any:
+    low, high = args[1:] if len(args) == 3 else (0, args[1])
+    return _whole_numbers(session, torch.empty_like(args[0]), options.get("generator"), low, high)
+
+
+def _random_(session: Session, func: Any, args: Any, options: Any) -> Any:
+    if len(args) < 2:
+        raise refusal("torch random_ without a range has too many outcomes to enumerate")
+    low, high = (0, args[1]) if len(args) == 2 else (args[1], args[2])
+    if high is None:
+        raise refusal("torch random_ without an upper end has too many outcomes to enumerate")
+    return _whole_numbers(session, args[0], options.get("generator"), low, high)
+
+
+def _randperm(session: Session, func: Any, args: Any, options: Any) -> Any:
+    source = stream(session, options.get("generator"))
+    left = list(range(args[0]))
+    drawn = [left.pop(session.choose_uniform(source, len(left), "torch randperm")) for _ in range(args[0])]
+    return torch.tensor(drawn, dtype=options.get("dtype") or torch.int64, device=options.get("device"))
+
+
+RULES: dict[str, Any] = {
+    "rand": _rand,
+    "rand_like": _rand_like,
+    "uniform": _uniform,
+    "uniform_": _uniform_,
+    "exponential": _exponential,
+    "exponential_": _exponential_,
+    "bernoulli": _bernoulli,
+    "bernoulli_": _bernoulli_,
+    "multinomial": _multinomial,
+    "randint": _randint,
+    "randint_like": _randint_like,
+    "random_": _random_,
+    "randperm": _randperm,
+}

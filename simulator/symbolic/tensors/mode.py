@@ -1,0 +1,235 @@
+"""Everything that torch computes during a call, seen operation by operation. Needs torch.
+
+A dispatch mode sees every operation whatever name it was bound to; a function mode sees the few steps from tensors to
+Python numbers (`item`, `tolist`, `float`), which stay random.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.arrays.arrays import SymbolicArray, boxed
+from simulator.symbolic.knowledge.session import Session
+from simulator.symbolic.lazy import torch
+from simulator.symbolic.numbers.functions import is_random
+from simulator.symbolic.numbers.symbol import Symbol
+from simulator.symbolic.sources import torch_random
+from simulator.symbolic.tensors import ops as torch_ops
+from simulator.symbolic.tensors.table import Tensors
+from simulator.symbolic.where import refused_operation
+
+
+@contextmanager
+def following(session: Session) -> Iterator[None]:
+    """Within it torch's random numbers are those of the session."""
+    session.tensors = Tensors(session, torch)
+    operations, functions = _modes()
+    with _eager(), operations(session), functions(session):
+        yield
+
+
+def _eager() -> Any:
+    """Within it functions that were compiled run operation by operation: no kernel sees the memory behind a symbol."""
+    if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
+        return torch.compiler.set_stance("force_eager")
+    return nullcontext()
+
+
+@functools.cache
+def _modes() -> tuple[Any, Any]:
+    """The classes of the two modes."""
+    from torch.overrides import TorchFunctionMode  # noqa: PLC0415 - only where torch is loaded
+    from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415 - only where torch is loaded
+
+    class Operations(TorchDispatchMode):
+        """Random operations, and every operation on random elements."""
+
+        def __init__(self, session: Session) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+            self.session = session
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # else every operation goes through torch._dynamo, and imports it in the middle of a call
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return _operation(self.session, func, args, kwargs or {})
+
+    class Functions(TorchFunctionMode):
+        """The steps between tensors and Python, and Python's random numbers among the arguments."""
+
+        def __init__(self, session: Session) -> None:
+            super().__init__()
+            self.tensors = session.tensors
+            self.steps, self.makers, self.fetches, self.sharing = _steps()
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            options = kwargs or {}
+            rule = self.steps.get(func)
+            if rule is not None and any(map(self.tensors.is_random, args)):
+                return rule(self.tensors, *args, **options)
+            if func in self.makers:
+                made = _made(self.tensors, func, args, options)
+                if made is not None:
+                    return made
+            elif _any_symbol(args) or (options and _any_symbol(options.values())):
+                args = tuple(_tensor(self.tensors, each) for each in args)
+                options = {key: _tensor(self.tensors, each) for key, each in options.items()}
+            found = func(*args, **options)
+            if func in self.sharing:
+                for each in (found, *args):
+                    self.tensors.share(each)
+            return _fetched(self.tensors, args[0], found) if func in self.fetches and self.tensors.stores else found
+
+    return Operations, Functions
+
+
+def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
+    plan = _plan(func)
+    if plan is not None and options.get("out") is None:
+        return plan(session, func, args, options)
+    if plan is not None:
+        into = options["out"]
+        found = plan(session, func, args, options | {"out": None, "dtype": into.dtype})
+        session.tensors.write(into.resize_(found.shape), session.tensors.values(found))
+        return into
+    tensors = session.tensors
+    if not tensors.stores or not _any_random(tensors, args, options):
+        return func(*args, **options)
+    return torch_ops.apply(tensors, func, args, options)
+
+
+_plans: dict[Any, Any] = {}
+
+
+def _plan(func: Any) -> Any:
+    """What to do with an operation that draws random numbers; None for all others."""
+    found = _plans.get(func, _plans)
+    if found is _plans:
+        name = func._schema.name.removeprefix("aten::")
+        found = torch_random.RULES.get(name)
+        if found is None and torch.Tag.nondeterministic_seeded in func.tags:
+            found = torch_random.refused(name)
+        _plans[func] = found
+    return found
+
+
+def _any_random(tensors: Tensors, args: Any, options: Any) -> bool:
+    for each in (*args, *options.values()) if options else args:
+        if isinstance(each, torch.Tensor):
+            if tensors.store_of(each) is not None and tensors.is_random(each):
+                return True
+        elif isinstance(each, (list, tuple)) and _any_random(tensors, each, {}):
+            return True
+    return False
+
+
+def _fetched(tensors: Tensors, source: Any, found: Any) -> Any:
+    """What a fetch from an argument gives; anything else as it is."""
+    store = tensors.store_of(source)
+    if store is None or not store.argument:
+        return found
+    if isinstance(found, torch.Tensor):
+        return tensors.fetched(found) if tensors.is_random(found) else found
+    return iter([_fetched(tensors, source, each) for each in found])
+
+
+def _any_symbol(values: Any) -> bool:
+    for each in values:  # noqa: SIM110 - a generator would double the cost of every call
+        if isinstance(each, (Symbol, SymbolicArray)):
+            return True
+    return False
+
+
+def _tensor(tensors: Tensors, value: Any) -> Any:
+    """A random Python number as a tensor without dimensions."""
+    if isinstance(value, SymbolicArray):
+        return tensors.wrap(value.view(np.ndarray), torch.float64)
+    return tensors.wrap(boxed(value), torch.get_default_dtype()) if isinstance(value, Symbol) else value
+
+
+def _made(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
+    """A tensor made from Python data with random numbers in it; None if there are none."""
+    second = func in (torch.full, torch.Tensor.new_tensor)
+    given = args[second:]
+    data = given[0] if given else options.get("fill_value" if func is torch.full else "data")
+    if isinstance(data, torch.Tensor):
+        return None
+    array = _nested(tensors, data)
+    if array is None or not any(is_random(each) for each in array.flat):
+        return None
+    dtype = options.get("dtype") or (args[0].dtype if func is torch.Tensor.new_tensor else torch.get_default_dtype())
+    if func is torch.full:
+        size = args[0] if args else options["size"]
+        array = np.broadcast_to(array, tuple(size) if isinstance(size, (list, tuple)) else (size,))
+    return tensors.wrap(array, dtype, options.get("device"))
+
+
+def _nested(tensors: Tensors, data: Any) -> Any:
+    if isinstance(data, np.ndarray):
+        return data.view(np.ndarray) if data.dtype == object else None
+    if isinstance(data, (Symbol, torch.Tensor)):
+        return boxed(data) if isinstance(data, Symbol) else tensors.values(data)
+    if not isinstance(data, (list, tuple)):
+        return None
+    items = [_nested(tensors, each) for each in data]
+    if all(each is None for each in items):
+        return None
+    filled = [boxed(each) if item is None else item for each, item in zip(data, items, strict=True)]
+    return np.stack(filled)
+
+
+def _numpy(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> Any:
+    array = tensors.values(tensor).view(SymbolicArray)
+    array.flags.writeable = False  # a copy: what is written to it would not reach the tensor
+    return array
+
+
+def _whole(tensors: Tensors, tensor: Any) -> int:
+    return int(tensors.item(tensor))
+
+
+def _float(tensors: Tensors, tensor: Any) -> float:
+    return float(tensors.item(tensor))
+
+
+def _repr(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> str:
+    return f"<tensor {tuple(tensor.shape)} of random numbers>"
+
+
+def _refuse(name: str) -> Any:
+    def rule(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> Any:
+        raise refused_operation(name)
+
+    return rule
+
+
+@functools.cache
+def _steps() -> tuple[dict[Any, Any], set[Any], set[Any], set[Any]]:
+    """Rules for steps from tensors to Python, makers of tensors from Python data, fetches, and what shares memory."""
+    kind = torch.Tensor
+    steps = {
+        kind.item: lambda tensors, tensor: tensors.item(tensor),
+        kind.tolist: lambda tensors, tensor: tensors.values(tensor).tolist(),
+        kind.numpy: _numpy,
+        kind.__array__: _numpy,
+        kind.__float__: _float,
+        kind.__int__: _whole,
+        kind.__bool__: lambda tensors, tensor: bool(tensors.item(tensor)),
+        kind.__repr__: _repr,
+        kind.__format__: _repr,
+        kind.__index__: _refuse("use as an index"),
+        kind.data_ptr: _refuse("the address of a tensor"),
+        kind.__dlpack__: _refuse("dlpack"),
+        kind.__deepcopy__: lambda tensors, tensor, memo: tensor.clone(),
+    }
+    steps |= {getattr(kind, name): _refuse(f"Tensor.{name}") for name in ("apply_", "map_", "map2_", "storage")}
+    makers = {torch.tensor, torch.as_tensor, torch.asarray, torch.full, kind.new_tensor}
+    sharing = {torch.as_tensor, torch.asarray, kind.numpy, kind.__array__, kind.data_ptr, kind.__dlpack__}
+    return steps, makers, {kind.__getitem__, kind.__iter__}, sharing

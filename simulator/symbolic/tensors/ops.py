@@ -1,0 +1,192 @@
+"""torch operations on random elements, each by its name in aten; what is in no table is refused. Needs torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.arrays.arrays import elementwise, tested
+from simulator.symbolic.lazy import torch
+from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, where
+from simulator.symbolic.tensors.moves import MOVES, moved
+from simulator.symbolic.tensors.reductions import RULES as REDUCTIONS
+from simulator.symbolic.tensors.reductions import indices
+from simulator.symbolic.tensors.table import Tensors
+from simulator.symbolic.where import refused_operation
+
+_UNARY = {
+    "neg": "negative", "reciprocal": "reciprocal", "log": "log", "log1p": "log1p", "exp": "exp", "expm1": "expm1",
+    "sqrt": "sqrt", "square": "square", "abs": "absolute", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+    "round": "rint", "sign": "sign", "log2": "log2", "positive": "positive",
+}  # fmt: skip
+_BINARY = {
+    "mul": "multiply", "pow": "power", "minimum": "minimum", "maximum": "maximum", "fmin": "fmin", "fmax": "fmax",
+    "remainder": "remainder", "floor_divide": "floor_divide", "clamp_min": "maximum", "clamp_max": "minimum",
+}  # fmt: skip
+_TESTS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
+_TESTS |= {
+    "isnan": "isnan",
+    "isinf": "isinf",
+    "isfinite": "isfinite",
+    "signbit": "signbit",
+    "logical_not": "logical_not",
+}
+#: The real operation is right: the result shares the memory, or does not depend on the numbers.
+_AS_IS = {
+    "_unsafe_view", "empty_like", "zeros_like", "ones_like", "full_like", "new_empty", "new_zeros", "new_ones",
+    "new_full", "new_empty_strided", "set_", "resize_", "is_same_size",
+}  # fmt: skip
+
+
+def apply(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
+    """One operation with a random element among its arguments; raises `InvalidVerifier` if it has no rule."""
+    name = func._schema.name.removeprefix("aten::")
+    if name == "view" and func._overloadname == "dtype":
+        raise refused_operation("torch view as another type")
+    if _shares_memory(func) or name in _AS_IS:
+        return func(*args, **options)
+    if name in MOVES:
+        return moved(tensors, func, name, args, options)
+    if name in _WRITES:
+        _WRITES[name](tensors, args, options)
+        return args[0]
+    into = options.get("out")
+    options = {key: value for key, value in options.items() if key != "out"}
+    base = name.removesuffix("_")
+    rule = _rule(base)
+    if rule is None:
+        raise refused_operation(f"torch {base}")
+    found = rule(tensors, args, options)
+    target = args[0] if name != base else into
+    if target is None:
+        return found
+    if not isinstance(target, torch.Tensor) or not isinstance(found, torch.Tensor):
+        raise refused_operation(f"torch {base} with out=")
+    if into is not None and target.shape != found.shape:
+        target.resize_(found.shape)
+    tensors.write(target, tensors.values(found))
+    return target
+
+
+def _shares_memory(func: Any) -> bool:
+    """Whether the operation only gives another view."""
+    returns = func._schema.returns
+    return bool(returns) and all(each.alias_info is not None and not each.alias_info.is_write for each in returns)
+
+
+def _rule(name: str) -> Callable[..., Any] | None:
+    if name in _RULES:
+        return _RULES[name]
+    if name in _TESTS:
+        return _test(TESTS[_TESTS[name]])
+    if name in _UNARY:
+        return _map(UNARY[_UNARY[name]])
+    return _map(BINARY[_BINARY[name]]) if name in _BINARY else None
+
+
+def _first(args: Any) -> Any:
+    return next(each for each in args if isinstance(each, torch.Tensor))
+
+
+def _dtype(args: Any) -> Any:
+    """The type of the result, by torch's own promotion; a float type in any case."""
+    found = None
+    for each in args:
+        if isinstance(each, torch.Tensor):
+            found = each if found is None else torch.empty((), dtype=torch.result_type(found, each))
+            if each.dim():
+                found = torch.empty((1,), dtype=found.dtype)
+    return found.dtype if found is not None and found.is_floating_point() else torch.get_default_dtype()
+
+
+def _map(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
+        if any(value not in (None, 0) for value in options.values()):
+            raise refused_operation(f"torch with {', '.join(options)}")
+        found = elementwise(function, *(tensors.values(each) for each in args))
+        return tensors.wrap(found, _dtype(args), _first(args).device)
+
+    return rule
+
+
+def _test(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
+        found = tested(function, *(tensors.values(each) for each in args))
+        return torch.from_numpy(np.asarray(found)).to(_first(args).device)
+
+    return rule
+
+
+def _sum_rule(sign: int, swapped: bool = False) -> Callable[..., Any]:
+    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
+        x, y = (args[1], args[0]) if swapped else args[:2]
+        alpha = options.get("alpha", args[2] if len(args) > 2 else 1)
+        scaled = (
+            tensors.values(y) if alpha * sign == 1 else elementwise(lambda v: v * (alpha * sign), tensors.values(y))
+        )
+        found = elementwise(BINARY["add"], tensors.values(x), scaled)
+        return tensors.wrap(found, _dtype(args), _first(args).device)
+
+    return rule
+
+
+def _div(tensors: Tensors, args: Any, options: Any) -> Any:
+    found = elementwise(BINARY["divide"], tensors.values(args[0]), tensors.values(args[1]))
+    mode = options.get("rounding_mode")
+    if mode is not None:
+        found = elementwise(UNARY[mode], found)
+    return tensors.wrap(found, _dtype(args), _first(args).device)
+
+
+def _rsqrt(tensors: Tensors, args: Any, options: Any) -> Any:
+    found = elementwise(UNARY["reciprocal"], elementwise(UNARY["sqrt"], tensors.values(args[0])))
+    return tensors.wrap(found, args[0].dtype, args[0].device)
+
+
+def _clamp(tensors: Tensors, args: Any, options: Any) -> Any:
+    low = args[1] if len(args) > 1 else options.get("min")
+    high = args[2] if len(args) > 2 else options.get("max")
+    found = tensors.values(args[0])
+    if low is not None:
+        found = elementwise(BINARY["maximum"], found, tensors.values(low))
+    if high is not None:
+        found = elementwise(BINARY["minimum"], found, tensors.values(high))
+    return tensors.wrap(found, args[0].dtype, args[0].device)
+
+
+def _where(tensors: Tensors, args: Any, options: Any) -> Any:
+    found = elementwise(where, *(tensors.values(each) for each in args))
+    return tensors.wrap(found, _dtype(args[1:]), args[0].device)
+
+
+def _to_copy(tensors: Tensors, args: Any, options: Any) -> Any:
+    x, dtype = args[0], options.get("dtype") or args[0].dtype
+    device = options.get("device") or x.device
+    values = tensors.values(x)
+    if dtype.is_floating_point:
+        return tensors.wrap(values, dtype, device)
+    if dtype == torch.bool:
+        return torch.from_numpy(np.asarray(tested(TESTS["not_equal"], values, 0))).to(device)
+    return indices(elementwise(UNARY["trunc"], values), device).to(dtype)
+
+
+def _copy_into(tensors: Tensors, args: Any, options: Any) -> None:
+    target, source = args[0], args[1]
+    if not target.is_floating_point():
+        source = _to_copy(tensors, (source,), {"dtype": target.dtype}) if tensors.is_random(source) else source
+    tensors.write(target, tensors.values(source))
+
+
+def _zero(tensors: Tensors, args: Any, options: Any) -> None:
+    tensors.write(args[0], tensors.values(0.0))
+
+
+_WRITES: dict[str, Callable[..., None]] = {"copy_": _copy_into, "fill_": _copy_into, "zero_": _zero}
+_RULES: dict[str, Callable[..., Any]] = {
+    "add": _sum_rule(1), "sub": _sum_rule(-1), "rsub": _sum_rule(-1, swapped=True), "div": _div, "rsqrt": _rsqrt,
+    "true_divide": _div, "clamp": _clamp, "where": _where,
+    "_to_copy": _to_copy,
+}  # fmt: skip
+_RULES |= REDUCTIONS

@@ -1,0 +1,153 @@
+"""torch operations along dimensions: sums, running sums, extremes, orders and searches. Needs torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.arrays.arrays import accumulate, along, elementwise, fold, rows_along, searchsorted, tested
+from simulator.symbolic.lazy import torch
+from simulator.symbolic.numbers import race
+from simulator.symbolic.numbers.functions import BINARY, TESTS
+from simulator.symbolic.tensors.table import Tensors
+from simulator.symbolic.where import refused_operation
+
+
+def _dims(x: Any, dim: Any) -> list[int]:
+    if dim is None or (isinstance(dim, (list, tuple)) and not dim):
+        return list(range(x.dim()))
+    return sorted({d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)}) if x.dim() else []
+
+
+def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
+        x = args[0]
+        keep = args[2] if len(args) > 2 else options.get("keepdim", False)
+        found = tensors.values(x)
+        for d in reversed(_dims(x, args[1] if len(args) > 1 else options.get("dim"))):
+            found = along(function, found, d)
+            found = np.expand_dims(found, d) if keep else found
+        return tensors.wrap(found, options.get("dtype") or x.dtype, x.device)
+
+    return rule
+
+
+def _mean(tensors: Tensors, args: Any, options: Any) -> Any:
+    x = args[0]
+    dims = _dims(x, args[1] if len(args) > 1 else options.get("dim"))
+    count = int(np.prod([x.shape[d] for d in dims]))
+    total = _reduction(fold("add"))(tensors, args, options)
+    return tensors.wrap(elementwise(lambda v: v / count, tensors.values(total)), total.dtype, x.device)
+
+
+def _run(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
+        found = rows_along(function, tensors.values(args[0]), args[1]) if args[0].dim() else tensors.values(args[0])
+        return tensors.wrap(found, options.get("dtype") or args[0].dtype, args[0].device)
+
+    return rule
+
+
+def indices(array: Any, device: Any) -> Any:
+    """A tensor of whole numbers."""
+    return torch.from_numpy(np.asarray(array).astype(np.int64)).to(device)
+
+
+def _argbest(choose: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
+        dim = args[1] if len(args) > 1 else options.get("dim")
+        keep = args[2] if len(args) > 2 else options.get("keepdim", False)
+        found = along(choose, tensors.values(args[0]), dim if args[0].dim() else None)
+        return indices(np.expand_dims(found, dim) if keep and dim is not None else found, args[0].device)
+
+    return rule
+
+
+def _best(choose: Callable[..., Any], function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`max` and `min`: of everything, along a dimension with indices, or of two tensors."""
+
+    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
+        if len(args) > 1 and isinstance(args[1], torch.Tensor):
+            found = elementwise(BINARY[name], tensors.values(args[0]), tensors.values(args[1]))
+            return tensors.wrap(found, torch.result_type(args[0], args[1]), args[0].device)
+        if len(args) < 2 and "dim" not in options:
+            return _reduction(function)(tensors, args, options)
+        places = _argbest(choose)(tensors, args, options)
+        dim = args[1] if len(args) > 1 else options["dim"]
+        keep = args[2] if len(args) > 2 else options.get("keepdim", False)
+        index = places if keep else places.unsqueeze(dim)
+        found = np.take_along_axis(tensors.values(args[0]), index.cpu().numpy(), dim)
+        values = tensors.wrap(found if keep else found.squeeze(dim), args[0].dtype, args[0].device)
+        return values, places
+
+    return rule
+
+
+def _sort(tensors: Tensors, args: Any, options: Any) -> Any:
+    names = ["dim", "descending"] if not any(isinstance(each, bool) for each in args[1:2]) else ["stable", "dim"]
+    given = dict(zip(names, args[1:], strict=False)) | options
+    return _ordered(tensors, args[0], given.get("dim", -1), given.get("descending", False), None)
+
+
+def _topk(tensors: Tensors, args: Any, options: Any) -> Any:
+    given = dict(zip(("k", "dim", "largest"), args[1:], strict=False)) | options
+    return _ordered(tensors, args[0], given.get("dim", -1), given.get("largest", True), given["k"])
+
+
+def _ordered(tensors: Tensors, x: Any, dim: int, descending: bool, count: int | None) -> Any:
+    values = tensors.values(x)
+    places = rows_along(lambda row: _order(row, descending, count), values, dim).astype(np.int64)
+    return tensors.wrap(np.take_along_axis(values, places, dim), x.dtype, x.device), indices(places, x.device)
+
+
+def _order(row: Any, descending: bool, count: int | None) -> list[int]:
+    if count is None:
+        return race.argsort(row, descending)
+    left = list(range(len(row)))
+    best = race.argmax if descending else race.argmin
+    return [left.pop(best([row[i] for i in left])) for _ in range(count)]
+
+
+def _searchsorted(tensors: Tensors, args: Any, options: Any) -> Any:
+    edges, values = tensors.values(args[0]), tensors.values(args[1])
+    side = options.get("side") or ("right" if options.get("right", False) else "left")
+    if options.get("sorter") is not None:
+        raise refused_operation("torch searchsorted with a sorter")
+    if edges.ndim == 1:
+        found = searchsorted(list(edges), values, side)
+    else:
+        rows = [searchsorted(list(edges[i]), values[i], side) for i in np.ndindex(*edges.shape[:-1])]
+        found = np.array(rows).reshape(values.shape)
+    kind = torch.int32 if options.get("out_int32", False) else torch.int64
+    return indices(found, args[0].device).to(kind)
+
+
+def _bucketize(tensors: Tensors, args: Any, options: Any) -> Any:
+    return _searchsorted(tensors, (args[1], args[0]), options)
+
+
+def _matmul(tensors: Tensors, args: Any, options: Any) -> Any:
+    found = np.matmul(tensors.values(args[0]), tensors.values(args[1]))
+    return tensors.wrap(np.asarray(found, dtype=object), torch.result_type(args[0], args[1]), args[0].device)
+
+
+def _any_all(name: str) -> Callable[..., Any]:
+    def rule(tensors: Tensors, args: Any, options: Any) -> Any:
+        truth = torch.from_numpy(np.asarray(tested(TESTS["not_equal"], tensors.values(args[0]), 0)))
+        return getattr(torch, name)(truth.to(args[0].device), *args[1:], **options)
+
+    return rule
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "sum": _reduction(fold("add")), "prod": _reduction(fold("multiply")), "mean": _mean,
+    "amax": _reduction(fold("maximum")), "amin": _reduction(fold("minimum")),
+    "cumsum": _run(accumulate("add")), "cumprod": _run(accumulate("multiply")),
+    "argmax": _argbest(race.argmax), "argmin": _argbest(race.argmin),
+    "max": _best(race.argmax, fold("maximum"), "maximum"), "min": _best(race.argmin, fold("minimum"), "minimum"),
+    "sort": _sort, "topk": _topk, "searchsorted": _searchsorted, "bucketize": _bucketize,
+    "mm": _matmul, "mv": _matmul, "bmm": _matmul, "dot": _matmul,
+    "any": _any_all("any"), "all": _any_all("all"),
+}  # fmt: skip

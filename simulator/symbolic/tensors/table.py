@@ -1,0 +1,158 @@
+"""The side table of torch: which elements of which storage are random. Needs torch.
+
+A tensor with random elements is a real tensor filled with NaN in their places; the symbols lie in an object array as
+long as its storage, so views and in-place operations see them wherever torch sees the memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.numbers.functions import is_random
+from simulator.symbolic.where import refusal, refused_operation
+
+
+class _Store:
+    """Symbols of one storage; None where the real memory holds the value.
+
+    argument: whether every fetch counts. copied: whether it stands for a part of an argument, whose memory torch shares
+    and this does not.
+    """
+
+    __slots__ = ("argument", "copied", "flat", "storage")
+
+    def __init__(self, size: int, storage: Any) -> None:
+        self.flat = np.full(size, None, dtype=object)
+        self.storage = storage  # keeps it alive, so that no other gets its address
+        self.argument = False
+        self.copied = False
+
+
+class Tensors:
+    """All tensors of one session that hold random numbers."""
+
+    def __init__(self, session: Any, torch: Any) -> None:
+        self.session = session
+        self.torch = torch
+        self.stores: dict[int, _Store] = {}
+        self._seen_by_numpy: dict[int, Any] = {}
+
+    def store_of(self, tensor: Any) -> _Store | None:
+        """The store of a tensor's storage, if any element of it was ever random."""
+        return self.stores.get(tensor.untyped_storage()._cdata)
+
+    def view(self, store: _Store, tensor: Any) -> Any:
+        """The part of the store that a tensor shows, as a view."""
+        offset, shape = tensor.storage_offset(), tuple(tensor.shape)
+        if tensor.is_contiguous():
+            return store.flat[offset : offset + tensor.numel()].reshape(shape)
+        strides = tuple(8 * step for step in tensor.stride())
+        return np.lib.stride_tricks.as_strided(store.flat[offset:], shape, strides)
+
+    def is_random(self, value: Any) -> bool:
+        """Whether this is a tensor with a random element."""
+        if not self.stores or not isinstance(value, self.torch.Tensor):
+            return False
+        store = self.store_of(value)
+        return store is not None and any(each is not None for each in self.view(store, value).flat)
+
+    def values(self, value: Any) -> Any:
+        """The elements of a tensor, or a number, as object array of Python numbers and symbols."""
+        if not isinstance(value, self.torch.Tensor):
+            result = np.empty((), dtype=object)
+            result[()] = value
+            return result
+        known = value.detach()
+        known = known.cpu() if known.device.type != "cpu" else known
+        known = known.double() if known.is_floating_point() else known
+        real = known.numpy().astype(object)
+        store = self.store_of(value)
+        if store is None:
+            return real
+        symbols = self.view(store, value)
+        if real.shape == ():
+            result = np.empty((), dtype=object)
+            result[()] = real[()] if symbols[()] is None else symbols[()]
+            return result
+        missing: Any = None
+        return np.where(np.equal(symbols, missing), real, symbols)
+
+    def wrap(self, array: Any, dtype: Any, device: Any = None) -> Any:
+        """A new tensor with these elements."""
+        tensor = self.torch.full(array.shape, float("nan"), dtype=dtype, device=device)
+        self.write(tensor, array)
+        return tensor
+
+    def write(self, tensor: Any, array: Any) -> None:
+        """Put these elements into a tensor, in place; it must hold floats if one of them is random."""
+        array = np.broadcast_to(array, tuple(tensor.shape))
+        symbols = np.empty(array.shape, dtype=object)
+        known = np.full(array.shape, np.nan)
+        for index in np.ndindex(*array.shape):
+            value = array[index]
+            if is_random(value):
+                symbols[index] = value
+            else:
+                known[index] = value
+        any_random = any(each is not None for each in symbols.flat)
+        if any_random:
+            self._check_target(tensor)
+        store = self.store_of(tensor)
+        if store is not None and store.copied:
+            raise refusal("writing into a part of an array of coins, which would change the array", "clone it first")
+        tensor.copy_(self.torch.from_numpy(known).to(device=tensor.device, dtype=tensor.dtype))
+        if store is None and any_random:
+            storage = tensor.untyped_storage()
+            store = self.stores[storage._cdata] = _Store(storage.nbytes() // tensor.element_size(), storage)
+        if store is not None:
+            self.view(store, tensor)[...] = symbols
+
+    def share(self, tensor: Any) -> None:
+        """From now on an array of numpy, or other Python memory, shows what lies in this tensor."""
+        if isinstance(tensor, self.torch.Tensor) and tensor.device.type == "cpu":
+            storage = tensor.untyped_storage()
+            self._seen_by_numpy[storage._cdata] = storage
+
+    def _check_target(self, tensor: Any) -> None:
+        """Refuse a tensor whose numbers are read elsewhere, or that cannot hold what is random."""
+        if not tensor.is_floating_point():
+            raise refused_operation(f"storing in a tensor of {tensor.dtype}")
+        if tensor.element_size() < 4:  # 2^-8 and 2^-11: no rounding that could be left out
+            raise refused_operation(f"rounding to {tensor.dtype}")
+        if tensor.untyped_storage()._cdata in self._seen_by_numpy:
+            raise refusal("random numbers are stored in a tensor whose memory is shared with numpy", "copy it first")
+
+    def argument(self, array: Any, dtype: Any) -> Any:
+        """A tensor of coins whose every fetch counts."""
+        kind = getattr(self.torch, dtype) if isinstance(dtype, str) else (dtype or self.torch.float64)
+        return self._counted(self.wrap(array, kind))
+
+    def _counted(self, tensor: Any) -> Any:
+        store = self.store_of(tensor)
+        if store is not None:
+            store.argument = True
+        return tensor
+
+    def fetched(self, tensor: Any) -> Any:
+        """What `coins[i]` gives: the same numbers, or new ones, as a fetch of their own."""
+        region = self.session.region
+        fetch, fresh = region.next_fetch(), self.session.fresh == "fetches"
+        array = self.values(tensor)
+        copied = np.empty(array.shape, dtype=object)
+        for index in np.ndindex(*array.shape):
+            value = array[index]
+            copied[index] = value.fetched(fetch, fresh) if is_random(value) else value
+        part = self._counted(self.wrap(copied, tensor.dtype, tensor.device))
+        store = self.store_of(part)
+        if store is not None:
+            store.copied = True
+        return part
+
+    def item(self, tensor: Any) -> Any:
+        """The one element of a tensor, as Python number or symbol."""
+        array = self.values(tensor)
+        if array.size != 1:
+            raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+        return array.ravel()[0]

@@ -1,0 +1,56 @@
+"""Which verifier is lossless on which draft scheme: computed on the conformance set, not declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simulator.errors import UnsupportedTree
+from simulator.protocol import Progress, Verifier
+from simulator.verdicts.conformance import CASES, case_instances
+from simulator.verdicts.lossless import check
+from simulator.verdicts.search import Witness
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One verifier on one scheme.
+
+    instances: how many it was proved lossless on. witness: the first failure, if any. undefined: how many cases
+    the verifier refused.
+    """
+
+    verifier: str
+    scheme: str
+    instances: int
+    undefined: int
+    witness: Witness | None
+
+    @property
+    def status(self) -> str:
+        """`witness` if any instance refutes it, `not defined` if the verifier refuses a case, else `lossless`."""
+        if self.witness is not None:
+            return "witness"
+        return "not defined" if self.undefined else "lossless"
+
+
+def compatibility(verifier: Verifier, scheme: str, count: int = 8, progress: Progress | None = None) -> Cell:
+    """One cell of the matrix: all conformance instances of the scheme, until one refutes the verifier.
+
+    count: random instances for each case, beside the corner cases. progress: called with 1 after each case.
+    """
+    proved = undefined = 0
+    witness = None
+    for case in CASES[scheme]:
+        for instance in case_instances(case, count) if witness is None else ():
+            try:
+                found = check(verifier, instance.target, instance.draft, case[1], engine="enumerate")
+            except UnsupportedTree:
+                undefined += 1
+                break
+            if not found.lossless:
+                witness = Witness.of(instance, found, shrunk=False)
+                break
+            proved += 1
+        if progress:
+            progress(1)
+    return Cell(verifier.card.name, scheme, proved, undefined, witness)

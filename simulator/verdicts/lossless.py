@@ -1,0 +1,200 @@
+"""Laws and verdicts for one instance: `block_law`, `check` and `assert_verifier_lossless`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from simulator.arithmetic import arithmetic_named
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.instances.instance import Instance
+from simulator.instances.processes import MarkovProcess
+from simulator.laws.enumeration import enumerate_law
+from simulator.laws.law import BlockLaw, Metrics, Violation
+from simulator.laws.structured import MarkovRows, Rows, TableRows, structure_of, structured_law, structured_metrics
+from simulator.laws.structured.collapsed import CollapsedTopDown
+from simulator.laws.structured.rows import common_state
+from simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, plan
+from simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
+from simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
+
+ENGINES = ("auto", "enumerate", "structured")
+
+
+@dataclass(frozen=True)
+class Check:
+    """The verdict on one instance.
+
+    In rational arithmetic it is a proof for the instance; in float64 `lossless` only says that no
+    deviation exceeds the rounding tolerance.
+    tolerance: another one than that of the arithmetic, where the verifier computes in numbers of its own.
+    """
+
+    verifier: str
+    scheme: DraftScheme
+    arithmetic: str
+    engine: str
+    metrics: Metrics
+    tolerance: float | None = None
+
+    @property
+    def lossless(self) -> bool:
+        allowed = arithmetic_named(self.arithmetic).tolerance if self.tolerance is None else self.tolerance
+        return self.metrics.max_deviation <= allowed  # false for NaN
+
+    @property
+    def violation(self) -> Violation | None:
+        """Where the balance fails most; None if it does not fail."""
+        return None if self.lossless else self.metrics.worst
+
+    @property
+    def max_deviation(self) -> Fraction | float:
+        return self.metrics.max_deviation
+
+    @property
+    def total_variation(self) -> Fraction | float | None:
+        """None where a law too large to be kept was only summed up."""
+        return self.metrics.total_variation
+
+    @property
+    def block_efficiency(self) -> Fraction | float:
+        return self.metrics.block_efficiency
+
+
+def choose_engine(verifier: Verifier, scheme: DraftScheme, engine: str = "auto") -> str:
+    """The engine that will run: `enumerate`, or `structured` with the structure it uses.
+
+    Raises `InvalidInput` for an unknown engine or one that the verifier does not offer on this scheme.
+    """
+    if engine not in ENGINES:
+        raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}")
+    structure = None if engine == "enumerate" else structure_of(verifier, scheme)
+    if engine == "structured" and structure is None:
+        raise InvalidInput(f"{verifier.card.name} offers no structured evaluation on {scheme}; use --engine enumerate")
+    return f"structured ({structure})" if structure else "enumerate"
+
+
+def block_law(
+    verifier: Verifier,
+    target: TokenProcess,
+    draft: TokenProcess,
+    scheme: DraftScheme,
+    arithmetic: str = "float64",
+    engine: str = "auto",
+    progress: Progress | None = None,
+) -> BlockLaw:
+    """The exact law of one block of `verifier` on trees that `scheme` draws from `draft`.
+
+    target, draft: processes with rows for contexts up to length `L` and `L - 1`.
+    arithmetic: "rational" or "float64". engine: "auto", "enumerate" or "structured".
+    Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
+    """
+    chosen = choose_engine(verifier, scheme, engine)
+    instance = Instance.of(target, draft, scheme.depth, arithmetic_named(arithmetic))
+    if chosen == "enumerate":
+        return enumerate_law(verifier, instance.target, instance.draft, scheme, progress)
+    return structured_law(verifier, TableRows.of(instance.target, instance.draft), scheme, progress)
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """One verifier, to be checked on many instances and shapes with the same means.
+
+    arithmetic: "rational" or "float64". engine: "auto", "enumerate" or "structured". device: a torch device for
+    structured engines, None for numpy. memory: bytes that they may take.
+    What Markov processes with the same tables share is computed once.
+    """
+
+    verifier: Verifier
+    arithmetic: str = "rational"
+    engine: str = "auto"
+    device: str | None = None
+    memory: float = MEMORY
+    _collapsed: dict[Any, CollapsedTopDown] = field(default_factory=dict, repr=False)
+    _held: list[Any] = field(default_factory=list, repr=False)
+
+    def check(
+        self, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, progress: Progress | None = None
+    ) -> Check:
+        """Whether the verifier is lossless on this instance, by the balance equation.
+
+        A structured engine keeps the whole law where it fits, and else only sums it up: by states for top-down
+        verifiers on Markov processes, by chunks of contexts otherwise.
+        Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
+        """
+        engine = choose_engine(self.verifier, scheme, self.engine)
+        numbers = arithmetic_named(self.arithmetic)
+        if engine == "enumerate" or not isinstance(scheme, Delayed):
+            if self.device is not None:
+                raise InvalidInput(f"{self.verifier.card.name} on {scheme} is enumerated, which takes --backend numpy")
+            instance = Instance.of(target, draft, scheme.depth, numbers)
+            law = enumerate_law(self.verifier, instance.target, instance.draft, scheme, progress)
+            return self._verdict(scheme, engine, law.metrics(instance.target))
+        work = plan(self.verifier, target, draft, scheme, numbers, self.memory)
+        if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess) and work.mode != LAW:
+            pair = target.converted(numbers, "target"), draft.converted(numbers, "draft")
+            if work.mode == COLLAPSED:
+                return self._verdict(scheme, work.engine, self._by_states(*pair).metrics(scheme))
+            rows: Rows = MarkovRows(*pair, device=self.device)
+        else:
+            instance = Instance.of(target, draft, scheme.depth, numbers)
+            rows = TableRows.of(instance.target, instance.draft, self.device)
+            if work.mode == LAW:
+                law = structured_law(self.verifier, rows, scheme, progress)
+                return self._verdict(scheme, work.engine, law.metrics(instance.target))
+        return self._verdict(scheme, work.engine, structured_metrics(self.verifier, rows, scheme, progress)[0])
+
+    def steady_state(self, target: TokenProcess, draft: TokenProcess, scheme: Delayed) -> SteadyState:
+        """Tokens a target pass in the long run, on Markov processes; see `simulator.laws.structured.steady`."""
+        if not (isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess)):
+            raise InvalidInput("a steady state needs Markov processes, such as those of a text")
+        numbers = arithmetic_named(self.arithmetic)
+        choose_engine(self.verifier, scheme, "structured")
+        pair = target.converted(numbers, "target"), draft.converted(numbers, "draft")
+        if structure_of(self.verifier, scheme) == "top-down":
+            return steady_by_states(self._by_states(*pair), scheme)
+        return steady_by_laws(self.verifier, MarkovRows(*pair, device=self.device), scheme)
+
+    def _verdict(self, scheme: DraftScheme, engine: str, found: Metrics) -> Check:
+        return Check(self.verifier.card.name, scheme, self.arithmetic, engine, found)
+
+    def _by_states(self, target: MarkovProcess, draft: MarkovProcess) -> CollapsedTopDown:
+        """The collapsed law from these roots, kept for other shapes."""
+        tables = id(target.states), id(draft.states)
+        _, start = common_state(target, draft)
+        if (*tables, start) not in self._collapsed:
+            if tables not in self._collapsed:
+                rows = MarkovRows(target, draft, device=self.device)
+                self._collapsed[tables] = CollapsedTopDown(self.verifier, rows)
+                self._held.append((target.states, draft.states))  # so that no other table gets the same id
+            self._collapsed[*tables, start] = self._collapsed[tables].started(start)
+        return self._collapsed[*tables, start]
+
+
+def check(
+    verifier: Verifier,
+    target: TokenProcess,
+    draft: TokenProcess,
+    scheme: DraftScheme,
+    arithmetic: str = "rational",
+    engine: str = "auto",
+    progress: Progress | None = None,
+) -> Check:
+    """Whether `verifier` is lossless on this instance, by the balance equation; arguments as for `block_law`."""
+    return Evaluator(verifier, arithmetic, engine).check(target, draft, scheme, progress)
+
+
+def assert_verifier_lossless(
+    verifier: Verifier,
+    target: TokenProcess,
+    draft: TokenProcess,
+    scheme: DraftScheme,
+    arithmetic: str = "rational",
+    engine: str = "auto",
+) -> None:
+    """Raise `AssertionError` with the violation unless `check` finds the verifier lossless; arguments as there."""
+    verdict = check(verifier, target, draft, scheme, arithmetic, engine)
+    if not verdict.lossless:
+        raise AssertionError(f"{verdict.verifier} is not lossless on {scheme}: {verdict.violation}")

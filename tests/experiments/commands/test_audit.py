@@ -1,0 +1,236 @@
+"""`draftproof audit`: exit codes, the report, the JSON that programs read, bad input in one line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+AUDITED = Path(__file__).parents[2] / "data" / "audited"
+QUICK = ("--cases", "context,three_tokens")
+FIELDS = {"function", "interface", "library", "arithmetic", "coins", "instances", "lossless", "max_deviation"}
+FIELDS |= {"total_variation", "cases", "first_imbalance", "hypotheses", "reuse", "corners", "rests_on", "witness"}
+
+
+def spec(file, name="wrong"):
+    return f"{AUDITED / file}.py:{name}"
+
+
+def test_lossless_function_exits_zero_with_its_efficiency_beside_the_zoo(draftproof):
+    ran = draftproof("audit", spec("uncapped_ratio", "right"), "--interface", "chain", "--json", "-")
+    assert ran.code == 0
+    assert set(ran.json) >= FIELDS
+    assert ran.json["lossless"] is True
+    assert ran.json["max_deviation"] <= 1e-12
+    assert ran.json["witness"] is None
+    assert ran.json["instances"] == len(ran.json["cases"]) >= 8
+    for case in ran.json["cases"]:
+        # Both are block verification, one of them in floats.
+        assert case["block_efficiency"] == pytest.approx(case["zoo"]["block"], abs=1e-12)
+    assert "draft trees, about" in ran.err  # the size before the work
+
+
+def test_rational_rows_give_deviation_exactly_zero(draftproof):
+    given = ("--interface", "chain", "--arithmetic", "rational", "--json", "-")
+    ran = draftproof("audit", spec("correction_from_target", "right"), *given)
+    assert (ran.code, ran.json["max_deviation"], ran.json["total_variation"]) == (0, "0", "0")
+    wrong = draftproof("audit", spec("correction_from_target"), *given, *QUICK)
+    assert wrong.json["first_imbalance"]["deviation"].count("/") == 1
+
+
+def test_refuted_function_exits_one_with_place_hypothesis_and_witness(draftproof, tmp_path):
+    ran = draftproof("audit", spec("correction_from_target"), "--interface", "chain", *QUICK, "--json", "out.json")
+    assert ran.code == 1
+    assert "REFUTED" in ran.out
+    assert "first imbalance: after context" in ran.out
+    assert "hypothesis: the correction after a rejection is drawn from p" in ran.out
+    assert "exact total variation" in ran.out
+    fields = json.loads((tmp_path / "out.json").read_text())
+    assert fields["hypotheses"][0]["name"] == "correction from p"
+    witness = fields["witness"]
+    assert (witness["shrunk"], witness["vocab_size"]) == (True, 2)
+    again = draftproof(
+        "audit", spec("correction_from_target"), "--interface", "chain", "--instance", witness["file"], "--json", "-"
+    )
+    assert again.code == 1
+    assert again.json["witness"]["deviation"] == witness["deviation"]
+
+
+def test_more_tokens_than_the_optimum_is_an_alarm_of_its_own(draftproof):
+    given = ("--interface", "step", "--library", "numpy", "--cases", "context")
+    ran = draftproof("audit", spec("declared_q"), *given)
+    assert ran.code == 1
+    assert "hypothesis: the drafts are not drawn from the q" in ran.out
+    greedy = draftproof("audit", spec("uncapped_ratio"), "--interface", "chain", "--json", "-")
+    assert greedy.json["exceeds_optimum"] is True
+    assert any(case["block_efficiency"] > case["optimum_float"] for case in greedy.json["cases"])
+
+
+def test_order_of_leaves_is_named_on_the_witness_of_the_zoo(draftproof):
+    found = draftproof("check", "traversal_insertion_order", "--K", 3, "--instances", 20, "--json", "-").json["witness"]
+    ran = draftproof("audit", spec("order_of_leaves"), "--instance", found["file"], "--json", "-")
+    assert ran.json["hypotheses"][0]["name"] == "order of leaves"
+    # The same algorithm with the same bug, one in rationals and one in floats.
+    assert ran.json["witness"]["deviation_float"] == pytest.approx(found["deviation_float"], abs=1e-12)
+
+
+@pytest.mark.heavy
+def test_order_of_leaves_shrinks_to_three_paths(draftproof):
+    ran = draftproof("audit", spec("order_of_leaves"), "--cases", "three_paths", "--json", "-")
+    assert ran.json["witness"]["instance"]["scheme"] == {"name": "delayed", "K": 3, "L1": 0, "L2": 2}
+
+
+def test_reuse_is_listed_whatever_the_verdict(draftproof):
+    ran = draftproof("audit", spec("coin_reuse"), "--interface", "coins", "--cases", "three_tokens", "--json", "-")
+    assert ran.code == 1
+    assert any("coin_reuse.py:" in place for place in ran.json["reuse"])
+    quiet = draftproof("audit", spec("coin_reuse"), "--interface", "coins", "--cases", "equal", "--json", "-")
+    assert quiet.code == 0  # nothing is rejected there, so that no coin decides twice
+    assert quiet.json["reuse"] == []
+
+
+def test_boundary_reports_tokens_of_probability_zero(draftproof):
+    given = ("--interface", "chain", "--library", "numpy", "--cases", "zeros,disjoint")
+    assert draftproof("audit", spec("zero_coin"), *given).code == 0
+    ran = draftproof("audit", spec("zero_coin"), *given, "--boundary", "--json", "-")
+    assert ran.code == 1
+    assert any("accepts token" in corner and "probability zero" in corner for corner in ran.json["corners"])
+    right = draftproof("audit", spec("zero_coin", "right"), *given, "--boundary")
+    assert right.code == 0
+    assert "no token of probability zero" in right.out
+
+
+def test_bisected_coins_are_said_to_be_what_the_verdict_rests_on(draftproof):
+    given = ("--interface", "coins", "--coins", "bisect", "--cases", "short", "--json", "-")
+    ran = draftproof("audit", spec("plain_coins", "right"), *given)
+    assert ran.code == 0
+    assert any("bisected" in line for line in ran.json["rests_on"])
+
+
+def test_batch_in_torch(draftproof):
+    given = ("--interface", "chain", "--library", "torch", "--batch", 2, "--cases", "context")
+    assert draftproof("audit", spec("shared_in_batch", "right"), *given).code == 0
+    ran = draftproof("audit", spec("shared_in_batch"), *given)
+    assert ran.code == 1
+    assert "requests of one batch share their randomness" in ran.out
+
+
+def test_installed_function_with_an_argument_is_refuted_with_its_bias(draftproof):
+    utils = pytest.importorskip("transformers.generation.utils")
+    given = ("transformers.generation.utils:_speculative_sampling", "--interface", "transformers", "--cases", "short")
+    assert draftproof("audit", *given).code == 0
+    if "assistant_ensemble_weight" not in signature(utils._speculative_sampling).parameters:
+        pytest.skip("this version of transformers has no ensemble weight")
+    ran = draftproof("audit", *given, "--argument", "assistant_ensemble_weight=0.7")
+    assert ran.code == 1
+    assert "exact total variation of the first L + 1 tokens: 0." in ran.out
+    assert "w = 0.7" in ran.out
+
+
+def test_missing_package_is_named_with_the_extra_that_brings_it(draftproof, monkeypatch):
+    for module in [name for name in sys.modules if name.split(".")[0] == "transformers"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    given = ("transformers.generation.utils:_speculative_sampling", "--interface", "transformers")
+    ran = draftproof("audit", *given)
+    assert ran.code == 2
+    assert "pip install 'draftproof[models]'" in ran.err
+
+
+def test_roots_of_a_text(draftproof):
+    given = ("--interface", "chain", "--text", "pydoc_data.topics", "--vocab", 2, "--L2", 1, "--roots", 2)
+    ran = draftproof("audit", spec("correction_from_target", "right"), *given, "--json", "-")
+    assert (ran.code, ran.json["instances"]) == (0, 2)
+
+
+def test_random_instances_of_a_family(draftproof):
+    given = ("--interface", "chain", "--instances", 3, "--vocab", 2, "--L2", 1, "--json", "-")
+    ran = draftproof("audit", spec("correction_from_target", "right"), *given)
+    assert (ran.code, ran.json["instances"]) == (0, 3)
+
+
+def test_ragged_witness_is_seen_again_with_its_lengths(draftproof, tmp_path):
+    text = (
+        "import random\n"
+        "def f(paths, p, q):\n"
+        "    row = p[()] if len(set(map(len, paths))) == 1 else p[()][::-1]\n"
+        "    return [], random.choices(range(len(row)), row)[0]\n"
+    )
+    (tmp_path / "ragged.py").write_text(text)
+    ran = draftproof("audit", "ragged.py:f", "--interface", "paths", "--witness", "found.json")
+    assert ran.code == 1
+    assert "--instance found.json --lengths 2,1" in ran.out
+    given = ("ragged.py:f", "--interface", "paths", "--instance", "found.json", "--json", "-")
+    again = draftproof("audit", *given, "--lengths", "2,1")
+    assert (again.code, again.json["cases"][0]["scheme"]) == (1, {"name": "ragged", "lengths": [2, 1]})
+    assert draftproof("audit", *given, "--L2", 2, "--K", 2).code == 0
+
+
+def test_what_the_function_prints_is_no_part_of_the_json(draftproof, tmp_path):
+    (tmp_path / "loud.py").write_text("def f(t, q, p):\n    print('loud')\n    return 0, 0\n")
+    ran = draftproof("audit", "loud.py:f", "--interface", "chain", "--cases", "short", "--json", "-")
+    assert (ran.code, ran.json["lossless"]) == (1, False)
+    assert "loud" in ran.err
+
+
+def test_five_coins_that_decide_twice_are_shown_and_the_others_counted(draftproof, tmp_path):
+    decisions = "".join(f"    if u < {i}/8:\n        n += 1\n" for i in range(1, 8))
+    text = f"import random\ndef f(t, q, p):\n    u, n = random.random(), 0\n{decisions}    return 0, n % 2\n"
+    (tmp_path / "again.py").write_text(text)
+    ran = draftproof("audit", "again.py:f", "--interface", "chain", "--cases", "short", "--json", "all.json")
+    reuse = json.loads((tmp_path / "all.json").read_text())["reuse"]
+    assert len(reuse) == 6  # the first of seven lines is no second decision
+    assert ran.out.count("one coin, two decisions: ") == 5
+    assert "and 1 more such places" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((spec("duplicates_twice"), "--interface", "paths", "--lengths", "1,2"), "the longest first"),
+        ((spec("duplicates_twice"), "--interface", "paths", "--lengths", "2,1", "--K", 2), "no other shape"),
+        ((spec("bonus_row"), "--interface", "chain", "--lengths", "2,1"), "takes one path"),
+        (("nowhere.py:verify",), "no file nowhere.py"),
+        ((spec("bonus_row", "nothing"),), "nothing"),
+        (("bonus_row",), "write FILE.py:FUNCTION"),
+        (("no.such.module:verify",), "no.such.module cannot be imported"),
+        (("nonsense in words:verify",), "no file nonsense in words"),
+        ((spec("bonus_row", "np"),), "no function"),
+        ((spec("bonus_row"), "--interface", "nothing"), "unknown interface 'nothing'"),
+        ((spec("bonus_row"), "--cases", "nothing"), "no case 'nothing'"),
+        ((spec("bonus_row"), "--cases", "zeros", "--vocab", 2), "--cases names default instances"),
+        ((spec("bonus_row"), "--interface", "chain", "--K", 2), "takes one path"),
+        ((spec("declared_q"), "--interface", "step", "--K", 2), "drafts by itself"),
+        ((spec("bonus_row"), "--argument", "weight"), "write NAME=VALUE"),
+        ((spec("bonus_row"), "--interface", "chain", "--batch", 2, "--boundary"), "one request a call"),
+        ((spec("plain_coins"), "--interface", "coins", "--coins", "bisect", "--boundary"), "can be followed"),
+        ((spec("bonus_row"), "--interface", "tree"), "bonus_row"),
+        ((spec("correction_from_target"), "--interface", "chain", "--max-runs", 3), "more than 3 in all"),
+    ],
+)
+def test_bad_input_is_one_clear_line(draftproof, arguments, message):
+    ran = draftproof("audit", *arguments)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert message in ran.err
+    assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")
+
+
+def test_function_with_state_is_refused(draftproof, tmp_path):
+    text = "calls = []\ndef f(t, q, p):\n    calls.append(1)\n    return 0, len(calls) % 2\n"
+    (tmp_path / "counts.py").write_text(text)
+    ran = draftproof("audit", "counts.py:f", "--interface", "chain")
+    assert ran.code == 2
+    assert "without state" in ran.err
+
+
+def test_what_cannot_be_followed_is_refused_with_its_line(draftproof, tmp_path):
+    text = "import math, random\ndef f(t, q, p):\n    return 0, int(math.sin(random.random()) < 0.5)\n"
+    (tmp_path / "sine.py").write_text(text)
+    ran = draftproof("audit", "sine.py:f", "--interface", "chain")
+    assert ran.code == 2
+    assert "sin" in ran.err
+    assert "sine.py:3" in ran.err

@@ -1,0 +1,208 @@
+"""`draftproof check`: exit codes, the JSON that programs read, witnesses that reproduce."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from simulator.instances.instance import Instance
+from verifiers import REGISTRY, STANDALONE
+
+INSERTION = ("check", "traversal_insertion_order", "--scheme", "delayed", "--L1", 0, "--L2", 2, "--instances", 50)
+FIELDS = ("verifier", "scheme", "arithmetic", "engine", "instances", "lossless", "max_deviation", "total_variation")
+LOSSLESS = [name for name in STANDALONE if "delayed" in REGISTRY[name].card.lossless_for]
+CONTROLS = [name for name in STANDALONE if "delayed" not in REGISTRY[name].card.lossless_for]
+
+
+def test_lossless_verifier_exits_zero_with_deviation_exactly_zero(draftproof):
+    ran = draftproof("check", "block", "--json", "-")
+    assert ran.code == 0
+    assert set(FIELDS) | {"block_efficiency", "witness"} <= set(ran.json)
+    assert ran.json["max_deviation"] == "0"
+    assert ran.json["total_variation"] == "0"
+    assert ran.json["witness"] is None
+    assert ran.json["arithmetic"] == "rational"
+    assert Fraction(ran.json["block_efficiency"]) == pytest.approx(ran.json["block_efficiency_float"])
+
+
+def test_insertion_order_is_refuted_at_three_paths_by_the_same_file_every_time(draftproof, tmp_path):
+    texts = []
+    for seed in (0, 7):  # another seed makes another instance fail first
+        ran = draftproof(*INSERTION, "--K", 3, "--seed", seed, "--json", "-")
+        assert ran.code == 1
+        witness = ran.json["witness"]
+        assert witness["vocab_size"] == 2
+        assert witness["shrunk"] is True
+        texts.append(Path(witness["file"]).read_text())
+    assert texts[0] == texts[1]
+    assert len(list(tmp_path.glob("witness-*.json"))) == 1
+
+
+def test_insertion_order_passes_at_two_paths(draftproof):
+    ran = draftproof(*INSERTION, "--K", 2, "--json", "-")
+    assert (ran.code, ran.json["instances"], ran.json["lossless"]) == (0, 50, True)
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_every_verifier_not_meant_for_delayed_trees_is_refuted_and_its_file_reproduces_the_violation(draftproof, name):
+    ran = draftproof("check", name, "--K", 3, "--instances", 20, "--json", "-")
+    assert ran.code == 1
+    witness = ran.json["witness"]
+    again = draftproof("check", name, "--instance", witness["file"], "--json", "-")
+    assert again.code == 1
+    for field in ("context", "token", "expected", "found", "deviation"):
+        assert again.json["witness"][field] == witness[field]
+    assert again.json["max_deviation"] == witness["deviation"]
+    assert Fraction(again.json["total_variation"]) >= Fraction(again.json["max_deviation"]) > 0
+
+
+def test_relaxed_reports_its_exact_bias(draftproof, tmp_path):
+    # one token: accepted with min(1, 3/10 + 7/10 p/q); q(0) = 2/3 loses 2/3 (1 - (3/10 + 7/20)) instead of 1/3
+    file = tmp_path / "one.json"
+    rows = {"": ["1/3", "2/3"], "0": ["1", "0"], "1": ["1", "0"]}
+    file.write_text(json.dumps({"vocab_size": 2, "depth": 1, "target": rows, "draft": {"": ["2/3", "1/3"]}}))
+    ran = draftproof("check", "relaxed", "--instance", file, "--K", 1, "--L2", 1, "--json", "-")
+    assert ran.json["total_variation"] == str(Fraction(1, 3) - Fraction(2, 3) * (1 - Fraction(13, 20)))
+    strict = draftproof("check", "relaxed:w=1", "--instance", file, "--K", 1, "--L2", 1, "--json", "-")
+    assert (strict.code, strict.json["total_variation"]) == (0, "0")
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_exhaustive_grid_of_halves(draftproof, name):
+    ran = draftproof("check", name, "--vocab", 2, "--K", 2, "--L2", 1, "--exhaustive", 4, "--json", "-")
+    assert (ran.code, ran.json["instances"], ran.json["max_deviation"]) == (0, 25, "0")
+
+
+def test_exhaustive_grid_stops_at_a_failure(draftproof):
+    ran = draftproof("check", "naive_from_target", "--vocab", 2, "--L2", 1, "--exhaustive", 3, "--json", "-")
+    assert ran.code == 1
+    assert ran.json["instances"] < 16
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_exhaustive_grid_of_thirds(draftproof, name):
+    ran = draftproof(
+        "check",
+        name,
+        *[
+            "--vocab",
+            "2",
+            "--scheme",
+            "delayed",
+            "--K",
+            "3",
+            "--L1",
+            "1",
+            "--L2",
+            "1",
+            "--exhaustive",
+            "3",
+            "--json",
+            "-",
+        ],
+    )
+    assert (ran.code, ran.json["instances"], ran.json["max_deviation"]) == (0, 4096, "0")
+
+
+def test_text_roots_are_reported_one_by_one_and_averaged(draftproof):
+    ran = draftproof("check", "block", "--text", "pydoc_data.topics", "--vocab", 3, "--json", "-")
+    roots = ran.json["roots"]
+    assert ran.code == 0
+    assert len(roots) == 8
+    assert sum(Fraction(root["weight"]) for root in roots) == 1
+    mean = sum(Fraction(root["weight"]) * Fraction(root["block_efficiency"]) for root in roots)
+    assert mean == Fraction(ran.json["block_efficiency"])
+
+
+def test_root_text_is_mapped_to_the_alphabet(draftproof):
+    given = ("--text", "pydoc_data.topics", "--vocab", 3, "--json", "-")
+    one, same = (draftproof("check", "block", *given, "--root", root) for root in ("zzz the", "the"))
+    assert one.json["block_efficiency"] == same.json["block_efficiency"]
+    assert one.json["instances"] == 1
+
+
+def test_scheme_of_the_instance_file_is_the_default_and_flags_override_it(draftproof):
+    file = Path(__file__).parents[2] / "data" / "topics.json"
+    assert draftproof("check", "nss", "--instance", file, "--json", "-").json["scheme"]["L1"] == 1
+    assert draftproof("check", "nss", "--instance", file, "--L1", 0, "--json", "-").json["scheme"]["L1"] == 0
+
+
+def test_float64_agrees_with_rational_and_does_not_claim_a_proof(draftproof):
+    exact = draftproof("check", "traversal", "--json", "-").json
+    ran = draftproof("check", "traversal", "--arithmetic", "float64")
+    rounded = draftproof("check", "traversal", "--arithmetic", "float64", "--json", "-").json
+    assert "proves nothing" in ran.out
+    # rounding of sums of a few thousand terms of size at most 1
+    assert rounded["block_efficiency"] == pytest.approx(exact["block_efficiency_float"], abs=1e-12)
+
+
+def test_float64_refutation_still_gives_an_exact_witness(draftproof):
+    ran = draftproof("check", "relaxed", "--arithmetic", "float64", "--json", "-")
+    assert ran.code == 1
+    assert Fraction(ran.json["witness"]["deviation"]) > 0
+    assert Instance.load(ran.json["witness"]["file"]).vocab_size == 2
+
+
+def test_witness_goes_where_it_is_asked_to_go(draftproof, tmp_path):
+    ran = draftproof("check", "relaxed", "--witness", "mine.json")
+    assert ran.code == 1
+    assert Instance.load(tmp_path / "mine.json").scheme is not None
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]
+
+
+def test_outsiders_verifier_from_a_file(draftproof, tmp_path):
+    (tmp_path / "mine.py").write_text(OUTSIDER)
+    assert draftproof("check", "mine.py:Mine").code == 0
+    broken = draftproof("check", "mine.py:Broken", "--json", "-")
+    assert broken.code == 1
+    assert broken.json["verifier"] == "broken"
+
+
+def test_an_outsiders_mistake_is_named_with_its_line(draftproof, tmp_path):
+    (tmp_path / "mine.py").write_text(OUTSIDER)
+    floats = draftproof("check", "mine.py:Floats")
+    assert floats.code == 2
+    assert "0.5" in floats.err
+    crash = draftproof("check", "mine.py:Crash")
+    assert crash.code == 2
+    assert "ZeroDivisionError" in crash.err
+    assert "line 31" in crash.err
+
+
+OUTSIDER = """\
+from dataclasses import dataclass
+from typing import ClassVar
+from simulator import Card, Verdict
+
+
+def card(name):
+    return Card(name=name, title=name, source=None)
+
+
+class Mine:
+    card = card("mine")
+
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.target))
+
+
+class Broken(Mine):
+    card = card("broken")
+
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.draft))
+
+
+class Floats(Mine):
+    def verify(self, root, coin):
+        return Verdict((), int(coin.flip(0.5)))
+
+
+class Crash(Mine):
+    def verify(self, root, coin):
+        return Verdict((), 1 // 0)
+"""

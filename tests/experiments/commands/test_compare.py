@@ -1,0 +1,189 @@
+"""`draftproof compare`: golden values, resuming, tables and pictures that are functions of rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from experiments.commands.compare.picture import best_budget, delay_figure, delay_lines
+from experiments.commands.compare.tables import as_csv, as_latex, as_markdown
+from verifiers import REGISTRY, STANDALONE
+
+TOPICS = Path(__file__).parents[2] / "data" / "topics.json"
+#: Exact block efficiency on (K, L1, L2) = (2, 1, 2). Source: the enumerating engine, rationals, tests/data/topics.json.
+GOLDEN = {
+    "nss": "81989568307099/35184372088832",
+    "naive": "250255/65536",
+    "naive_tree": "4150167679/1073741824",
+    "specinfer": "4150265329/1073741824",
+    "block": "502439/131072",
+    "traversal": "503735578139827/129774047461376",
+}
+
+
+def test_golden_values_on_the_committed_instance(draftproof):
+    given = ("--instance", TOPICS, "--K", 2, "--L1", 1, "--L2", 2, "--arithmetic", "rational", "--json", "-")
+    ran = draftproof("compare", *GOLDEN, *given)
+    assert {row["verifier"]: row["block_efficiency"] for row in ran.json["rows"]} == GOLDEN
+    assert all(row["lossless"] and row["max_deviation"] == "0" for row in ran.json["rows"])
+
+
+def test_default_is_the_whole_registry_and_refuted_rows_say_so(draftproof):
+    rows = draftproof("compare", "--vocab", 2, "--K", 3, "--json", "-").json["rows"]
+    assert [row["verifier"] for row in rows] == list(STANDALONE)
+    assert {row["verifier"] for row in rows if not row["lossless"]} == {
+        name for name, entry in REGISTRY.items() if "delayed" not in entry.card.lossless_for
+    }
+
+
+def test_ranges_give_every_valid_shape_and_a_budget_filters_them(draftproof):
+    given = ("compare", "nss", "--vocab", 2, "--K", "1..2", "--L1", "0..2", "--L2", "0..2", "--json", "-")
+    rows = draftproof(*given).json["rows"]
+    assert len(rows) == 3 * 3 + 3 * 2
+    rows = draftproof(*given, "--budget", 4).json["rows"]
+    assert [(row["K"], row["L1"], row["L2"]) for row in rows] == [(1, 2, 2), (2, 0, 2), (2, 2, 1)]
+
+
+def test_average_over_roots_is_the_weighted_mean_and_the_mixture_variance(draftproof):
+    given = ("--text", "pydoc_data.topics", "--vocab", 3, "--roots", 3, "--arithmetic", "rational", "--json", "-")
+    (row,) = draftproof("compare", "block", *given).json["rows"]
+    weights = [Fraction(root["weight"]) for root in row["roots"]]
+    means = [Fraction(root["block_efficiency"]) for root in row["roots"]]
+    spreads = [Fraction(root["variance"]) for root in row["roots"]]
+    mean = sum(w * m for w, m in zip(weights, means, strict=True))
+    assert sum(weights) == 1
+    assert Fraction(row["block_efficiency"]) == mean
+    within = sum(w * v for w, v in zip(weights, spreads, strict=True))
+    between = sum(w * (m - mean) ** 2 for w, m in zip(weights, means, strict=True))
+    assert Fraction(row["variance"]) == within + between  # law of total variance
+    assert row["source"]["text_hash"]
+
+
+def test_resume_reuses_rows_and_computes_only_what_is_missing(draftproof, tmp_path):
+    given = ("--vocab", 2, "--resume", "rows.jsonl", "--json", "-")
+    first = draftproof("compare", "nss", "naive", *given).json["rows"]
+    second = draftproof("compare", "nss", "naive", "block", *given).json["rows"]
+    assert second[:2] == first  # seconds included: they were not computed again
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 4  # three verifiers and the optimum
+    other = draftproof("compare", "nss", *given, "--seed", 1).json["rows"]
+    assert other[0]["strong_id"] != first[0]["strong_id"]
+
+
+def test_a_row_cut_short_is_computed_again(draftproof, tmp_path):
+    file = tmp_path / "rows.jsonl"
+    given = ("compare", "nss", "naive", "--vocab", 2, "--resume", file, "--json", "-")
+    draftproof(*given)
+    whole = file.read_text()
+    file.write_text(whole[:-40])
+    ran = draftproof(*given)
+    assert ran.code == 0
+    assert len(ran.json["rows"]) == 2
+    assert draftproof(*given).code == 0
+
+
+def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_path):
+    monkeypatch.setattr("experiments.commands.compare.work.PARALLEL_FROM_SECONDS", 0.0)
+    given = ("compare", "naive", "relaxed:w=1/2", "--vocab", 2, "--arithmetic", "rational", "--json", "-")
+    alone, together = (draftproof(*given, "--jobs", jobs).json["rows"] for jobs in (1, 2))
+    for row in (*alone, *together):
+        del row["seconds"]
+    assert alone == together
+
+
+@pytest.fixture
+def rows(draftproof):
+    given = ("--vocab", 2, "--K", "1..2", "--L1", "0..4", "--L2", "0..2", "--budget", 4, "--json", "-")
+    return draftproof("compare", "naive", "block", "traversal", "relaxed", *given).json["rows"]
+
+
+def test_csv_has_every_row_and_the_whole_distribution(rows):
+    table = list(csv.DictReader(io.StringIO(as_csv(rows))))
+    assert len(table) == len(rows)
+    for line, row in zip(table, rows, strict=True):
+        assert float(line["block_efficiency_float"]) == row["block_efficiency_float"]
+        masses = [float(value) for key, value in line.items() if key.startswith("P(") and value]
+        assert masses == row["depth_distribution"]
+
+
+def test_latex_is_a_booktabs_table_that_marks_lossy_verifiers(rows):
+    text = as_latex(rows)
+    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
+    assert r"\hline" not in text
+    lines = {line.split("&")[0].strip(): line for line in text.splitlines() if "&" in line}
+    assert "$^*$" in lines["relaxed (control)"]
+    assert "$^*$" not in lines["block"]
+
+
+def test_lines_of_the_picture_are_the_rows_of_one_budget_without_refuted_verifiers(rows):
+    assert best_budget(rows) == 4
+    lines = delay_lines(rows, 4)
+    assert set(lines) == {"naive", "block", "traversal", "upper bound"}
+    assert [x for x, _, _ in lines["block"]] == [0, 2, 4]
+    most = {x: value for x, value, _ in lines["upper bound"]}
+    assert all(value <= most[x] + 1e-12 for points in lines.values() for x, value, _ in points)  # rounding of floats
+    for x, value, _ in lines["block"]:
+        (row,) = [r for r in rows if r["verifier"] == "block" and (r["L1"] == x or (x == 4 and r["K"] == 1))]
+        assert value == row["block_efficiency_float"]
+    assert delay_figure(rows, "caption").startswith(b"\x89PNG")
+
+
+def test_files_are_written_beside_the_table(draftproof, tmp_path):
+    ran = draftproof(
+        "compare", "naive", "--vocab", 2, "--json", "a.json", "--csv", "a.csv", "--latex", "a.tex", "--plot", "a.png"
+    )
+    assert ran.code == 0
+    assert "E[tau+1]" in ran.out
+    assert json.loads((tmp_path / "a.json").read_text())["rows"][0]["verifier"] == "naive"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.json", "a.png", "a.tex"]
+
+
+def test_a_picture_with_nothing_to_draw_is_left_out(draftproof, tmp_path):
+    ran = draftproof("compare", "relaxed", "--vocab", 2, "--plot", "a.png")
+    assert ran.code == 0
+    assert "not drawn" in ran.out
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_markdown_is_the_same_table(rows):
+    lines = as_markdown(rows).splitlines()
+    assert lines[0].count("|") == 5
+    assert any("`relaxed` (control)" in line and "✗" in line for line in lines)
+
+
+def test_the_last_line_is_the_optimum_that_nothing_lossless_exceeds(rows):
+    plain = [{**row, "optimum_upper_float": None} for row in rows]
+    for text, without, mark in (
+        (as_markdown(rows), as_markdown(plain), "✗"),
+        (as_latex(rows), as_latex(plain), "$^*$"),
+    ):
+        assert "optimum" not in without
+        bare = text.replace("|", "&").replace("\\\\", "").splitlines()
+        lines = [[cell.strip() for cell in line.strip("& ").split("&")] for line in bare if line.count("&") > 2]
+        name, *most = lines[-1]
+        assert name in ("**optimum**", r"\textbf{optimum}")
+        shapes = list(dict.fromkeys(row["shape"] for row in rows))
+        for shape, cell, *column in zip(shapes, most, *(line[1:] for line in lines[-5:-1]), strict=True):
+            (upper,) = {row["optimum_upper_float"] for row in rows if row["shape"] == shape}
+            assert cell == f"{upper:.4f}"
+            assert all(mark in value or float(value) <= float(cell) for value in column)
+
+
+def test_a_file_whose_verifier_changed_is_computed_again(draftproof, tmp_path):
+    source = "from simulator import Card, Verdict\nclass V:\n    card = Card(name='v', title='v', source=None)\n"
+    source += "    def verify(self, root, coin):\n        return Verdict((), coin.choose(root.target))\n"
+    (tmp_path / "v.py").write_text(source)
+    given = ("compare", "v.py:V", "--vocab", 2, "--resume", "rows.jsonl", "--json", "-")
+    assert draftproof(*given).json["rows"][0]["lossless"] is True
+    (tmp_path / "v.py").write_text(source.replace("root.target", "root.draft"))
+    assert draftproof(*given).json["rows"][0]["lossless"] is False
+
+
+def test_by_root_shows_every_root(draftproof):
+    ran = draftproof("compare", "naive", "--text", "pydoc_data.topics", "--vocab", 2, "--roots", 3, "--by-root")
+    assert "by root context" in ran.out
+    assert "average" in ran.out

@@ -1,0 +1,23 @@
+"""`draftproof list`: everything comes from the cards."""
+
+from __future__ import annotations
+
+from simulator.drafts import SCHEMES
+from verifiers import REGISTRY
+from verifiers.bibliography import BIBLIOGRAPHY
+
+
+def test_list_shows_every_card_scheme_and_family(draftproof):
+    fields = draftproof("list", "--json", "-").json
+    assert [card["name"] for card in fields["verifiers"]] == list(REGISTRY)
+    assert [scheme["name"] for scheme in fields["schemes"]] == list(SCHEMES)
+    assert {"dirichlet", "perturbed", "temperature", "zeros", "ties", "point_masses", "equal", "disjoint"} == {
+        family["name"] for family in fields["families"]
+    }
+    shown = draftproof("list").out
+    assert "without_replacement" in shown
+
+
+def test_sources_stand_in_the_bibliography():
+    for entry in REGISTRY.values():
+        assert entry.card.source is None or entry.card.source.key in BIBLIOGRAPHY

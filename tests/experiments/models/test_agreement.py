@@ -1,0 +1,153 @@
+"""The statistics: sums of squares by hand and by simulation, and a gambler who cannot win against the truth."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import exp, inf, log
+
+import numpy as np
+import pytest
+
+from experiments.models.loop.loop import Block
+from experiments.models.predicted.prediction import Prediction, Tables, joint, predict
+from experiments.models.validation.comparison import Agreement, ChiSquare, compare, pearson, table_chi_square
+from experiments.models.validation.sequential import Rows, Seen, least_found, log_wealth
+from simulator import BlockLaw, Delayed, TableProcess, block_law
+from simulator.instances.processes import context_at
+from verifiers import make
+
+
+def tables(size: int, depth: int, seed: int, apart: float = 1.0) -> Tables:
+    generator = np.random.default_rng(seed)
+    target, other = ([generator.dirichlet(np.ones(size), size**d) for d in range(depth + 1)] for _ in range(2))
+    draft = [(1 - apart) * p + apart * q for p, q in zip(target, other, strict=True)]
+    return Tables((), TableProcess(target, "target"), TableProcess(draft, "draft"))
+
+
+def drawn(law: BlockLaw, count: int, generator: np.random.Generator) -> list[Block]:
+    """Blocks drawn from a law, without any verifier."""
+    masses = np.concatenate([np.asarray(each, dtype=float).ravel() for each in law.correction])
+    names = [
+        Block(context_at(context, depth, law.vocab_size), token)
+        for depth in range(law.depth + 1)
+        for context in range(law.vocab_size**depth)
+        for token in range(law.vocab_size)
+    ]
+    return [names[index] for index in generator.choice(len(masses), size=count, p=masses / masses.sum())]
+
+
+def test_pearson_by_hand() -> None:
+    found = pearson(np.array([30.0, 50.0, 20.0]), np.array([25.0, 50.0, 25.0]))
+    assert found == ChiSquare(1 + 0 + 1, 2)
+    assert found.probability == pytest.approx(exp(-1))  # the tail of two degrees of freedom is exp(-x/2)
+
+
+def test_rare_outcomes_count_together() -> None:
+    found = pearson(np.array([80.0, 8.0, 12.0]), np.array([80.0, 9.0, 11.0]))
+    assert found.freedom == 1  # 9 alone is too few, so the 11 joins it
+    assert found.statistic == 0
+    assert pearson(np.array([95.0, 5.0]), np.array([97.0, 3.0])) == ChiSquare(0, 0)
+
+
+def test_what_cannot_happen_and_does_is_refuted() -> None:
+    assert pearson(np.array([100.0, 0.0]), np.array([100.0, 0.0])) == ChiSquare(0, 0)
+    assert pearson(np.array([99.0, 1.0]), np.array([100.0, 0.0])).probability < 1e-100
+
+
+def test_a_sum_of_squares_leaves_out_what_cannot_vary() -> None:
+    cells = [Agreement(2.0, 2.2, 0.1, 100, ChiSquare(0, 0)), Agreement(3.0, 3.0, 0.0, 100, ChiSquare(0, 0))]
+    assert table_chi_square(cells).freedom == 1
+    assert table_chi_square(cells).statistic == pytest.approx(4)
+    assert abs(Agreement(3.0, 2.9, 0.0, 100, ChiSquare(0, 0)).z) > 1e6  # a law without variance was broken
+
+
+def test_comparisons_with_the_true_law_are_chi_square() -> None:
+    pairs, scheme, generator = [tables(3, 2, 0), tables(3, 2, 1)], Delayed(2, 0, 2), np.random.default_rng(0)
+    prediction = predict(make("traversal"), pairs, scheme)
+    cells = [compare(prediction, [drawn(law, 400, generator) for law in prediction.laws]) for _ in range(300)]
+    z = np.array([cell.z for cell in cells])
+    # 300 draws of a standard normal: 4 standard errors of their mean and of their variance
+    assert abs(z.mean()) < 4 / np.sqrt(300)
+    assert abs(z.var() - 1) < 4 * np.sqrt(2 / 300)
+    freedom = cells[0].outcomes.freedom
+    assert freedom > 10
+    statistics = np.array([cell.outcomes.statistic for cell in cells])
+    assert abs(statistics.mean() - freedom) < 4 * np.sqrt(2 * freedom / 300)
+    assert all(cell.agrees(300) for cell in cells)
+
+
+def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes() -> None:
+    pair, scheme = tables(3, 2, 0, apart=0.6), Delayed(1, 0, 2)
+    claim = predict(make("naive"), [pair], scheme)
+    lie = predict(make("naive_from_target"), [pair], scheme)
+    assert lie.mean == pytest.approx(claim.mean, abs=1e-12)
+    found = compare(claim, [drawn(lie.laws[0], 4000, np.random.default_rng(0))])
+    assert abs(found.z) < 4
+    assert found.outcomes.probability < 1e-6
+    assert not found.agrees(1)
+
+
+def test_blocks_needed_are_the_least_for_a_standard_error() -> None:
+    prediction = Prediction((block_law(make("naive"), *_processes(tables(3, 2, 0)), Delayed(1, 0, 2)),))
+    needed = int(np.ceil(prediction.variance / 0.02**2))
+    assert prediction.standard_error(needed) <= 0.02 < prediction.standard_error(needed - 1)
+
+
+def _processes(pair: Tables) -> tuple[TableProcess, TableProcess]:
+    return pair.target, pair.draft
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_the_wealth_of_the_gambler_is_a_martingale_under_the_target(length: int) -> None:
+    rows = Rows.of(tables(2, length, 3), length)
+    law = joint(rows.target)
+    texts = list(product(range(2), repeat=length))
+    expected = 0.0
+    for runs in product(range(len(texts)), repeat=3):
+        seen = Seen.of(np.array([texts[run] for run in runs]), 2)
+        expected += float(np.prod(law[list(runs)])) * exp(log_wealth([seen], [rows]))
+    assert expected == pytest.approx(1, abs=1e-9)  # logarithms of factorials of 3,000 lose four digits
+
+
+def test_wealth_does_not_depend_on_the_order_or_on_the_portions() -> None:
+    rows = Rows.of(tables(3, 2, 0), 2)
+    texts = np.random.default_rng(0).integers(0, 3, (40, 2))
+    whole = log_wealth([Seen.of(texts, 3)], [rows])
+    parts = Seen.of(texts[::-1][:15], 3) + Seen.of(texts[::-1][15:], 3)
+    assert log_wealth([parts], [rows]) == whole
+    assert log_wealth([Seen.of(texts[:0], 3)], [rows]) == 0
+
+
+def test_a_token_that_the_target_never_gives_makes_the_gambler_infinitely_rich() -> None:
+    rows = Rows((np.array([[0.5, 0.5, 0.0]]),), (np.array([[0.5, 0.25, 0.25]]),))
+    assert log_wealth([Seen.of(np.array([[2]]), 3)], [rows]) == inf
+    assert log_wealth([Seen.of(np.array([[1]] * 50), 3)], [rows]) < inf
+
+
+def test_drafts_taken_for_targets_are_refuted_and_the_target_is_not() -> None:
+    pair = tables(4, 3, 0, apart=0.3)
+    rows, generator = Rows.of(pair, 3), np.random.default_rng(0)
+    for law, refuted in ((joint(rows.target), False), (joint(rows.draft), True)):
+        seen = Seen.of_outcomes(generator.multinomial(2000, law), 4, 3)
+        assert (log_wealth([seen], [rows]) > log(1e4)) == refuted
+
+
+@pytest.mark.parametrize("towards", ["draft", "uniform"])
+def test_the_stated_power_is_had_and_grows_with_the_runs(towards: str) -> None:
+    rows = [Rows.of(tables(3, 2, seed), 2) for seed in (0, 1)]
+    few, many = (least_found(rows, towards, runs, 1e-3, np.random.default_rng(0)) for runs in (200, 3200))
+    assert few.share >= 0.9
+    assert many.share >= 0.9
+    assert few.distance / many.distance == pytest.approx(4, rel=0.4)  # distance falls as one over the root of the runs
+    generator, found = np.random.default_rng(7), 0
+    for _ in range(100):
+        laws = [joint(each.leaning(many.leaning, towards)) for each in rows]
+        seen = [Seen.of_outcomes(generator.multinomial(3200, law), 3, 2) for law in laws]
+        found += log_wealth(seen, rows) >= log(1e3)
+    assert found >= 78  # four standard errors below 90 of 100
+
+
+def test_what_cannot_be_found_is_said() -> None:
+    rows = [Rows.of(tables(3, 2, 0, apart=0.01), 2)]
+    found = least_found(rows, "draft", 20, 1e-3, np.random.default_rng(0))
+    assert (found.leaning, found.share < 0.9) == (1.0, True)

@@ -1,0 +1,59 @@
+"""The same loop on a CUDA device; skipped, with its reason, where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from experiments.models.loop.autoregressive import autoregressive
+from experiments.models.loop.coins import coin_for
+from experiments.models.loop.generation import generate
+from experiments.models.loop.loop import Loop
+from experiments.models.loop.many import many_blocks
+from experiments.models.pair.warp import Warp
+from experiments.models.speed.latency_fit import fit_latency
+from simulator import Delayed
+from verifiers import make
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; torch finds none here")
+
+PROMPT = [1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def pair(random_pair: Callable[..., Any]) -> Any:
+    return random_pair(noise=0.02, device="cuda")
+
+
+@pytest.mark.parametrize("vectors", ["numpy", "torch"])
+@pytest.mark.parametrize("name", ["block", "specinfer", "traversal"])
+def test_greedy_text_is_that_of_generate(pair: Any, name: str, vectors: str) -> None:
+    ids = torch.tensor([PROMPT], device="cuda")
+    expected = pair.target.generate(ids, do_sample=False, max_new_tokens=200)[0, 3:].tolist()
+    shape = Delayed(1, 0, 4) if name == "block" else Delayed(3, 1, 2)
+    coin = coin_for(vectors, 0, "cuda")
+    assert list(generate(pair, make(name), shape, PROMPT, Warp(0), coin, 200, vectors=vectors).tokens) == expected
+    assert list(autoregressive(pair, PROMPT, Warp(0), coin, 200, vectors=vectors).tokens) == expected
+
+
+def depths(pair: Any, vectors: str) -> Any:
+    loop = Loop(pair, make("traversal"), Delayed(3, 1, 2), Warp(), vectors)
+    blocks = many_blocks(loop, PROMPT, 2000, coin_for(vectors, 0, pair.device))
+    return np.array([block.depth for block in blocks])
+
+
+@pytest.mark.parametrize("vectors", ["numpy", "torch"])
+def test_blocks_bring_as_many_tokens_as_on_the_host(pair: Any, random_pair: Callable[..., Any], vectors: str) -> None:
+    there, here = depths(pair, vectors), depths(random_pair(noise=0.02), "numpy")
+    error = np.sqrt(there.var() / len(there) + here.var() / len(here))
+    assert abs(there.mean() - here.mean()) < 4 * error  # by chance once in 16,000 sets of seeds
+
+
+def test_seconds_wait_for_the_device(pair: Any) -> None:
+    made = generate(pair, make("naive"), Delayed(1, 0, 2), PROMPT, Warp(), coin_for("numpy", 0), 20)
+    assert made.seconds["target"] > 0
+    assert all(each.seconds > 0 for each in fit_latency(pair, (4, 40), (1, 4), (1, 8), 2).target.passes)

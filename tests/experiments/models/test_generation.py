@@ -1,0 +1,275 @@
+"""The loop samples the law that the simulator computes, and says what is wrong with what it is given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chi2
+
+from experiments.models.loop.autoregressive import autoregressive
+from experiments.models.loop.coins import TorchCoin, coin_for
+from experiments.models.loop.generation import cut, generate
+from experiments.models.loop.loop import Block, Loop
+from experiments.models.loop.many import many_blocks, many_texts
+from experiments.models.pair.warp import Warp
+from experiments.models.speed.by_depth import by_depth
+from simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, TableProcess, Verdict, block_law
+from simulator.drafts import WithoutReplacement
+from simulator.instances.processes import context_index
+from verifiers import STANDALONE, make
+
+SIZE = 3
+ROOT = [1, 2, 0]
+#: The tests of this file that could fail by chance would, with other seeds, do so once in a thousand times in all.
+LEVEL = 0.001 / 12
+
+
+def tables(pair: Any, which: str, depth: int, warp: Warp) -> TableProcess:
+    """The rows of every context after the root, by plain passes."""
+    rows = []
+    for length in range(depth + 1):
+        contexts = [[*ROOT, *context] for context in product(range(SIZE), repeat=length)]
+        given = pair.rows(which, contexts, warp).numpy()
+        rows.append(given / given.sum(1, keepdims=True))
+    return TableProcess(rows, which)
+
+
+def agrees(seen: Counter[Any], law: Mapping[Any, float], level: float = LEVEL) -> bool:
+    """Whether counts have this law: Pearson's chi-square; what is expected below 10 times is counted together."""
+    runs = sum(seen.values())
+    often = [(seen[what], runs * mass) for what, mass in law.items() if runs * mass >= 10]
+    rest = (runs - sum(count for count, _ in often), runs - sum(mean for _, mean in often))
+    cells = often + [rest] * (rest[1] >= 1e-6 * runs)
+    statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
+    return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
+
+
+def law_of_blocks(verifier: Any, pair: Any, scheme: Delayed, warp: Warp) -> dict[tuple[Any, int], float]:
+    law = block_law(
+        verifier, tables(pair, "target", scheme.depth, warp), tables(pair, "draft", scheme.depth - 1, warp), scheme
+    )
+    return {
+        (context, token): float(law.correction[depth][context_index(context, SIZE), token])
+        for depth in range(scheme.depth + 1)
+        for context in product(range(SIZE), repeat=depth)
+        for token in range(SIZE)
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("naive", (1, 0, 3)), ("specinfer", (3, 0, 2)), ("traversal", (2, 1, 1)), ("gbv", (2, 1, 2))]
+)
+def test_blocks_of_the_loop_have_the_exact_law(
+    random_pair: Callable[..., Any], name: str, shape: tuple[int, int, int]
+) -> None:
+    pair, scheme, warp = random_pair(vocab=SIZE), Delayed(*shape), Warp(temperature=1.3)
+    blocks = many_blocks(Loop(pair, make(name), scheme, warp), ROOT, 4000, coin_for("numpy", 0))
+    seen = Counter((block.accepted, block.correction) for block in blocks)
+    assert agrees(seen, law_of_blocks(make(name), pair, scheme, warp))
+
+
+def test_blocks_of_a_wrong_verifier_do_not_have_the_law_of_the_right_one(random_pair: Callable[..., Any]) -> None:
+    pair, scheme = random_pair(vocab=SIZE), Delayed(1, 0, 2)
+    blocks = many_blocks(Loop(pair, make("naive_from_target"), scheme, Warp()), ROOT, 4000, coin_for("numpy", 0))
+    seen = Counter((block.accepted, block.correction) for block in blocks)
+    assert not agrees(seen, law_of_blocks(make("naive"), pair, scheme, Warp()))
+    assert agrees(seen, law_of_blocks(make("naive_from_target"), pair, scheme, Warp()))
+
+
+def test_blocks_with_torch_vectors_and_a_torch_coin_have_the_exact_law(random_pair: Callable[..., Any]) -> None:
+    pair, scheme, warp = random_pair(vocab=SIZE), Delayed(2, 1, 1), Warp(top_p=0.95)
+    loop = Loop(pair, make("specinfer"), scheme, warp, vectors="torch")
+    seen = Counter((block.accepted, block.correction) for block in many_blocks(loop, ROOT, 3000, coin_for("torch", 0)))
+    assert agrees(seen, law_of_blocks(make("specinfer"), pair, scheme, warp))
+
+
+def law_of_texts(pair: Any, length: int, warp: Warp) -> dict[tuple[int, ...], float]:
+    """The target's law of the first tokens after the root."""
+    process = tables(pair, "target", length - 1, warp)
+    return {
+        text: float(np.prod([process.row(text[:place])[token] for place, token in enumerate(text)]))
+        for text in product(range(SIZE), repeat=length)
+    }
+
+
+def texts_of(pair: Any, verifier: Any, shape: Delayed, warp: Warp) -> Counter[tuple[int, ...]]:
+    found = many_texts(Loop(pair, verifier, shape, warp), ROOT, 4000, 4, coin_for("numpy", 1))
+    return Counter(tuple(text) for text in found.tolist())
+
+
+@pytest.mark.parametrize("name", ["block", "traversal"])
+def test_texts_of_several_blocks_have_the_law_of_the_target(random_pair: Callable[..., Any], name: str) -> None:
+    pair, warp = random_pair(vocab=SIZE), Warp()
+    shape = Delayed(1, 0, 2) if name == "block" else Delayed(2, 0, 2)
+    assert agrees(texts_of(pair, make(name), shape, warp), law_of_texts(pair, 4, warp))
+
+
+def test_texts_of_a_wrong_verifier_do_not(random_pair: Callable[..., Any]) -> None:
+    pair, warp = random_pair(vocab=SIZE), Warp()
+    seen = texts_of(pair, make("naive_from_target"), Delayed(1, 0, 2), warp)
+    assert not agrees(seen, law_of_texts(pair, 4, warp))
+
+
+def test_plain_generation_draws_from_the_rows_of_plain_passes(random_pair: Callable[..., Any]) -> None:
+    pair, warp = random_pair(dtype=torch.float64), Warp(temperature=0.8, top_k=5)
+    for draft in (False, True):
+        coin, text = coin_for("numpy", 2), [1, 2]
+        for _ in range(40):
+            text.append(coin.choose(pair.rows("draft" if draft else "target", [text], warp)[0].numpy()))
+        assert list(autoregressive(pair, [1, 2], warp, coin_for("numpy", 2), 40, draft=draft).tokens) == text[2:]
+
+
+def test_blocks_without_drafts_are_plain_generation(random_pair: Callable[..., Any]) -> None:
+    pair = random_pair(dtype=torch.float64)
+    plain = autoregressive(pair, [1, 2], Warp(), coin_for("numpy", 4), 40)
+    blocks = generate(pair, make("naive"), Delayed(1, 0, 0), [1, 2], Warp(), coin_for("numpy", 4), 40)
+    assert blocks.tokens == plain.tokens
+    assert blocks.block_efficiency == plain.block_efficiency == 1
+
+
+@pytest.mark.parametrize("name", STANDALONE)
+def test_every_verifier_gives_the_same_blocks_on_numpy_and_torch_vectors(
+    random_pair: Callable[..., Any], name: str
+) -> None:
+    made = {}
+    for vectors in ("numpy", "torch"):
+        loop = Loop(random_pair(vocab=4), make(name), Delayed(2, 1, 2), Warp(), vectors)
+        made[vectors] = many_blocks(loop, [1, 2], 12, coin_for("numpy", 5))  # this coin takes both
+    assert made["numpy"] == made["torch"]
+    assert all(block.depth <= 3 for block in made["numpy"])
+
+
+def test_torch_coin_has_the_law_that_it_is_asked_for() -> None:
+    coin = coin_for("torch", 0)
+    weights = torch.tensor([0.0, 1.0, 3.0, 0.0, 4.0, 0.0], dtype=torch.float64)
+    chosen = Counter(coin.choose(weights) for _ in range(4000))
+    assert set(chosen) == {1, 2, 4}
+    assert agrees(chosen, {1: 0.125, 2: 0.375, 4: 0.5})
+    heads = Counter(coin.flip(torch.tensor(0.3)) for _ in range(4000))
+    assert agrees(heads, {True: 0.3, False: 0.7})
+    assert not coin.flip(0)
+    assert coin.flip(1)
+
+
+def test_torch_coin_refuses_nonsense() -> None:
+    coin = TorchCoin(torch.Generator().manual_seed(0))
+    with pytest.raises(InvalidVerifier, match="must lie in"):
+        coin.flip(1.5)
+    for weights in ([0, 0], [float("nan"), 1]):
+        with pytest.raises(InvalidVerifier, match="not all 0"):
+            coin.choose(weights)
+
+
+def test_a_generation_ends_where_it_is_told(random_pair: Callable[..., Any]) -> None:
+    pair, coin = random_pair(), coin_for("numpy", 0)
+    arguments = (pair, make("specinfer"), Delayed(2, 0, 3), [1, 2], Warp(), coin)
+    assert len(generate(*arguments, max_new_tokens=25).tokens) == 25
+    some = generate(*arguments, blocks=6)
+    assert len(some.blocks) == 6
+    assert some.tokens == tuple(token for block in some.blocks for token in block.tokens)
+    assert some.block_efficiency == len(some.tokens) / 6
+    stopped = generate(*arguments, max_new_tokens=300, stop={4})
+    assert stopped.tokens.index(4) == len(stopped.tokens) - 1
+    plain = autoregressive(pair, [1, 2], Warp(), coin, 300, stop={4})
+    assert plain.tokens.index(4) == len(plain.tokens) - 1
+    assert cut([1, 2, 3, 2], 3) == (1, 2, 3)
+    assert cut([1, 2, 3, 2], 3, {2}) == (1, 2)
+
+
+def test_seconds_of_the_parts_are_within_the_time_it_took(random_pair: Callable[..., Any]) -> None:
+    made = generate(random_pair(), make("naive"), Delayed(1, 0, 2), [1], Warp(), coin_for("numpy", 0), 20)
+    assert all(seconds >= 0 for seconds in made.seconds.values())
+    assert made.seconds["draft"] > 0
+    assert made.seconds["target"] > 0
+    assert sum(made.seconds.values()) <= made.elapsed
+    assert made.tokens_per_second == 20 / (made.elapsed - made.seconds["prompt"])
+
+
+def test_distances_and_acceptance_by_depth(random_pair: Callable[..., Any]) -> None:
+    pair, scheme = random_pair(vocab=SIZE), Delayed(1, 0, 2)
+    loop = Loop(pair, make("naive"), scheme, Warp(), observe=True)
+    blocks = many_blocks(loop, ROOT, 400, coin_for("numpy", 0))
+    root = float((pair.rows("target", [ROOT]) - pair.rows("draft", [ROOT])).abs().sum())
+    first, second = by_depth(blocks, scheme.depth)
+    assert first.reached == 400
+    assert first.distance == pytest.approx(root, abs=1e-5)  # rows of float32 passes
+    assert first.accepted == sum(block.depth > 0 for block in blocks) / 400
+    assert second.reached == sum(block.depth > 0 for block in blocks)
+    assert abs(first.accepted - (1 - root / 2)) < 5 * first.accepted_error  # token by token: 1 - |p - q| / 2
+
+
+def test_by_depth_of_blocks_by_hand() -> None:
+    blocks = [Block((1, 2), 0), Block((1,), 0), Block((), 0), Block((), 1)]
+    rows = by_depth(blocks, 3)
+    assert [(row.depth, row.reached, row.accepted, row.distance) for row in rows] == [
+        (0, 4, 0.5, None),
+        (1, 2, 0.5, None),
+        (2, 1, 0.0, None),
+    ]
+    assert by_depth([Block((), 0, (0.5, 0.25)), Block((), 0, (1.0, 0.75))], 2)[0].distance == 0.75
+
+
+class Wanderer:
+    """Accepts what was not drafted."""
+
+    card = make("naive").card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        return Verdict((7, 7, 7), 0)
+
+
+class Loud(Wanderer):
+    """Returns a token that does not exist."""
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        return Verdict((), 8)
+
+
+def test_a_verifier_that_breaks_its_contract_is_named(random_pair: Callable[..., Any]) -> None:
+    for verifier, words in ((Wanderer(), "no node of the draft tree"), (Loud(), "no token")):
+        with pytest.raises(InvalidVerifier, match=words):
+            generate(random_pair(), verifier, Delayed(1, 0, 1), [1], Warp(), coin_for("numpy", 0), 5)
+
+
+def test_bad_input_is_one_clear_line(random_pair: Callable[..., Any]) -> None:
+    pair, coin, naive, path = random_pair(), coin_for("numpy", 0), make("naive"), Delayed(1, 0, 2)
+    with pytest.raises(InvalidInput, match="the prompt is empty"):
+        generate(pair, naive, path, [], Warp(), coin, 5)
+    with pytest.raises(InvalidInput, match=r"token 8; tokens are 0\.\.7"):
+        generate(pair, naive, path, [1, 8], Warp(), coin, 5)
+    with pytest.raises(InvalidInput, match="say when to end"):
+        generate(pair, naive, path, [1], Warp(), coin)
+    with pytest.raises(InvalidInput, match="real models draft delayed trees"):
+        generate(pair, naive, WithoutReplacement(2, 0, 1), [1], Warp(), coin, 5)
+    with pytest.raises(InvalidInput, match="unknown vectors 'jax'"):
+        generate(pair, naive, path, [1], Warp(), coin, 5, vectors="jax")
+    short = random_pair(family="GPT2")
+    with pytest.raises(InvalidInput, match="reads 64 tokens at most"):
+        generate(short, naive, path, [1], Warp(), coin, 64)
+    assert len(generate(short, naive, path, [1], Warp(), coin, 61).tokens) == 61
+
+
+def test_no_space_is_one_clear_line(random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = random_pair()
+    loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Warp())
+    state = loop.start([1, 2])
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nmore words")
+
+    monkeypatch.setattr(pair.target, "forward", full)
+    for act in (
+        lambda: loop.step(state, coin_for("numpy", 0)),
+        lambda: loop.start([1, 2]),
+        lambda: Loop(pair, make("naive"), Delayed(1, 0, 2), Warp()),
+        lambda: autoregressive(pair, [1, 2], Warp(), coin_for("numpy", 0), 2),
+    ):
+        with pytest.raises(InvalidInput, match="no space on cpu") as caught:
+            act()
+        assert "\n" not in str(caught.value)

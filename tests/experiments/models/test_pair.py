@@ -1,0 +1,280 @@
+"""Pairs: saved and loaded again, exact rows, and every way in which two models are no pair."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from experiments.models.pair import devices, loading
+from experiments.models.pair.pair import Pair, load_folder, load_pair
+from experiments.models.pair.recipe import Recipe
+from experiments.models.pair.tokenizers import make_tokenizer
+from experiments.models.pair.training import Size, new_model
+from experiments.models.pair.warp import Warp
+from experiments.models.predicted.tables import pair_tables
+from simulator.errors import InvalidInput
+
+ROOT = [0, 3, 1, 2, 5]
+
+
+def saved(model: Any, folder: Path, text: str | None = "abcdefgh" * 3, size: int = 8) -> str:
+    """A model saved in a folder, with a letters tokenizer unless text is None."""
+    model.save_pretrained(folder)
+    if text is not None:
+        make_tokenizer("letters", size, text).save(folder)
+    return str(folder)
+
+
+def small(vocab_size: int = 8, seed: int = 0) -> Any:
+    return new_model(Size(8, 1, 1), vocab_size, seed)
+
+
+def refusal(target: str | Path, draft: str | Path, *arguments: str) -> str:
+    """The one line with which the pair is refused."""
+    with pytest.raises(InvalidInput) as refused:
+        load_pair(str(target), str(draft), *(arguments or ("cpu",)))
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_what_was_saved_is_what_is_loaded(tiny_folder: Path, tiny_pair: Pair, tiny_recipe: Recipe) -> None:
+    plain = transformers.AutoModelForCausalLM.from_pretrained(tiny_folder / "target")
+    assert all(torch.equal(plain.state_dict()[key], value) for key, value in tiny_pair.target.state_dict().items())
+    record = json.loads((tiny_folder / "pair.json").read_text(encoding="utf-8"))
+    assert tiny_pair.text_digest == record["text_hash"] == tiny_recipe.corpus.digest
+    assert (tiny_pair.vocab_size, tiny_pair.device.type, tiny_pair.dtype) == (8, "cpu", torch.float32)
+    assert not tiny_pair.target.training
+    assert not tiny_pair.draft.training
+    assert tiny_pair.notes == ()
+    text = tiny_pair.decode(tiny_pair.encode(tiny_recipe.corpus.text[:200]))
+    assert tiny_pair.encode(text) == tiny_pair.encode(tiny_recipe.corpus.text[:200])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
+def test_weights_have_the_precision_asked_for(tiny_folder: Path, dtype: str) -> None:
+    pair = load_folder(tiny_folder, "cpu", dtype)
+    assert {each.dtype for each in pair.target.parameters()} == {getattr(torch, dtype)}
+    rows = pair.rows("draft", [ROOT])
+    assert rows.dtype == torch.float64
+    assert abs(float(rows.sum()) - 1) < 1e-15 * 8  # a sum of eight rounded terms
+
+
+def test_rows_are_the_softmax_of_the_last_logits(exact_pair: Pair) -> None:
+    contexts = [[*ROOT, token] for token in range(8)]
+    for which in ("target", "draft"):
+        alone = [exact_pair.model(which)(torch.tensor([each])).logits[0, -1].softmax(0) for each in contexts]
+        # Batched and single products differ in the order of their sums.
+        assert (exact_pair.rows(which, contexts) - torch.stack(alone)).abs().max() < 1e-13
+    assert not torch.equal(exact_pair.rows("target", contexts), exact_pair.rows("draft", contexts))
+    assert exact_pair.rows("target", np.zeros((0, 3), dtype=int)).shape == (0, 8)
+
+
+def test_rows_do_not_depend_on_the_batches(exact_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    contexts = np.random.default_rng(0).integers(0, 8, (20, 6))
+    whole = exact_pair.rows("target", contexts)
+    monkeypatch.setattr("experiments.models.pair.pair.BATCH_ENTRIES", 6 * 8 * 3)
+    assert (exact_pair.rows("target", contexts) - whole).abs().max() < 1e-13  # sums in another order
+
+
+@pytest.mark.parametrize(("contexts", "words"), [([[]], "at least one token"), ([[0, 8]], "outside 0..7")])
+def test_contexts_that_no_model_can_take_are_refused(tiny_pair: Pair, contexts: Any, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        tiny_pair.rows("target", contexts)
+
+
+def test_padding_of_embeddings_is_cut_off(tmp_path: Path) -> None:
+    wide, narrow = small(16), small(8, 1)
+    pair = load_pair(saved(wide, tmp_path / "wide"), saved(narrow, tmp_path / "narrow"), "cpu")
+    assert pair.vocab_size == 8
+    logits = pair.logits("target", [ROOT])
+    assert logits.shape == (1, 8)
+    # Products of other shapes are summed in another order, in float32.
+    assert (logits - wide(torch.tensor([ROOT])).logits[:, -1, :8]).abs().max() < 1e-5
+    assert pair.notes == (f"target {tmp_path / 'wide'}: 8 padding tokens beyond the 8 of the tokenizer were cut off",)
+
+
+def test_vocabularies_that_differ_are_named(tmp_path: Path) -> None:
+    first = saved(small(), tmp_path / "first")
+    longer = saved(small(9), tmp_path / "longer", "abcdefghi" * 3, 9)
+    assert "the target has 8 tokens, the draft 9" in refusal(first, longer)
+    other = saved(small(), tmp_path / "other", "xbcdefgh" * 3)
+    assert "token 'a' is 0 in the target and missing in the draft" in refusal(first, other)
+    swapped = saved(small(), tmp_path / "swapped", "bbacdefgh" * 3)
+    assert "token 'a' is 0 in the target and 1 in the draft" in refusal(first, swapped)
+    few = saved(small(7), tmp_path / "few")
+    assert "has logits for 7 tokens, its tokenizer has 8" in refusal(first, few)
+
+
+def test_models_without_tokenizers_are_a_pair_when_their_sizes_agree(tmp_path: Path) -> None:
+    bare = [saved(small(8, seed), tmp_path / str(seed), None) for seed in (0, 1)]
+    pair = load_pair(*bare, "cpu")
+    assert (pair.vocab_size, pair.tokenizer) == (8, None)
+    with pytest.raises(InvalidInput, match="has no tokenizer; give tokens rather than text"):
+        pair.encode("text")
+    assert "has 8 tokens and" in refusal(bare[0], saved(small(9), tmp_path / "nine", None))
+
+
+def test_other_architectures_are_pairs_too(tmp_path: Path) -> None:
+    made = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=8, n_positions=64, n_embd=8, n_layer=1, n_head=1)
+    )
+    pair = load_pair(saved(made, tmp_path / "gpt2"), saved(small(), tmp_path / "llama"), "cpu", "float64")
+    target, _ = pair_tables(pair, Warp(), ROOT, 2)
+    alone = pair.rows("target", [[*ROOT, 7, 6]])[0].numpy()
+    assert abs(target.row((7, 6)) - alone).max() < 1e-12  # order of sums
+
+
+def test_paths_that_hold_no_model_are_named(tmp_path: Path, tiny_folder: Path) -> None:
+    good = tiny_folder / "draft"
+    assert f"target {tmp_path}/none does not exist" in refusal(f"{tmp_path}/none", good)
+    assert f"draft {tmp_path} holds no config.json" in refusal(good, tmp_path)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert "is a file; give the folder" in refusal(tmp_path / "file", good)
+    broken = tmp_path / "broken"
+    shutil.copytree(good, broken)
+    (broken / "model.safetensors").write_bytes(b"nothing")
+    assert "has no weights that can be read" in refusal(broken, good)
+    (broken / "model.safetensors").unlink()
+    assert "has no weights that can be read" in refusal(broken, good)
+    (broken / "config.json").write_text("{}", encoding="utf-8")
+    assert "has no configuration that transformers can read" in refusal(broken, good)
+    with pytest.raises(InvalidInput, match="holds no trained pair; make one: draftproof train --out"):
+        load_folder(tmp_path)
+
+
+def test_weights_of_another_shape_than_the_configuration_says_are_not_made_up(
+    tmp_path: Path, tiny_folder: Path
+) -> None:
+    shutil.copytree(tiny_folder / "draft", tmp_path / "other")
+    path = tmp_path / "other" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "intermediate_size": 24}))
+    words = refusal(tmp_path / "other", tiny_folder / "draft")
+    assert "does not fit its config.json: model.layers.0.mlp.down_proj.weight is saved with shape (16, 48)" in words
+    assert "not (16, 24)" in words
+
+
+def test_weights_that_are_missing_are_not_made_up(tmp_path: Path, tiny_folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(tiny_folder / "draft", tmp_path / "part")
+    path = tmp_path / "part" / "model.safetensors"
+    weights = load_file(path)
+    del weights["lm_head.weight"]
+    save_file(weights, path, {"format": "pt"})
+    assert "lacks weights, among them lm_head.weight" in refusal(tmp_path / "part", tiny_folder / "draft")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: transformers.T5ForConditionalGeneration(
+            transformers.T5Config(vocab_size=8, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=1)
+        ),
+        lambda: transformers.LlamaModel(small().config),
+        lambda: transformers.BertForMaskedLM(
+            transformers.BertConfig(vocab_size=8, hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
+        ),
+    ],
+    ids=["encoder-decoder", "no head", "masked"],
+)
+def test_what_is_no_causal_model_is_named(make: Any, tmp_path: Path, tiny_folder: Path) -> None:
+    folder = saved(make(), tmp_path / "other")
+    assert "is no causal language model but" in refusal(folder, tiny_folder / "draft")
+
+
+def test_names_that_are_not_on_disk_fail_at_once(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    good = tiny_folder / "draft"
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "HF_HUB_OFFLINE forbids to look elsewhere" in refusal("nobody/no-such-model", good)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    answers = {
+        OSError("no route"): "the model hub cannot be reached",
+        RepositoryNotFoundError("none", response=_response(404)): "the model hub has no such model",
+        GatedRepoError("closed", response=_response(403)): "needs permission on the model hub",
+    }
+    for answer, words in answers.items():
+
+        def ask(*_: object, answer: Exception = answer, **__: object) -> None:
+            raise answer
+
+        monkeypatch.setattr("huggingface_hub.HfApi.model_info", ask)
+        assert words in refusal("nobody/no-such-model", good)
+
+
+def _response(code: int) -> Any:
+    return SimpleNamespace(status_code=code, headers={}, request=None)
+
+
+def test_devices_and_precisions_that_are_not_there_are_named(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = tiny_folder / "target", tiny_folder / "draft"
+    assert "unknown device 'tpu'; choose auto, cpu, cuda" in refusal(*both, "tpu")
+    assert "unknown dtype 'float8'; choose float32" in refusal(*both, "cpu", "float8")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert "no CUDA device is at hand" in refusal(*both, "cuda")
+    assert load_pair(str(both[0]), str(both[1]), "auto").device.type == "cpu"
+
+
+def test_no_space_is_one_clear_line(tiny_folder: Path, tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = tiny_folder / "target", tiny_folder / "draft"
+    monkeypatch.setattr(devices, "free_bytes", lambda _: 1000)
+    assert "no space on cpu: target" in refusal(*both)
+    monkeypatch.undo()
+    for error in (
+        torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: not enough memory: you tried to allocate"),
+        MemoryError(),
+    ):
+
+        def full(*_: object, error: BaseException = error, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", full)
+        assert "no space on cpu while loading target" in refusal(*both)
+        monkeypatch.undo()
+        monkeypatch.setattr(tiny_pair.target, "forward", full)
+        with pytest.raises(InvalidInput, match="no space on cpu while computing 1 rows of the target"):
+            tiny_pair.rows("target", [ROOT])
+        monkeypatch.undo()
+
+
+def test_other_errors_of_a_model_are_not_taken_for_memory(tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*_: object, **__: object) -> None:
+        raise RuntimeError("shapes do not fit")
+
+    monkeypatch.setattr(tiny_pair.target, "forward", wrong)
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        tiny_pair.rows("target", [ROOT])
+
+
+def test_the_bytes_of_weights_are_counted_without_making_them(tiny_pair: Pair) -> None:
+    counted = loading.weight_bytes(tiny_pair.target.config, torch.float32)
+    assert counted == sum(each.numel() * 4 for each in tiny_pair.target.parameters())
+    assert devices.free_bytes(torch.device("cpu")) > counted
+
+
+@pytest.mark.parametrize("missing", ["torch", "transformers"])
+def test_what_is_not_installed_is_named_with_the_way_to_install_it(missing: str) -> None:
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from experiments.models.pair.pair import load_pair\n"
+        "from simulator.errors import InvalidInput\n"
+        "try:\n    load_pair('a', 'b')\n"
+        "except InvalidInput as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{missing} is not installed; run: pip install 'draftproof[models]'\n"

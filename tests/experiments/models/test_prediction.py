@@ -1,0 +1,143 @@
+"""Predictions: from tables exactly, from sampled trees with the error they state, and both from other passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
+from experiments.models.predicted.prediction import Tables, joint, predict
+from experiments.models.predicted.sampled import draw_trees, predict_sampled, tree_moments
+from experiments.models.predicted.tables import pair_tables
+from experiments.models.validation.contest import roots_of
+from experiments.shared.planned import Planned
+from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, SamplingCoin, TableProcess, TooLarge, Verdict
+from simulator.laws.enumeration import enumerate_law
+from simulator.laws.estimator import tree_efficiency_by_coins
+from verifiers import make
+
+ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
+
+
+@pytest.fixture(scope="module")
+def tables(tiny_pair: Pair) -> list[Tables]:
+    return [Tables(root, *pair_tables(tiny_pair, Warp(), root, 3)) for root in ROOTS]
+
+
+def small_tables(seed: int) -> Tables:
+    generator = np.random.default_rng(seed)
+    target, draft = ([generator.dirichlet(np.ones(2), 2**depth) for depth in range(4)] for _ in range(2))
+    return Tables((), TableProcess(target, "target"), TableProcess(draft, "draft"))
+
+
+class FirstDraft:
+    """Accepts the first draft whatever it is; offers no engine."""
+
+    card = Card(name="first_draft", title="", source=None, lossless_for=())
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        if not root.children:
+            return Verdict((), coin.choose(root.target))
+        node = root.child(root.children[0])
+        return Verdict(node.context, coin.choose(node.target))
+
+
+@pytest.mark.parametrize("name", ["specinfer", "block", "traversal", "path_transport"])
+def test_a_prediction_is_the_mean_of_the_enumerated_laws(name: str) -> None:
+    pairs, scheme = [small_tables(0), small_tables(1)], Delayed(2, 1, 1)
+    found = predict(make(name), pairs, scheme)
+    laws = [enumerate_law(make(name), each.target, each.draft, scheme) for each in pairs]
+    efficiencies = [float(law.block_efficiency) for law in laws]
+    assert found.mean == pytest.approx(sum(efficiencies) / 2, abs=1e-12)  # float sums in another order
+    assert found.variance == pytest.approx(sum(float(law.variance) for law in laws) / 2, abs=1e-12)
+    assert sum(found.depth_distribution) == pytest.approx(1, abs=1e-12)
+
+
+def test_the_error_of_a_mean_over_roots_is_that_within_roots() -> None:
+    found = predict(make("naive"), [small_tables(0), small_tables(1)], Delayed(1, 0, 2))
+    first, second = (float(law.variance) for law in found.laws)
+    assert found.standard_error(50) == pytest.approx(np.sqrt((first + second) / 4 / 50))
+
+
+def test_a_verifier_without_an_engine_is_enumerated_where_that_is_short(tables: list[Tables]) -> None:
+    law = predict(FirstDraft(), tables, Delayed(1, 0, 1)).laws[0]
+    assert law.depth_distribution == pytest.approx([0, 1], abs=1e-12)
+    with pytest.raises(TooLarge, match=r"first_draft on .* means .* runs for one root"):
+        predict(FirstDraft(), tables, Delayed(3, 1, 2))
+
+
+def test_a_planned_verifier_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match="optimum is planned for one instance"):
+        predict(Planned(), [small_tables(0)], Delayed())
+
+
+def test_tables_are_cut_to_the_depth_of_a_tree(tables: list[Tables]) -> None:
+    cut = tables[0].cut(2)
+    assert (cut.target.depth, cut.draft.depth) == (2, 1)
+    assert tables[0].cut(0).draft.depth == 0
+
+
+def test_the_joint_law_is_the_product_of_its_rows(tables: list[Tables]) -> None:
+    target = tables[0].target
+    whole = joint(target.tables[:3])
+    assert whole.sum() == pytest.approx(1, abs=1e-12)
+    by_hand = target.row(())[3] * target.row((3,))[1] * target.row((3, 1))[6]
+    assert whole[3 * 64 + 1 * 8 + 6] == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_sampled_trees_hold_the_rows_of_the_tables(exact_pair: Pair) -> None:
+    tables = Tables(ROOTS[0], *pair_tables(exact_pair, Warp(0.7), ROOTS[0], 3))
+    trees = draw_trees(exact_pair, Delayed(2, 1, 2), Warp(0.7), ROOTS[0], 8, SamplingCoin(np.random.default_rng(0)))
+    seen = 0
+    nodes = list(trees)
+    for node in nodes:
+        seen += 1
+        # the tables come from passes over a cache, these rows from passes without one, both in float64
+        assert np.abs(node.target - tables.target.row(node.context)).max() < 1e-10
+        if node.children:
+            assert np.abs(node.draft - tables.draft.row(node.context)).max() < 1e-10
+            nodes += [node.child(token) for token in dict.fromkeys(node.children)]
+    assert seen > 8 * 4
+
+
+@pytest.mark.parametrize("scheme", [Delayed(1, 0, 0), Delayed(1, 2, 0), Delayed(3, 0, 1), Delayed(2, 1, 2)], ids=str)
+def test_sampled_trees_have_the_shape(tiny_pair: Pair, scheme: Delayed) -> None:
+    tree = draw_trees(tiny_pair, scheme, Warp(), ROOTS[0], 1, SamplingCoin(np.random.default_rng(0)))[0]
+    node: Any = tree
+    for depth in range(scheme.depth):
+        assert len(node.children) == 1 if depth < scheme.L1 else len(node.children) >= 1
+        node = node.child(node.children[0])
+    assert node.children == ()
+    assert len(node.context) == scheme.depth
+
+
+@pytest.mark.parametrize("name", ["specinfer", "naive_tree", "block", "traversal"])
+def test_moments_on_a_tree_are_those_of_the_whole_coin(tiny_pair: Pair, name: str) -> None:
+    generator = np.random.default_rng(0)
+    for tree in draw_trees(tiny_pair, Delayed(2, 1, 2), Warp(), ROOTS[1], 5, SamplingCoin(generator)):
+        mean, square = tree_moments(make(name), tree, generator)
+        # the depth of these is decided by flips, so nothing is left to chance; floats are summed in another order
+        assert mean == pytest.approx(float(tree_efficiency_by_coins(make(name), tree)), abs=1e-12)
+        assert mean**2 <= square * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", ["specinfer", "traversal", "gbv"])
+def test_sampled_and_exact_predictions_agree_within_the_stated_error(
+    tiny_pair: Pair, tables: list[Tables], name: str
+) -> None:
+    scheme, generator = Delayed(2, 1, 2), np.random.default_rng(1)
+    exact = predict(make(name), tables, scheme)
+    sampled = predict_sampled(tiny_pair, make(name), scheme, Warp(), ROOTS, 192, generator)
+    assert 0 < sampled.error < exact.standard_error(192)  # the mean over the coin is exact
+    assert abs(sampled.mean - exact.mean) < 4 * sampled.error
+    assert sampled.variance == pytest.approx(exact.variance, rel=0.25)  # of 384 trees
+    assert 0 < sampled.saved < 1
+
+
+def test_roots_are_spaced_over_the_text() -> None:
+    assert roots_of(range(100), 3, 4) == [(0, 1, 2, 3), (33, 34, 35, 36), (66, 67, 68, 69)]
+    with pytest.raises(InvalidInput, match="give no 30 roots of 4"):
+        roots_of(range(100), 30, 4)

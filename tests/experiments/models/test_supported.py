@@ -1,0 +1,72 @@
+"""Models that cannot read a tree are told apart from those that can before anything is generated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from experiments.models.loop.supported import check_supported, room_of
+from simulator import InvalidInput
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+LLAMA = {**SIZES, "intermediate_size": 64, "num_key_value_heads": 2}
+ENDS = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+
+
+def model(family: str, attention: str = "eager", **fields: Any) -> Any:
+    config = getattr(transformers, f"{family}Config")(vocab_size=20, **fields, **ENDS)
+    config._attn_implementation = attention
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return getattr(transformers, f"{family}ForCausalLM")(config).eval()
+
+
+@pytest.mark.parametrize(
+    ("family", "fields", "room"),
+    [
+        ("Llama", LLAMA, None),
+        ("Qwen3", {**LLAMA, "head_dim": 8}, None),
+        ("Mistral", {**LLAMA, "sliding_window": None}, None),
+        ("Gemma", {**LLAMA, "head_dim": 8}, None),
+        ("GPTNeoX", {**SIZES, "intermediate_size": 64}, None),
+        ("Falcon", SIZES, None),
+        ("OPT", {**SIZES, "ffn_dim": 64, "word_embed_proj_dim": 32, "max_position_embeddings": 128}, 128),
+    ],
+)
+def test_decoders_with_full_attention_can_read_trees(family: str, fields: dict[str, Any], room: int | None) -> None:
+    decoder = model(family, **fields)
+    check_supported(decoder, "the target")
+    assert room_of(decoder) == room
+
+
+@pytest.mark.parametrize(
+    ("family", "fields", "words"),
+    [
+        ("Mistral", {**LLAMA, "sliding_window": 16}, "DynamicSlidingWindowLayer"),
+        ("Gemma2", {**LLAMA, "head_dim": 8}, "DynamicSlidingWindowLayer"),
+        ("Mamba", {"hidden_size": 32, "num_hidden_layers": 2}, "recurrent state"),
+        ("Bloom", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, "takes no 4-dimensional attention mask"),
+        ("Mpt", {"d_model": 32, "n_layers": 2, "n_heads": 4}, "does not obey a tree mask"),
+    ],
+)
+def test_others_are_refused_by_name(family: str, fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words) as caught:
+        check_supported(model(family, **fields), "the draft")
+    assert str(caught.value).startswith(f"the draft ({family}ForCausalLM)")
+    assert "\n" not in str(caught.value)
+
+
+def test_attention_kernels_without_a_mask_are_refused() -> None:
+    llama = model("Llama", **LLAMA)
+    llama.config._attn_implementation = "flash_attention_2"
+    with pytest.raises(InvalidInput, match="use attn_implementation='sdpa'"):
+        check_supported(llama, "the target")
+
+
+def test_local_attention_is_refused() -> None:
+    layers = {"attention_types": [[["global", "local"], 1]], "num_layers": 2, "num_heads": 4}
+    with pytest.raises(InvalidInput, match="local attention"):
+        check_supported(model("GPTNeo", hidden_size=32, max_position_embeddings=64, **layers), "the target")

@@ -1,0 +1,99 @@
+"""Tables of a pair: the rows of single passes, and what truncated tables leave out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
+from experiments.models.predicted.tables import continued_rows, pair_tables
+from experiments.models.predicted.truncated import truncated_tables
+from simulator.errors import InvalidInput, TooLarge
+from simulator.instances.processes import context_at
+
+ROOT = [0, 3, 1, 2, 5]
+
+
+@pytest.mark.parametrize("warp", [Warp(), Warp(0.7, 4), Warp(top_p=0.8), Warp(0)])
+def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, warp: Warp) -> None:
+    target, draft = pair_tables(exact_pair, warp, ROOT, 3)
+    assert (target.depth, draft.depth, target.vocab_size) == (3, 2, 8)
+    for which, process in (("target", target), ("draft", draft)):
+        for depth, table in enumerate(process.tables):
+            assert abs(table.sum(axis=1) - 1).max() < 1e-15
+            for index in {0, 8**depth // 3, 8**depth - 1}:
+                context = context_at(index, depth, 8)
+                alone = exact_pair.rows(which, [[*ROOT, *context]], warp)[0].numpy()
+                # The cache of the root and the batch change the order of sums, nothing else.
+                assert abs(process.row(context) - alone).max() < 1e-12
+
+
+def test_tables_without_an_ordinary_cache_are_the_same(exact_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    contexts = np.random.default_rng(0).integers(0, 8, (30, 3))
+    shared = continued_rows(exact_pair, "target", Warp(), ROOT, contexts)
+    monkeypatch.setattr("experiments.models.predicted.tables._root_cache", lambda *_: None)
+    assert abs(continued_rows(exact_pair, "target", Warp(), ROOT, contexts) - shared).max() < 1e-12  # order of sums
+    monkeypatch.undo()
+    monkeypatch.setattr("experiments.models.predicted.tables.BATCH_ENTRIES", 1)
+    assert abs(continued_rows(exact_pair, "target", Warp(), ROOT, contexts) - shared).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("root", "depth", "error", "words"),
+    [
+        ([], 2, InvalidInput, "at least one token"),
+        (ROOT, 0, InvalidInput, "depth 0 is no depth"),
+        (ROOT, 7, TooLarge, r"hold 1\.68e\+07 numbers, more than 4,000,000; the deepest that fit have depth 6"),
+        (ROOT, 900, TooLarge, "the deepest that fit have depth"),
+    ],
+)
+def test_tables_that_cannot_be_are_refused(
+    tiny_pair: Pair, root: list[int], depth: int, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        pair_tables(tiny_pair, Warp(), root, depth)
+
+
+def test_truncated_tables_keep_the_most_probable_tokens_and_account_for_the_rest(exact_pair: Pair) -> None:
+    target, draft = pair_tables(exact_pair, Warp(), ROOT, 3)
+    cut = truncated_tables(exact_pair, Warp(), ROOT, 3, 3)
+    assert (cut.target.vocab_size, cut.target.depth, cut.draft.depth) == (4, 3, 2)
+    for place in range(16):  # contexts of two tokens
+        first, second = divmod(place, 4)
+        row, drafted = cut.target.tables[2][place], cut.draft.tables[2][place]
+        if 3 in (first, second):
+            assert (row.tolist(), drafted.tolist()) == ([1, 0, 0, 0], [0, 0, 0, 1])
+            assert cut.tokens[2][place].tolist() == [-1, -1, -1]
+            continue
+        parent = cut.tokens[0][0, first]
+        context = (int(parent), int(cut.tokens[1][first, second]))
+        p, q = target.row(context), draft.row(context)
+        kept = np.argsort(-(p + q), kind="stable")[:3]
+        assert cut.tokens[2][place].tolist() == kept.tolist()
+        rest = [token for token in range(8) if token not in kept]
+        assert row == pytest.approx([*p[kept], p[rest].sum()], abs=1e-12)  # passes in other batches
+        assert drafted == pytest.approx([*q[kept], q[rest].sum()], abs=1e-12)
+
+
+def test_mass_outside_truncated_tables_is_what_full_tables_give(exact_pair: Pair) -> None:
+    target, draft = pair_tables(exact_pair, Warp(), ROOT, 2)
+    cut = truncated_tables(exact_pair, Warp(), ROOT, 2, 5)
+    for process, outside in ((target, cut.outside_target), (draft, cut.outside_draft)):
+        first = cut.tokens[0][0]
+        inside = process.row(())[first]
+        both = sum(
+            process.row(())[token] * process.row((int(token),))[cut.tokens[1][place]].sum()
+            for place, token in enumerate(first)
+        )
+        assert outside == pytest.approx((1 - inside.sum(), 1 - both), abs=1e-12)  # passes in other batches
+    whole = truncated_tables(exact_pair, Warp(top_k=4), ROOT, 2, 7)
+    assert whole.outside_target == (0, 0)
+
+
+@pytest.mark.parametrize(("depth", "kept"), [(0, 3), (2, 0), (2, 8)])
+def test_truncations_that_cannot_be_are_refused(tiny_pair: Pair, depth: int, kept: int) -> None:
+    with pytest.raises(InvalidInput, match="keep 1 to 7 tokens, to a depth of at least 1"):
+        truncated_tables(tiny_pair, Warp(), ROOT, depth, kept)
+    with pytest.raises(TooLarge, match="hold"):
+        truncated_tables(tiny_pair, Warp(), ROOT, 11, 3)

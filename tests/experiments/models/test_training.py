@@ -1,0 +1,298 @@
+"""Training, bits per character, and the folder that holds a trained pair."""
+
+from __future__ import annotations
+
+import gc
+import json
+from dataclasses import replace
+from math import log2
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from experiments.models.pair.corpus import Corpus
+from experiments.models.pair.folder import make_pair
+from experiments.models.pair.ngram_bits import ngram_bits
+from experiments.models.pair.pair import Pair, load_folder
+from experiments.models.pair.quality import model_bits, sample
+from experiments.models.pair.recipe import Recipe, choose_recipe
+from experiments.models.pair.training import Plan, Size, _noisy, new_model, train
+from experiments.models.pair.warp import Warp
+from experiments.shared.text import EMBEDDED, read_text
+from simulator.errors import InvalidInput
+from simulator.instances.ngram import TextPair
+from simulator.instances.processes import context_index
+
+CPU = torch.device("cpu")
+
+
+def short(text: str = EMBEDDED, **changes: Any) -> Recipe:
+    """A pair that is trained in a second, to nothing much."""
+    plan = Plan(steps=3, batch=2, window=8)
+    size = Size(hidden=8, layers=1, heads=1)
+    return replace(Recipe(Corpus(text, read_text(text)[:3000]), "letters", 4, 0, size, size, plan, plan), **changes)
+
+
+class Uniform:
+    """A model without context: logits 0, log 2, log 1, log 1 for the four tokens after anything."""
+
+    device = CPU
+
+    def __call__(self, tokens: torch.Tensor, use_cache: bool) -> Any:
+        assert int(tokens.min()) >= 0
+        return SimpleNamespace(logits=torch.tensor([1.0, 2.0, 1.0, 1.0]).log().expand(*tokens.shape, 4))
+
+
+class Shifted(Uniform):
+    """Puts 3/4 on the token that was seen two places before, 1/12 on each other one; the rest at the beginning."""
+
+    def __call__(self, tokens: torch.Tensor, use_cache: bool) -> Any:
+        rows = torch.full((*tokens.shape, 4), 1 / 12, dtype=torch.float64)
+        rows[:, 1:].scatter_(-1, tokens[:, :-1, None], 0.75)
+        return SimpleNamespace(logits=rows.log())
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 8, 9, 700])
+def test_bits_per_token_are_minus_the_mean_logarithm_of_what_came(count: int) -> None:
+    held_out = np.arange(count) % 4
+    by_hand = -np.log2(np.where(held_out == 1, 2 / 5, 1 / 5)).mean()
+    found = model_bits(Uniform(), np.zeros(20, dtype=np.int64), held_out, 4, window=8)
+    assert found == pytest.approx(by_hand, abs=1e-6)  # the model's logits are float32
+
+
+def test_bits_do_not_depend_on_the_batches(tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = np.random.default_rng(0).integers(0, 8, 300)
+    whole = model_bits(tiny_pair.target, tokens[:40], tokens[40:], 8, 32)
+    monkeypatch.setattr("experiments.models.pair.quality.BATCH_ENTRIES", 32 * 8 * 3)
+    # Passes over other batches differ in float32 rounding.
+    assert model_bits(tiny_pair.target, tokens[:40], tokens[40:], 8, 32) == pytest.approx(whole, abs=1e-5)
+
+
+def test_bits_use_the_training_text_as_context_and_score_every_token_once() -> None:
+    # Period 2, across the border: every held-out token is the one two places before.
+    tokens = np.array([0, 1] * 50)
+    assert model_bits(Shifted(), tokens[:30], tokens[30:], 4, window=8) == pytest.approx(-log2(0.75), abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [0, 1, 3])
+def test_n_gram_bits_are_those_of_the_n_gram_pair(order: int) -> None:
+    text = read_text(EMBEDDED)[:30_000]
+    pair = TextPair(text[:28_000], 4, order, 0, denominator=2**40)
+    tokens = np.array(pair.encode(text))
+    table = np.array(pair.model(order), dtype=float)
+    rows = [table[context_index(tuple(tokens[at - order : at]), 4)][tokens[at]] for at in range(28_000, 30_000)]
+    # The table is rounded to multiples of 2**-40.
+    assert ngram_bits(tokens[:28_000], tokens[28_000:], 4, order) == pytest.approx(-np.log2(rows).mean(), abs=1e-8)
+
+
+def test_n_gram_bits_by_hand() -> None:
+    # After 0 0 1 0: order 0 has (3 + 2/2)/(4 + 2) for token 0; after 0 came 0 and 1, once each.
+    first = (3 + 2 * 0.5) / 6
+    assert ngram_bits([0, 0, 1, 0], [0], 2, 0) == pytest.approx(-log2(first), abs=1e-15)
+    assert ngram_bits([0, 0, 1, 0], [0], 2, 1) == pytest.approx(-log2((1 + 2 * first) / 4), abs=1e-15)
+
+
+def test_n_gram_orders_that_cannot_be_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="4 training tokens are too few for order 4"):
+        ngram_bits([0] * 4, [0], 2, 4)
+    with pytest.raises(InvalidInput, match="order 6 over 2000 different tokens has too many contexts"):
+        ngram_bits(np.arange(2000), [0], 2000, 6)
+
+
+def test_n_gram_bits_do_not_depend_on_the_numbers_of_the_tokens() -> None:
+    tokens = np.random.default_rng(0).integers(0, 5, 400)
+    spread = tokens * 30_000 + 7
+    assert ngram_bits(tokens[:300], tokens[300:], 150_000, 3) == ngram_bits(spread[:300], spread[300:], 150_000, 3)
+
+
+def test_training_learns_what_can_be_learned() -> None:
+    tokens = np.array([0, 1, 2, 3] * 200)
+    plan = Plan(steps=60, batch=8, window=16, rate=1e-2)
+    parts: list[float] = []
+    made = train(new_model(Size(16, 1, 2), 4, 0), tokens, plan, 0, CPU, parts.append)
+    assert model_bits(made.model, tokens, tokens[:40], 4, 16) < 0.05
+    assert made.loss < 0.1
+    assert made.steps == len(parts) == 60
+    assert sum(parts) == pytest.approx(1, abs=1e-12)  # a sum of sixty rounded shares
+    assert sample(made.model, [0, 1], 6, 0, Warp(0)) == [2, 3, 0, 1, 2, 3]
+
+
+def test_noise_replaces_its_share_of_what_is_read_and_nothing_of_what_is_learned() -> None:
+    tokens = torch.zeros(40, 50, dtype=torch.long)
+    changed = _noisy(tokens, 0.2, 4, np.random.default_rng(0))
+    # A fifth, and of those every fourth is replaced by itself: 0.15 of 2000, within five standard deviations.
+    assert abs(float((changed != 0).float().mean()) - 0.15) < 5 * (0.15 * 0.85 / 2000) ** 0.5
+    assert torch.equal(tokens, torch.zeros_like(tokens))
+    assert set(changed.unique().tolist()) == {0, 1, 2, 3}
+    assert _noisy(tokens, 0.0, 4, np.random.default_rng(0)) is tokens
+    plan = Plan(steps=60, batch=8, window=16, rate=1e-2, noise=0.1)
+    text = np.array([0, 1, 2, 3] * 200)
+    made = train(new_model(Size(16, 1, 2, tied=True), 4, 0), text, plan, 0, CPU, lambda _: None)
+    assert sample(made.model, [0, 1], 6, 0, Warp(0)) == [2, 3, 0, 1, 2, 3]
+
+
+def test_a_time_limit_stops_training_and_counts_the_steps() -> None:
+    plan = Plan(steps=1, batch=1, window=4, seconds=0.3)
+    parts: list[float] = []
+    made = train(new_model(Size(8, 1, 1), 4, 0), np.zeros(50, dtype=np.int64), plan, 0, CPU, parts.append)
+    assert made.steps == len(parts) >= 1
+    assert sum(parts) == pytest.approx(1, abs=1e-9)  # a sum of rounded shares of the time
+
+
+def test_training_keeps_no_tensor_of_the_steps_that_are_done() -> None:
+    """Tensors that stay hold memory in pieces: byte pairs once grew by a gigabyte in a hundred steps."""
+    alive: list[int] = []
+
+    def count(share: float) -> None:
+        alive.append(sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects()))
+
+    model = new_model(Size(hidden=8, layers=1, heads=1), vocab_size=4, seed=0)
+    train(model, np.arange(100) % 4, Plan(steps=12, batch=2, window=8), 0, CPU, count)
+    assert len(alive) == 12
+    assert alive[-1] == alive[2]  # the first steps make what the optimizer keeps
+
+
+def test_weights_depend_on_the_seed_alone_and_leave_the_generator_as_it_was() -> None:
+    torch.manual_seed(5)
+    untouched = torch.rand(1)
+    torch.manual_seed(5)
+    first, again, other = (new_model(Size(8, 1, 1), 4, seed).state_dict() for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(1), untouched)
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert not torch.equal(first["lm_head.weight"], other["lm_head.weight"])
+
+
+def test_the_same_recipe_gives_the_same_files(tmp_path: Path) -> None:
+    records = [make_pair(short(), tmp_path / name, CPU) for name in "ab"]
+    assert records[0] == records[1]
+    for role in ("target", "draft"):
+        files = [(tmp_path / name / role / "model.safetensors").read_bytes() for name in "ab"]
+        assert files[0] == files[1]
+    other, _ = make_pair(short(seed=1), tmp_path / "c", CPU)
+    assert other["bits_per_character"] != records[0][0]["bits_per_character"]
+
+
+def test_a_trained_pair_is_reused_and_never_overwritten(tmp_path: Path) -> None:
+    record, there = make_pair(short(), tmp_path / "pair", CPU)
+    assert not there
+    weights = tmp_path / "pair" / "target" / "model.safetensors"
+    before = weights.stat().st_mtime_ns
+    assert make_pair(short(), tmp_path / "pair", CPU) == (record, True)
+    with pytest.raises(InvalidInput, match=r"holds a pair with seed 0, not 1; choose another --out, or remove it"):
+        make_pair(short(seed=1), tmp_path / "pair", CPU)
+    with pytest.raises(InvalidInput, match="holds a pair with target steps 3, not 4"):
+        make_pair(short(target_plan=Plan(steps=4, batch=2, window=8)), tmp_path / "pair", CPU)
+    assert weights.stat().st_mtime_ns == before
+    (tmp_path / "pair" / "draft" / "config.json").unlink()
+    with pytest.raises(InvalidInput, match="holds only part of a trained pair"):
+        make_pair(short(), tmp_path / "pair", CPU)
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="is there and holds no trained pair"):
+        make_pair(short(), tmp_path, CPU)
+    assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_training_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("experiments.models.pair.folder.measure", stop)
+    with pytest.raises(KeyboardInterrupt):
+        make_pair(short(), tmp_path / "pair", CPU)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"cannot write .*choose a folder that can be written"):
+        make_pair(short(), tmp_path / "file" / "pair", CPU)
+
+
+def test_the_record_says_what_was_done(tiny_folder: Path, tiny_recipe: Recipe) -> None:
+    record = json.loads((tiny_folder / "pair.json").read_text(encoding="utf-8"))
+    assert record["configuration"] == tiny_recipe.configuration
+    assert record["strong_id"] == tiny_recipe.strong_id
+    assert record["text_hash"] == TextPair(tiny_recipe.corpus.text, 2, 0, 0).digest
+    assert {"torch", "transformers", "tokenizers", "python", "numpy"} <= record["versions"].keys()
+    assert record["characters"] == {"training": 57_000, "held_out": 3_000}
+    bits = record["bits_per_character"]
+    pair = load_folder(tiny_folder, "cpu")
+    training, held_out = (
+        np.array(pair.encode(part)) for part in (tiny_recipe.corpus.training, tiny_recipe.corpus.held_out)
+    )
+    assert bits["target"] == model_bits(pair.target, training, held_out, 8, 64)  # one text, one letter a token
+    assert bits["ngram3"] == ngram_bits(training, held_out, 8, 3)
+    assert bits["target"] < bits["draft"] < 3  # three bits a letter is no knowledge at V = 8
+
+
+def test_options_make_the_recipe() -> None:
+    corpus = Corpus("text", "ab" * 2000)
+    assert choose_recipe(corpus, "bpe", None, 0, None, None).vocab_size == 2048
+    assert choose_recipe(corpus, "bpe", None, 0, 160, None).draft_plan.steps == 60
+    halved = choose_recipe(corpus, "letters", 16, 3, 250, None)
+    assert (halved.vocab_size, halved.seed, halved.target_plan.steps) == (16, 3, 250)
+    timed = choose_recipe(corpus, "letters", None, 0, None, 10.0)
+    assert (timed.target_plan.seconds, timed.draft_plan.seconds) == (8.0, pytest.approx(2.0, abs=1e-12))
+    with pytest.raises(InvalidInput, match="--steps and --seconds both say how long"):
+        choose_recipe(corpus, "letters", None, 0, 10, 10.0)
+    with pytest.raises(InvalidInput, match="unknown tokenizer 'words'"):
+        choose_recipe(corpus, "words", None, 0, None, None)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"steps": 0},
+        {"steps": 1, "batch": 0},
+        {"steps": 1, "window": 1},
+        {"steps": 1, "rate": 0.0},
+        {"steps": 1, "noise": 1.0},
+    ],
+)
+def test_plans_that_train_nothing_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"is none|must be above 0|must be at least 0"):
+        Plan(**fields)
+
+
+def test_texts_that_are_too_short_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="text x has 3 symbols; training needs at least 2000"):
+        Corpus("x", "abc")
+    with pytest.raises(InvalidInput, match="9 training tokens are too few for windows of 8"):
+        train(new_model(Size(8, 1, 1), 4, 0), np.zeros(9, dtype=np.int64), Plan(1, 1, 8), 0, CPU, lambda _: None)
+
+
+def test_the_command_prints_bits_and_a_sample(draftproof: Any, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(read_text(EMBEDDED)[:3000], encoding="utf-8")
+    arguments = ("train", "--out", "pair", "--text", text, "--vocab", 4, "--steps", 1, "--device", "cpu")
+    first = draftproof(*arguments)
+    assert first.code == 0, first.err
+    assert "bits per character on the last 150 characters, held out, of the reduced text" in first.out
+    assert [line.split()[0] for line in first.out.splitlines()[3:7]] == ["target", "draft", "n-gram", "n-gram"]
+    assert "sample of the target after" in first.out
+    assert "target: 1 steps" in first.err
+    again = draftproof(*arguments, "--json", "-")
+    assert again.code == 0
+    assert again.json == json.loads((tmp_path / "pair" / "pair.json").read_text(encoding="utf-8"))
+    assert "was not trained again" in again.err
+    refused = draftproof(*arguments, "--seed", 1)
+    assert refused.code == 2
+    assert "holds a pair with seed 0, not 1" in refused.err
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_a_pair_trained_on_cuda_gives_the_same_rows_on_the_cpu(tmp_path: Path) -> None:
+    record, _ = make_pair(short(), tmp_path / "pair", torch.device("cuda"))
+    assert record["device"] == "cuda"
+    there, here = (load_folder(tmp_path / "pair", device, "float64") for device in ("cuda", "cpu"))
+    contexts = np.random.default_rng(0).integers(0, 4, (20, 6))
+    for which in ("target", "draft"):
+        # Sums in another order.
+        assert (there.rows(which, contexts).cpu() - here.rows(which, contexts)).abs().max() < 1e-12

@@ -1,0 +1,138 @@
+"""What a verifier sees in the loop is what separate passes over each node's own text would give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from experiments.models.loop.caches import prompt_read
+from experiments.models.loop.coins import coin_for
+from experiments.models.loop.loop import Loop
+from experiments.models.loop.tree_forward import read_trees
+from experiments.models.loop.tree_shape import TreeShape
+from experiments.models.pair.warp import Warp
+from simulator import Coin, Delayed, DraftNode, Verdict
+from verifiers import make
+
+#: Rounding of a forward pass, whose sums run in another order when other tokens share it: logits here are below 20, and
+#: some hundred roundings of relative size 2^-24 or 2^-53 add up. Families cast to float32 inside (eager softmax).
+TOLERANCE = {torch.float32: 5e-5, torch.float64: 1e-10}
+PROMPT = [1, 2, 3, 4, 5]
+
+
+class Recorder:
+    """Verifies like `traversal` and keeps every node that it was shown."""
+
+    card = make("traversal").card
+
+    def __init__(self) -> None:
+        self.seen: list[DraftNode] = []
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        self.seen = [root]
+        for node in self.seen:
+            self.seen += [node.child(token) for token in dict.fromkeys(node.children)]
+        return make("traversal").verify(root, coin)
+
+
+def blocks(
+    pair: Any, scheme: Delayed, count: int = 6, prompt: Sequence[int] = PROMPT
+) -> Iterator[tuple[list[int], list[DraftNode]]]:
+    """The text before each block of a generation, and the nodes of its tree."""
+    recorder = Recorder()
+    loop = Loop(pair, recorder, scheme, Warp())
+    state, text, coin = loop.start(prompt), list(prompt), coin_for("numpy", 0)
+    for _ in range(count):
+        (block,), state = loop.step(state, coin)
+        yield list(text), recorder.seen
+        text += block.tokens
+
+
+def largest_difference(pair: Any, scheme: Delayed) -> float:
+    """Over rows of both models at every node, against plain passes over the text of that node alone."""
+    worst = 0.0
+    for text, nodes in blocks(pair, scheme):
+        for node in nodes:
+            for which, row in (("target", node.target), ("draft", node.draft)):
+                if row is not None:
+                    alone = pair.rows(which, [[*text, *node.context]])[0].numpy()
+                    worst = max(worst, float(np.abs(alone - row).max()))
+    return worst
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
+@pytest.mark.parametrize("shape", [(1, 0, 3), (1, 3, 0), (3, 0, 2), (2, 2, 2), (4, 1, 3)])
+def test_rows_in_the_loop_are_those_of_separate_passes(
+    random_pair: Callable[..., Any], shape: tuple[int, int, int], dtype: torch.dtype
+) -> None:
+    assert largest_difference(random_pair(dtype=dtype), Delayed(*shape)) <= TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("family", ["Llama", "Qwen2", "GPTNeoX", "GPT2"])
+def test_rows_agree_for_every_family_and_attention(
+    random_pair: Callable[..., Any], family: str, attention: str
+) -> None:
+    pair = random_pair(family=family, attention=attention)
+    assert largest_difference(pair, Delayed(3, 1, 2)) <= TOLERANCE[torch.float32]
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
+@torch.inference_mode()
+def test_logits_of_a_tree_pass_are_those_of_separate_passes(
+    random_pair: Callable[..., Any], dtype: torch.dtype
+) -> None:
+    model = random_pair(dtype=dtype).target
+    shape = TreeShape(Delayed(3, 2, 2))
+    tree = [0, 1, 2, 3, 3, 4, 5, 6]  # two paths through the same token
+    logits, _ = read_trees(model, prompt_read(model, PROMPT[:-1], "cpu"), PROMPT[-1:], [tree], shape)
+    for slot in range(-1, len(tree)):
+        path: list[int] = []
+        at = slot
+        while at >= 0:
+            path.insert(0, tree[at])
+            at = shape.parents[at]
+        alone = model(torch.tensor([[*PROMPT, *path]])).logits[0, -1]
+        assert float((logits[0, slot + 1] - alone).abs().max()) <= TOLERANCE[dtype]
+
+
+def test_a_mask_that_lets_siblings_see_each_other_is_noticed(
+    random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    causal = property(lambda shape: torch.ones(len(shape.parents), len(shape.parents), dtype=torch.bool).tril())
+    monkeypatch.setattr(TreeShape, "sees", causal)
+    assert largest_difference(random_pair(), Delayed(3, 0, 2)) > 100 * TOLERANCE[torch.float32]
+
+
+def test_positions_that_count_slots_are_noticed(
+    random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TreeShape, "depths", property(lambda shape: tuple(range(1, len(shape.parents) + 1))))
+    assert largest_difference(random_pair(), Delayed(3, 0, 2)) > 100 * TOLERANCE[torch.float32]
+
+
+def test_slots_of_a_tree_by_hand() -> None:
+    shape = TreeShape(Delayed(2, 1, 2))
+    assert shape.parents == (-1, 0, 0, 1, 2)
+    assert shape.depths == (1, 2, 2, 3, 3)
+    assert shape.paths == ((0, 1, 3), (0, 2, 4))
+    assert shape.sees.int().tolist() == [
+        [1, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0],
+        [1, 0, 1, 0, 0],
+        [1, 1, 0, 1, 0],
+        [1, 0, 1, 0, 1],
+    ]
+
+
+def test_paths_through_one_token_are_one_node(random_pair: Callable[..., Any]) -> None:
+    shared = 0
+    for _, nodes in blocks(random_pair(vocab=2), Delayed(3, 0, 2), prompt=[1, 0]):
+        assert len({node.context for node in nodes}) == len(nodes)
+        assert len(nodes[0].children) == 3
+        shared += len(set(nodes[0].children)) < 3
+    assert shared  # three drafts of two tokens: two of them are alike

@@ -1,0 +1,267 @@
+"""The validation of a pair: it passes as it is, and each planted fault is found by the part made for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from experiments.models.loop.caches import Remembered
+from experiments.models.loop.loop import Loop
+from experiments.models.loop.tree_shape import TreeShape
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
+from experiments.models.predicted.prediction import Tables
+from experiments.models.validation import checks, validation, views
+from experiments.models.validation.cells import Budget, cell_key
+from experiments.models.validation.contest import contestants, pair_digest, roots_of, setting
+from experiments.models.validation.validation import Contest
+from experiments.shared.names import NamedVerifier, find_verifier
+from experiments.shared.rows import RowFile
+from experiments.shared.text import EMBEDDED, read_text
+from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict
+from verifiers import make
+
+NAMES = ("naive", "specinfer", "traversal", "gbv")
+SHAPES = (Delayed(1, 0, 2), Delayed(2, 0, 2), Delayed(2, 1, 1))
+
+
+class Eager:
+    """Accepts the first draft whatever it is."""
+
+    card = Card(name="eager", title="", source=None, lossless_for=())
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        node = root.child(root.children[0])
+        return Verdict(node.context, coin.choose(node.target))
+
+
+def contest_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Contest:
+    text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
+    made = setting(pair, Warp(), roots_of(text, roots, 8), seed=0)
+    playing = contestants([find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()})
+    return Contest(made, tuple(playing), SHAPES, Budget(goal=0.04, least=1), law_runs=800, greedy=40)
+
+
+@pytest.fixture(scope="module")
+def contest(tiny_pair: Pair) -> Contest:
+    return contest_of(tiny_pair)
+
+
+@pytest.fixture(scope="module")
+def tables(contest: Contest) -> list[Tables]:
+    return validation.tables_of(contest)
+
+
+def test_every_cell_and_the_whole_table_are_as_predicted(contest: Contest, tables: list[Tables]) -> None:
+    rows = validation.cell_rows(contest, tables, RowFile(None))
+    table = validation.table_fields(rows)
+    assert len(rows) == table["cells"] == len(NAMES) * len(SHAPES)
+    assert table["passed"]
+    assert table["largest_z"] < 4
+    assert 0.035 < table["largest_error"] <= 0.04
+    assert table["means"]["freedom"] == len(rows)
+    assert 1e-3 < table["means"]["probability"] < 1 - 1e-3
+    assert 1e-3 < table["outcomes"]["probability"] < 1 - 1e-3
+    for row in rows:
+        assert sum(row["depths_measured"]) == pytest.approx(1)
+        assert row["measured"] == pytest.approx(sum((d + 1) * m for d, m in enumerate(row["depths_measured"])))
+        assert row["versions"]["torch"] == torch.__version__
+    assert len({row["strong_id"] for row in rows}) == len(rows)
+
+
+def test_greedy_text_leaves_out_the_penalties_of_the_folder(tiny_pair: Pair) -> None:
+    text, config = checks.greedy_text(tiny_pair, [1, 2, 3], 40), tiny_pair.target.generation_config
+    config.repetition_penalty = 5.0
+    try:
+        assert checks.greedy_text(tiny_pair, [1, 2, 3], 40) == text
+        assert tiny_pair.target.generation_config is config
+    finally:
+        config.repetition_penalty = None
+
+
+def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -> None:
+    assert Budget(goal=0.015).runs(variance=0.0, roots=4) == 250
+    assert Budget(goal=0.015).runs(variance=9e-1, roots=4) == 1000
+    assert Budget(blocks=7).runs(variance=9e-1, roots=4) == 2
+
+
+@pytest.mark.parametrize(
+    ("claim", "liar", "moves_the_mean"),
+    [("naive", "relaxed:w=1/4", True), ("naive", "naive_from_target", False), ("gbv", "block_by_weights", True)],
+)
+def test_a_planted_bias_fails_the_same_table(
+    tiny_pair: Pair, tables: list[Tables], claim: str, liar: str, moves_the_mean: bool
+) -> None:
+    contest = replace(contest_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], budget=Budget(goal=0.015))
+    rows = validation.cell_rows(contest, tables, RowFile(None))
+    table = validation.table_fields(rows)
+    assert not table["passed"]
+    assert [each["verifier"] for each in table["failed"]] == [f"{claim} (runs {liar})"]
+    lying = next(row for row in rows if liar in row["verifier"])
+    assert (abs(lying["z"]) > 4) == moves_the_mean
+    assert lying["outcomes"]["probability"] < 1e-6
+    assert abs(lying["own_law"]["z"]) < 4  # it runs as its own law says
+    assert all(row["own_law"] is None for row in rows if row is not lying)
+
+
+def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Tables]) -> None:
+    contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4", gbv="naive_from_target"), law_runs=3_000)
+    rows = validation.law_rows(contest, tables, RowFile(None))
+    assert {row["verifier"]: row["refuted"] for row in rows} == {
+        "naive (runs relaxed:w=1/4)": True,
+        "specinfer": False,
+        "traversal": False,
+        "gbv (runs naive_from_target)": True,
+    }
+    for row in rows:
+        assert row["length"] == 3
+        assert (row["runs"] < 3_000) == row["refuted"]  # it ends as soon as it may
+        assert row["log10_needed"] == pytest.approx(np.log10(4 / 1e-3))
+
+
+def test_rows_that_are_kept_are_not_run_again(
+    contest: Contest, tables: list[Tables], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, short = str(tmp_path / "rows.jsonl"), replace(contest, schemes=SHAPES[:1], law_runs=100)
+    parts = validation.cell_rows, validation.law_rows
+    first = [part(short, tables, RowFile(path)) for part in parts]
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("run again")
+
+    monkeypatch.setattr(validation, "measure_exact", never)
+    monkeypatch.setattr(validation, "law_row", never)
+    assert [part(short, tables, RowFile(path)) for part in parts] == first
+
+
+def test_what_defines_a_cell_is_in_its_key(contest: Contest, exact_pair: Pair) -> None:
+    each, scheme, budget = contest.contestants[0], SHAPES[0], contest.budget
+    lying = contestants([each.claim], {"naive": find_verifier("relaxed")})[0]
+    made = contest.setting
+    keys = {
+        cell_key(made, each, scheme, budget),
+        cell_key(made, lying, scheme, budget),
+        cell_key(made, each, SHAPES[1], budget),
+        cell_key(made, each, scheme, Budget(blocks=7)),
+        cell_key(replace(made, seed=1), each, scheme, budget),
+        cell_key(replace(made, warp=Warp(0.5)), each, scheme, budget),
+        cell_key(replace(made, roots=made.roots[:1]), each, scheme, budget),
+        cell_key(replace(made, pair=exact_pair), each, scheme, budget),
+        cell_key(replace(made, digest="other"), each, scheme, budget),
+        cell_key(replace(made, vectors="torch"), each, scheme, budget),
+    }
+    assert len(keys) == 10
+
+
+def test_the_hash_of_a_pair_is_that_of_its_weights(random_pair: Any) -> None:
+    assert pair_digest(random_pair()) == pair_digest(random_pair())
+    assert pair_digest(random_pair()) != pair_digest(random_pair(noise=0.1001))
+
+
+def test_what_must_be_the_same_is(contest: Contest) -> None:
+    found = validation.same_anyway(contest)
+    assert all(row["passed"] for row in found.values())
+    assert found["tree_attention"]["compared"] == validation.TREES * 5
+    assert 0 < found["tree_attention"]["largest"] < 1e-4  # float32: another order of sums, but not other sums
+    assert found["greedy"] == {"tokens": 40, "runs": 12, "differ": [], "passed": True}
+    assert len(views.check_lines(found)) == 3
+
+
+def test_a_wrong_mask_is_found(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
+    causal = property(lambda shape: torch.ones(len(shape.parents), len(shape.parents), dtype=torch.bool).tril())
+    monkeypatch.setattr(TreeShape, "sees", causal)
+    loop = Loop(contest.setting.pair, make("naive_tree"), Delayed(3, 0, 2), Warp())
+    assert not checks.tree_attention(loop, contest.setting.roots[0], 4, 0).passed
+
+
+def test_a_wrong_cache_is_found(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Remembered.kept
+
+    def first_path(self: Remembered, slots: int, places: Any) -> Remembered:
+        return kept(self, slots, [range(len(each)) for each in places])
+
+    loop = Loop(contest.setting.pair, make("traversal"), Delayed(3, 0, 2), Warp())
+    assert checks.caches(loop, contest.setting.roots[0], 30, 0).passed
+    monkeypatch.setattr(Remembered, "kept", first_path)
+    assert not checks.caches(loop, contest.setting.roots[0], 30, 0).passed
+
+
+def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
+    made = setting(random_pair(), Warp(), [(1, 2, 3)], seed=0)
+    lying = contestants([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
+    contest = Contest(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
+    found = validation.same_anyway(contest)
+    assert not found["greedy"]["passed"]
+    assert {each["verifier"] for each in found["greedy"]["differ"]} == {"naive (runs eager)"}
+    assert "DIFFERENT: naive (runs eager) (2, 1, 2) at token" in views.check_lines(found)[2]
+
+
+def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -> None:
+    pair = random_pair(vocab=300)
+    made = setting(pair, Warp(), [(1, 2, 3), (250, 7, 9)], seed=0)
+    playing = contestants([find_verifier("specinfer"), find_verifier("traversal")], {})
+    contest = Contest(made, tuple(playing), (Delayed(2, 0, 2),), Budget(blocks=600), law_runs=600, greedy=0)
+    assert not contest.exact
+    tables = validation.tables_of(contest)
+    assert [each.target.depth for each in tables] == [0, 0]
+    rows = validation.cell_rows(contest, tables, RowFile(None))
+    assert validation.table_fields(rows)["passed"]
+    for row in rows:
+        assert row["prediction"] == "600 sampled trees"
+        assert 0 < row["predicted_error"] < row["total_error"]
+        assert row["outcomes"] is None
+        assert row["truncated"]["kept"] == 38  # 39**3 numbers are below 60,000
+        assert 0 < row["truncated"]["outside_draft"] < 1
+    assert validation.law_length(contest) == 1
+    assert not any(row["refuted"] for row in validation.law_rows(contest, tables, RowFile(None)))
+
+
+def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Tables]) -> None:
+    contest = contest_of(tiny_pair, names=("specinfer", "traversal"))
+    contest = replace(contest, setting=replace(contest.setting, vectors="torch"), budget=Budget(blocks=400))
+    rows = validation.cell_rows(contest, tables, RowFile(None))
+    assert {row["vectors"] for row in rows} == {"torch"}
+    assert validation.table_fields(rows)["passed"]
+
+
+def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> None:
+    greedy = contest_of(tiny_pair)
+    greedy = replace(greedy, setting=replace(greedy.setting, warp=Warp(0)), schemes=SHAPES[:1], law_runs=50)
+    tables = validation.tables_of(greedy)
+    rows = validation.cell_rows(greedy, tables, RowFile(None))
+    assert {(row["z"], row["total_error"]) for row in rows} == {(0.0, 0.0)}
+    assert validation.table_fields(rows)["passed"]
+    assert not any(row["refuted"] for row in validation.law_rows(greedy, tables, RowFile(None)))
+
+
+def test_the_picture_and_the_page_hold_every_cell(contest: Contest, tables: list[Tables]) -> None:
+    short = replace(contest, schemes=SHAPES[:1])
+    rows = validation.cell_rows(short, tables, RowFile(None))
+    assert views.figure(rows, "caption").startswith(b"\x89PNG")
+    page = views.markdown(rows, validation.table_fields(rows))
+    assert sum(f"`{name}`" in page for name in NAMES) == len(NAMES)
+
+
+def test_a_replacement_of_nobody_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="block is not among naive"):
+        contestants([find_verifier("naive")], {"block": find_verifier("relaxed")})
+
+
+@pytest.mark.heavy
+def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_pair: Pair) -> None:
+    from experiments.models.validation.run import SHAPES as FOUR
+    from experiments.models.validation.run import VERIFIERS as EIGHT
+
+    contest = replace(contest_of(tiny_pair, roots=4, names=EIGHT), schemes=FOUR, budget=Budget(), law_runs=4_000)
+    tables = validation.tables_of(contest)
+    table = validation.table_fields(validation.cell_rows(contest, tables, RowFile(None)))
+    assert table["cells"] == 32
+    assert table["largest_error"] < 0.02
+    assert table["passed"]
+    assert not any(row["refuted"] for row in validation.law_rows(contest, tables, RowFile(None)))
+    power = validation.law_power(contest, tables)["found"]
+    assert all(each["share"] >= 0.9 for each in power)

@@ -1,0 +1,171 @@
+"""`draftproof validate` from the command line: exit codes, the table, planted biases, and one line for bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from experiments.models.pair import folder as folders
+from experiments.models.pair import opened
+from experiments.models.pair.recipe import Recipe
+from experiments.models.validation import validation
+from experiments.shared.text import EMBEDDED, read_text
+
+LIAR = """
+from simulator import Card, Verdict
+class Eager:
+    card = Card(name="eager", title="accepts every draft and adds token 0", source=None, lossless_for=())
+    def verify(self, root, coin):
+        node = root
+        while node.children:
+            node = node.child(node.children[0])
+        return Verdict(node.context, 0)
+"""
+
+FEW = ("--roots", 2, "--blocks", 300, "--law-runs", 200, "--K", 1, "--L2", "1..2")
+
+
+@pytest.fixture
+def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
+    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
+    where = ("--device", "cpu", "--text", tmp_path / "text.txt")
+    return ("--target", tiny_folder / "target", "--draft", tiny_folder / "draft", *where)
+
+
+def test_a_pair_is_validated_and_rows_are_kept(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
+    given = ("validate", "naive", "block", *models, *FEW, "--resume", "rows.jsonl")
+    ran = draftproof(*given, "--json", "a.json", "--markdown", "a.md", "--plot", "a.png")
+    assert ran.code == 0
+    report = json.loads(Path("a.json").read_text())
+    assert report["consistent"]
+    assert [(row["verifier"], row["shape"]) for row in report["rows"]] == [
+        (name, shape) for shape in ("1, 0, 1", "1, 0, 2") for name in ("naive", "block")
+    ]
+    assert all(row["blocks"] == 300 for row in report["rows"])
+    for said in (
+        "bits per character",
+        "tree attention",
+        "caches after 200 blocks",
+        "greedy: 200 tokens",
+        "log10 wealth",
+    ):
+        assert said in ran.out
+    assert "with probability 0.9" in ran.out
+    assert "all as predicted" in ran.out
+    assert Path("a.png").read_bytes().startswith(b"\x89PNG")
+    assert "| 1, 0, 2" in Path("a.md").read_text()
+    again = draftproof(*given, "--json", "-")
+    assert again.json["rows"] == report["rows"]
+    assert again.json["law"] == report["law"]
+    assert again.code == 0
+
+
+def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
+    draftproof: Callable[..., Any], models: tuple[object, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(LIAR, encoding="utf-8")
+    ran = draftproof(
+        "validate",
+        "naive",
+        "block",
+        *models,
+        *FEW,
+        "--replace",
+        "naive=mine.py:Eager",
+        "--json",
+        "r.json",
+    )
+    assert ran.code == 1
+    assert "NOT as predicted" in ran.out
+    report = json.loads(Path("r.json").read_text())
+    name = "naive (runs eager)"
+    assert {each["verifier"] for each in report["table"]["failed"]} == {name}
+    assert [row["verifier"] for row in report["law"] if row["refuted"]] == [name]
+    own = [row["own_law"] for row in report["rows"] if row["verifier"] == name]
+    assert [each["block_efficiency"] for each in own] == pytest.approx([2, 3])  # accepts all drafts
+    assert [row["own_law"] for row in report["rows"] if row["verifier"] == "block"] == [None, None]
+
+
+def test_without_models_a_pair_is_trained_first(
+    draftproof: Callable[..., Any], tiny_recipe: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(opened, "choose_recipe", lambda *_: tiny_recipe)
+    monkeypatch.setattr(opened, "read_corpus", lambda _: tiny_recipe.corpus)
+    given = ("validate", "naive", *FEW, "--device", "cpu", "--pair", "made")
+    assert draftproof(*given).code == 0
+    assert (tmp_path / "made" / "pair.json").is_file()
+    monkeypatch.setattr(folders, "_train_both", None)  # it is there and is not trained again
+    ran = draftproof(*given)
+    assert ran.code == 0
+    assert "made holds a pair already" in ran.err
+    other_seed = draftproof(*given, "--seed", 5)
+    assert other_seed.code == 0  # of the runs: the pair is used as it is
+    refused = draftproof(*given, "--vocab", 4)
+    assert refused.code == 2
+    assert "made holds a pair with vocab_size 8, not 4; leave out --vocab" in refused.err
+
+
+def test_an_interrupted_run_says_where_its_rows_are(
+    draftproof: Callable[..., Any], models: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(validation, "cell_rows", interrupted)
+    ran = draftproof("validate", "naive", *models, *FEW, "--resume", "rows.jsonl", "--json", "a.json")
+    assert ran.code == 130
+    assert "interrupted; rows so far are kept in rows.jsonl" in ran.err
+    assert not Path("a.json").exists()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device is at hand")
+def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
+    ran = draftproof("validate", "naive", "traversal", *models, *FEW, "--device", "cuda", "--json", "a.json")
+    assert ran.code == 0
+    assert json.loads(Path("a.json").read_text())["device"] == torch.cuda.get_device_name()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--target", "nowhere", "--draft", "nowhere"), "nowhere"),
+        (("--target", "a"), "--target is given without --draft"),
+        (("--draft", "a"), "--draft is given without --target"),
+        (("--pair", "p", "--target", "a", "--draft", "b"), "--pair and --target both say which models"),
+        (("--target", "a", "--draft", "b", "--vocab", 4), "--vocab and --tokenizer belong to a pair that is trained"),
+        (("--replace", "naive"), "write NAME=OTHER"),
+        (("--replace", "naive=nobody"), "unknown verifier 'nobody'"),
+        (("--replace", "naive=relaxed", "--replace", "naive=nss"), "names naive twice"),
+        (("--temperature", -1), "temperature -1.0"),
+        (("--top-p", 2), "top-p 2.0"),
+        (("--K", "2", "--L2", "0"), "no shape in the ranges"),
+        (("--device", "tpu"), "unknown device 'tpu'"),
+        (("--text", "nowhere.txt"), "cannot read text nowhere.txt"),
+        (("--json", "no/folder.json"), "cannot write --json"),
+        (("nobody",), "unknown verifier 'nobody'"),
+    ],
+)
+def test_bad_input_is_one_line(draftproof: Callable[..., Any], arguments: tuple[object, ...], said: str) -> None:
+    ran = draftproof("validate", *arguments)
+    assert ran.code == 2
+    assert said in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+    assert ran.out == ""
+
+
+def test_what_fits_no_contest_is_one_line(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
+    for arguments, said in (
+        (("naive", "--replace", "block=nss"), "block is not among naive"),
+        (("optimum",), "optimum is planned for one instance"),
+        (("naive", "--roots", 10_000), "give no 10000 roots"),
+        (("naive", "--vectors", "lists"), "unknown vectors 'lists'"),
+    ):
+        ran = draftproof("validate", *arguments, *models, *FEW[2:])
+        assert ran.code == 2
+        assert said in ran.err
+        assert "Traceback" not in ran.err

@@ -1,0 +1,230 @@
+"""The parts of the whole-tree programs, each against brute force: antichains, prices, linear algebra, orders."""
+
+from __future__ import annotations
+
+from itertools import chain, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lp_analysis.decompose import decompose, repaired, slack
+from lp_analysis.nodes import as_floats, conditional, efficiency, from_leaves, meets, prefix_masses, reach
+from lp_analysis.orders import order_law, selection_law
+from lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
+from lp_analysis.reference.antichains import antichain_at, corners, hull
+from lp_analysis.reference.hitting import IidBranches, ListedTrees
+from lp_analysis.solvers.interior import LevelProgram
+from lp_analysis.solvers.level_rows import Rows
+from lp_analysis.solvers.levels import errors, first_knots, refined
+from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.instances.families import FAMILIES
+
+
+def instance_of(V, depth, family="perturbed", seed=0):
+    return FAMILIES[family].instance(V, depth, np.random.default_rng(seed))
+
+
+def all_antichains(V, depth):
+    """Every antichain below the root, as sets of (depth, index)."""
+
+    def below(d, c):
+        own = [[(d, c)]]
+        if d == depth:
+            return [[], *own]
+        parts = [below(d + 1, c * V + y) for y in range(V)]
+        return [list(chain(*choice)) for choice in product(*parts)] + own
+
+    return [list(chain(*choice)) for choice in product(*(below(1, y) for y in range(V)))]
+
+
+@pytest.mark.parametrize("family", ["perturbed", "dirichlet", "zeros", "ties"])
+@pytest.mark.parametrize(("V", "depth"), [(2, 3), (3, 2)])
+def test_the_hull_holds_the_best_antichain_for_every_slope(family, V, depth):
+    instance = instance_of(V, depth, family)
+    masses = prefix_masses(instance.draft.tables, depth)
+    reached = prefix_masses(instance.target.tables, depth)  # D(c) = p(c) matches the target and breaks the draft
+    for d in range(1, depth + 1):
+        reached[d] = reached[d] * RATIONAL.number(1 if d == 1 else "3/4")
+        reached[d] = np.where(masses[d] > 0, reached[d], reached[d] * 0)
+    segments, slopes = hull(reached, masses)
+    found = corners(segments)
+    points = [(sum(masses[d][c] for d, c in C), sum(reached[d][c] for d, c in C)) for C in all_antichains(V, depth)]
+    for slope, mass, value in found:
+        antichain = antichain_at(slope, slopes)
+        assert sum(masses[d][c] for d, c in antichain) == mass
+        assert sum(reached[d][c] for d, c in antichain) == value
+        assert value - slope * mass == max(y - slope * x for x, y in points)
+    for K in (2, 3):
+        worst = max(y - meets(x, K) for x, y in points)
+        assert max([0, *(value - meets(mass, K) for _, mass, value in found)]) == max(0, worst)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1)], ids=str)
+def test_hitting_probabilities_equal_enumeration(shape):
+    V, K, L1, L2 = shape
+    draft = instance_of(V, L1 + L2).draft
+    iid = IidBranches(draft.tables, K, L1, L2)
+    listed = ListedTrees.of(Delayed(K, L1, L2), draft)
+    contexts = [c for d in range(L1 + L2 + 1) for c in product(range(V), repeat=d)]
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        some = [contexts[i] for i in rng.choice(len(contexts), rng.integers(1, 5), replace=False)]
+        assert iid.probability(some) == listed.probability(some)
+    assert iid.probability([()]) == 1
+    assert iid.probability([]) == 0
+    assert dict(iid.trees()) == dict(listed.trees)
+
+
+def random_prices(V, depth, seed):
+    rng = np.random.default_rng(seed)
+    return [RATIONAL.vector([0])] + [
+        RATIONAL.vector(rng.integers(0, 9, V**d)) / RATIONAL.number(4) for d in range(1, depth + 1)
+    ]
+
+
+@given(seed=st.integers(0, 10**6), shape=st.sampled_from([(2, 2, 0, 3), (3, 3, 0, 2), (2, 3, 1, 2), (3, 2, 2, 1)]))
+def test_any_prices_bound_any_order(seed, shape):
+    V, K, L1, L2 = shape
+    instance = instance_of(V, L1 + L2, seed=seed % 7)
+    masses = prefix_masses(instance.draft.tables, L1 + L2)
+    prices = random_prices(V, L1 + L2, seed)
+    bound = price_bound(prices, instance.target.tables, masses, K, L1)
+    order = np.stack([np.random.default_rng(seed + t).permutation(V**L2) for t in range(V**L1)])
+    for chosen in (order, sorted_levels(prices, masses, L1)[0]):
+        law = selection_law(chosen, masses, K, L1)
+        assert efficiency(reach(law, instance.target.tables)) <= bound
+
+
+@given(seed=st.integers(0, 10**6), shape=st.sampled_from([(2, 2, 0, 3), (3, 3, 0, 2), (2, 3, 1, 2)]))
+def test_the_bound_is_convex_with_this_subgradient_and_trimming_helps(seed, shape):
+    V, K, L1, L2 = shape
+    instance = instance_of(V, L1 + L2, seed=seed % 5)
+    target, masses = instance.target.tables, prefix_masses(instance.draft.tables, L1 + L2)
+    here, there = (random_prices(V, L1 + L2, seed + i) for i in range(2))
+
+    def bound(prices):
+        return price_bound(prices, target, masses, K, L1)
+
+    slope = subgradient(here, target, masses, K, L1)
+    step = sum(((b - a) * s).sum() for a, b, s in zip(here, there, slope, strict=True))
+    assert bound(there) >= bound(here) + step
+    middle = [(a + b) / 2 for a, b in zip(here, there, strict=True)]
+    assert 2 * bound(middle) <= bound(here) + bound(there)
+    less = trimmed(here, target)
+    assert bound(less) <= bound(here)
+    assert all((a == b).all() for a, b in zip(node_worths(less, target), node_worths(here, target), strict=True))
+
+
+def test_negative_prices_are_refused():
+    instance = instance_of(2, 1)
+    masses = prefix_masses(instance.draft.tables, 1)
+    for prices in ([[0], [-1, 0]], [[1], [0, 0]]):
+        with pytest.raises(InvalidInput, match="at least 0"):
+            price_bound([RATIONAL.vector(v) for v in prices], instance.target.tables, masses, 2, 0)
+
+
+def level_program(V, K, L1, L2, cells=7):
+    instance = instance_of(V, L1 + L2).converted(FLOAT64, L1 + L2)
+    knots = first_knots(V**L1, cells)
+    return LevelProgram(list(instance.target.tables), list(instance.draft.tables), K, L1, L2, knots)
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 3, 1, 2), (2, 2, 2, 3), (2, 4, 3, 1)], ids=str)
+def test_the_tree_elimination_solves_the_normal_equations(shape):
+    program = level_program(*shape)
+    state, rng = program.start(), np.random.default_rng(0)
+    weights = Rows(*(10 ** rng.uniform(-3, 3, part.shape) for part in state.multiplier))
+    program.system.factor(weights)
+    right = program.rows.adjoint(Rows(*(rng.normal(size=part.shape) for part in weights)))
+    found = program.rows.apply(program.system.solve(right))
+    back = program.rows.adjoint(Rows(*(w * v for w, v in zip(weights, found, strict=True))))
+    for a, b in zip(back, right, strict=True):
+        assert abs(a - b).max() < 1e-9 * abs(b).max()  # condition of the weights
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 2, 1, 2)], ids=str)
+def test_apply_and_adjoint_are_transposed(shape):
+    program, rng = level_program(*shape), np.random.default_rng(1)
+    rows = Rows(*(rng.normal(size=part.shape) for part in program.start().multiplier))
+    x = type(program.cost)(*(rng.normal(size=part.shape) for part in program.cost))
+    left = program.rows.apply(x).flat() @ rows.flat()
+    right = sum((a * b).sum() for a, b in zip(program.rows.adjoint(rows), x, strict=True))
+    assert left == pytest.approx(right, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 2, 1, 2), (4, 4, 0, 3)], ids=str)
+def test_every_interior_step_gives_bounds_in_order(shape):
+    V, K, L1, L2 = shape
+    program = level_program(*shape)
+    state = program.start()
+    paths = conditional(program.masses, L1)
+    for _ in range(20):
+        state = program.step(state)
+        law = program.rows.law(state.multiplier.cells)
+        lower = efficiency(reach(from_leaves(law, V, L1 + L2), program.target))
+        prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
+        upper = price_bound(prices, program.target, program.masses, K, L1)
+        assert lower <= upper + 1e-12
+        for r, q, mass in zip(law.reshape(paths.shape), paths, program.masses[L1], strict=True):
+            assert slack(r / mass, q, K).min() > -1e-10  # rounding of the normal equations
+        if program.value(state.x) - lower < 1e-6:
+            break
+    assert program.value(state.x) - lower < 1e-3
+
+
+def test_refined_knots_lower_the_error():
+    program = level_program(3, 3, 1, 2, cells=4)
+    knots, state = first_knots(3, 4), program.start()
+    for _ in range(8):
+        state = program.step(state)
+    prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
+    before = errors(prices, program.masses, knots, 3, 1)[0].sum()
+    finer = refined(prices, program.masses, knots, 3, 1)
+    assert finer.shape[0] == 3
+    assert (np.diff(finer, axis=1) > 0).all()
+    assert (finer[:, 0] == 0).all()
+    assert (finer[:, -1] == 1).all()
+    assert errors(prices, program.masses, finer, 3, 1)[0].sum() < before / 2
+
+
+@given(seed=st.integers(0, 10**6), K=st.integers(1, 4), N=st.integers(1, 12))
+def test_a_mixture_of_orders_is_taken_apart_again(seed, K, N):
+    rng = np.random.default_rng(seed)
+    masses = rng.dirichlet(np.ones(N))
+    weights = rng.dirichlet(np.ones(3))
+    law = sum(w * order_law(rng.permutation(N), masses, K) for w in weights)
+    found, orders = decompose(law, masses, K)
+    assert len(orders) <= max(N, 1)
+    assert sum(found) == pytest.approx(1, abs=1e-12)
+    again = sum(w * order_law(order, masses, K) for w, order in zip(found, orders, strict=True))
+    assert abs(again - law).max() < 1e-9
+
+
+@given(seed=st.integers(0, 10**6), K=st.integers(1, 4))
+def test_repair_gives_a_law_exactly_and_leaves_laws_alone(seed, K):
+    rng = np.random.default_rng(seed)
+    masses = RATIONAL.vector(rng.integers(0, 9, 6))
+    masses[0] = masses[0] + 1
+    masses = masses / masses.sum()
+    wild = RATIONAL.vector(rng.integers(0, 9, 6) + 1)
+    law = repaired(wild, masses, K)
+    assert law.sum() == 1
+    assert (slack(law, masses, K) >= 0).all()
+    assert (law >= 0).all()
+    assert (law[masses == 0] == 0).all()
+    own = order_law(rng.permutation(6), masses, K)
+    assert (repaired(own, masses, K) == own).all()
+
+
+def test_selection_laws_match_plans_and_floats():
+    instance = instance_of(3, 3)
+    masses = prefix_masses(instance.draft.tables, 3)
+    order = np.stack([np.random.default_rng(t).permutation(9) for t in range(3)])
+    exact = selection_law(order, masses, 3, 1)
+    floats = selection_law(order, prefix_masses(as_floats(instance.draft.tables), 3), 3, 1)
+    assert all(np.allclose(a.astype(float), b, atol=1e-14) for a, b in zip(exact, floats, strict=True))
+    assert (exact[1] == masses[1]).all()

@@ -1,0 +1,107 @@
+"""Batches: every request by itself, and the requests together."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from simulator import CallableProcess, Delayed, InvalidInput, InvalidVerifier, assert_lossless
+from simulator.arithmetic import RATIONAL
+from simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
+from simulator.audit.batches import mirrored, requests_of
+from simulator.instances.families import FAMILIES
+from simulator.instances.instance import Instance
+
+CASES = {case.name: case for case in default_cases(interface_named("chain"), batch=True)}
+
+
+def judged(planted, name, case="context", **options):
+    audit = make_audit(planted("shared_in_batch", name), "chain", "torch", batch=2, **options)
+    return audit, audit.judge(CASES[case].instance, CASES[case].scheme)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_requests_with_their_own_coins_are_lossless_and_independent(planted, case):
+    _, found = judged(planted, "right", case)
+    assert found.lossless
+    assert found.dependence == pytest.approx(0, abs=1e-12)  # a product of some dozen floats
+
+
+def test_shared_coins_leave_every_request_exact_and_make_them_dependent(planted):
+    audit, found = judged(planted, "wrong")
+    assert found.check.lossless
+    assert found.dependence > 0.01
+    assert not found.lossless
+    assert diagnose(Evidence(audit, found, [found]))[0].name == "requests depend on each other"
+
+
+def test_dependence_is_the_number_computed_by_hand():
+    # One token each, p = (1/3, 2/3), q = (2/3, 1/3): draft 0 is accepted where the coin is below 1/2. With one coin for
+    # both requests, P(0, 0) = (2/3)^2 1/2 = 2/9 instead of 1/9; all four cells are off by 1/9, so that TV is 2/9. The
+    # second request has its tokens in reverse order, where draft 1 is the one that may be rejected.
+    def shared(tokens, q, p, lengths):
+        coin = random.random()
+        found = []
+        for (token,), [draft], [target, _] in zip(tokens, q, p, strict=True):
+            accepted = coin < target[token] / draft[token]
+            rest = [max(a - b, 0) for a, b in zip(target, draft, strict=True)]
+            last = 0  # after an accepted token; after a rejected one the residual has one token
+            found.append((int(accepted), last if accepted else rest.index(max(rest))))
+        return found
+
+    target = CallableProcess(2, lambda context: ["1/3", "2/3"] if context == () else ["1", "0"])
+    draft = CallableProcess(2, lambda context: ["2/3", "1/3"])
+    instance = Instance.of(target, draft, 1, RATIONAL)
+    audit = make_audit(shared, "chain", arithmetic="rational", batch=2)
+    assert audit.judge(instance, Delayed(1, 0, 1)).dependence == Fraction(2, 9)
+
+
+def test_requests_of_a_batch_differ_in_rows_and_lengths():
+    instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), 20)
+    (first, long), (second, short) = requests_of(instance, Delayed(1, 0, 2), 2, ragged=True)
+    assert (long.depth, short.depth) == (2, 1)
+    assert first is instance
+    for context in ((), (0,), (2, 1)):
+        renamed = tuple(2 - token for token in context)
+        assert second.target.row(context).tolist() == instance.target.row(renamed).tolist()[::-1]
+    assert mirrored(mirrored(instance)).digest() == instance.digest()
+
+
+def test_batch_needs_an_interface_and_a_result_for_every_request(planted):
+    with pytest.raises(InvalidInput, match="one request at a time"):
+        make_audit(lambda root: None, "tree", batch=2)
+    with pytest.raises(InvalidVerifier, match="one result for each of 2 requests"):
+        assert_lossless(lambda *rows: [(0, 0)], interface="chain", batch=2)
+
+
+def test_flat_arrays_with_cumulative_counts(planted):
+    right = planted("coin_reuse", "right")
+    cases = default_cases(interface_named("coins"), None, ["context", "three_tokens"], batch=True)
+
+    def wrong(draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms):
+        """Forgets where the coins of the second request begin."""
+        lengths = np.diff(cu_num_draft_tokens, prepend=0)
+        coins = np.concatenate([uniforms[:length] for length in lengths])
+        given = draft_token_ids, cu_num_draft_tokens, draft_probs, target_probs, bonus_probs
+        return right(*given, coins, final_uniforms)
+
+    for case in cases:
+        assert make_audit(right, "coins", batch=2).judge(case.instance, case.scheme).lossless
+        found = make_audit(wrong, "coins", batch=2).judge(case.instance, case.scheme)
+        assert found.check.lossless
+        assert found.dependence > 0.01
+
+
+def test_state_between_batches_is_noticed():
+    calls = []
+
+    def counts(tokens, q, p, lengths):
+        calls.append(len(calls))
+        return [(0, len(calls) % 2)] * len(tokens)
+
+    case = CASES["context"]
+    with pytest.raises(InvalidVerifier, match="without state"):
+        make_audit(counts, "chain", batch=2).check_state(case.instance, case.scheme)

@@ -1,0 +1,78 @@
+"""The default instances are what they say, and the scheme of ragged paths draws what it counts."""
+
+from __future__ import annotations
+
+import pytest
+
+import verifiers
+from simulator import Delayed, InvalidInput, check
+from simulator.arithmetic import RATIONAL
+from simulator.audit import INTERFACES, Ragged, default_cases, interface_named
+from simulator.coins import outcomes
+from simulator.laws.enumeration import enumerate_law
+
+CHAIN = {case.name: case for case in default_cases(interface_named("chain"))}
+TREES = {case.name: case for case in default_cases(interface_named("tree"))}
+
+
+def rows(process):
+    return [row for table in process.tables for row in table]
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_rows_are_multiples_of_a_sixteenth_and_floats_hold_them(interface):
+    for case in default_cases(interface_named(interface)):
+        for process in (case.instance.target, case.instance.draft):
+            assert all(16 % int(mass.q) == 0 for row in rows(process) for mass in row)
+
+
+def test_cases_are_what_they_are_called():
+    draft = rows(CHAIN["one_hot"].instance.draft)
+    assert all(sorted(row)[-1] == 1 for row in draft)
+    disjoint = CHAIN["disjoint"].instance
+    assert all((p * q).sum() == 0 for p, q in zip(rows(disjoint.target), rows(disjoint.draft), strict=False))
+    equal = CHAIN["equal"].instance
+    assert all((p == q).all() for p, q in zip(rows(equal.target), rows(equal.draft), strict=False))
+    assert any(mass == 0 for row in rows(CHAIN["zeros"].instance.target) for mass in row)
+    assert len({tuple(row) for row in rows(CHAIN["context_free"].instance.target)}) == 1
+    assert len({tuple(row) for row in rows(CHAIN["context"].instance.target)}) > 1
+
+
+@pytest.mark.parametrize("name", ["context", "three_tokens", "deep"])
+def test_block_and_token_wise_verification_differ_where_they_should_be_told_apart(name):
+    case = CHAIN[name]
+    naive, block = (
+        check(verifiers.make(each), case.instance.target, case.instance.draft, case.scheme).block_efficiency
+        for each in ("naive", "block")
+    )
+    assert naive < block
+
+
+def test_residuals_of_three_tokens_have_two_of_them():
+    instance = CHAIN["three_tokens"].instance
+    for p, q in zip(rows(instance.target), rows(instance.draft), strict=False):
+        assert sum(int(a > b) for a, b in zip(p, q, strict=True)) == 2
+
+
+def test_trees_have_ragged_paths_and_more_paths_than_depth_plus_one():
+    assert TREES["ragged"].scheme == Ragged((2, 1))
+    many = TREES["many_paths"].scheme
+    assert many.depth + 1 < many.K
+
+
+@pytest.mark.parametrize("name", ["naive_tree", "specinfer", "traversal"])
+def test_verifiers_of_independent_paths_are_lossless_on_ragged_ones(name):
+    case = TREES["ragged"]
+    law = enumerate_law(verifiers.make(name), case.instance.target, case.instance.draft, case.scheme)
+    assert law.max_deviation(case.instance.target) == 0
+
+
+def test_ragged_scheme_draws_what_it_counts():
+    case = TREES["ragged"]
+    drawn = list(outcomes(lambda coin: case.scheme.draw(case.instance.draft, coin), RATIONAL))
+    assert len(drawn) == case.scheme.count(case.instance.draft)
+    assert sum(mass for _, mass in drawn) == 1
+    assert case.scheme.reductions()[0] == Delayed(1, 0, 1)
+    assert case.scheme.reductions()[-1] == Ragged((2, 1))
+    with pytest.raises(InvalidInput, match="longest first"):
+        Ragged((1, 2))

@@ -1,0 +1,265 @@
+"""How functions are called and read; what they return wrongly is refused in one clear line."""
+
+from __future__ import annotations
+
+import random
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import verifiers
+from simulator import CallableProcess, Delayed, DraftTree, InvalidInput, InvalidVerifier, Verdict, assert_lossless
+from simulator.arithmetic import RATIONAL
+from simulator.audit import INTERFACES, SelfDrafted, default_cases, interface_named, make_audit
+from simulator.audit.interfaces._call import paths_of
+from simulator.audit.interfaces.chain import by_request
+from simulator.instances.instance import Instance
+from simulator.laws.enumeration import enumerate_law
+
+TARGET = CallableProcess(2, lambda context: ["1/4", "3/4"] if len(context) % 2 else ["1/2", "1/2"])
+DRAFT = CallableProcess(2, lambda context: ["3/4", "1/4"] if len(context) % 2 else ["1/4", "3/4"])
+INSTANCE = Instance.of(TARGET, DRAFT, 2, RATIONAL)
+
+
+def seen(interface, scheme=None, **options):
+    """The arguments of the first call for this interface."""
+    calls = []
+
+    def function(*arguments, **keywords):
+        calls.append((arguments, keywords))
+        raise RuntimeError("seen")
+
+    audit = make_audit(options.pop("like", None) or function, interface, **options)
+    with pytest.raises(InvalidVerifier, match="seen"):
+        audit.judge(INSTANCE, scheme or Delayed(1, 0, 2))
+    return calls[0]
+
+
+@pytest.mark.parametrize("name", INTERFACES)
+def test_every_interface_says_what_it_takes_and_returns(name):
+    interface = INTERFACES[name]
+    assert interface.name == name
+    assert interface.takes
+    assert interface.returns
+    assert interface.library in interface.libraries
+
+
+def test_chain_gets_tokens_and_rows():
+    (tokens, q, p), _ = seen("chain", library="numpy")
+    assert (tokens.shape, q.shape, p.shape) == ((2,), (2, 2), (3, 2))
+    assert q.tolist() == [[0.25, 0.75], [0.75, 0.25]]
+    assert p.tolist() == [[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]
+
+
+def test_rational_rows_are_fractions_and_logits_logarithms():
+    (_, q, _), _ = seen("chain", arithmetic="rational")
+    assert q == [[Fraction(1, 4), Fraction(3, 4)], [Fraction(3, 4), Fraction(1, 4)]]
+    (_, q, _), _ = seen("chain", library="numpy", logits=True)
+    assert q == pytest.approx(np.log([[0.25, 0.75], [0.75, 0.25]]))
+
+
+def test_paths_get_dictionaries_by_prefix():
+    (paths, p, q), _ = seen("paths", Delayed(2, 0, 2))
+    assert paths == [(0, 0), (0, 0)]
+    assert set(p) == {(), (0,), (0, 0)}
+    assert q == {(): [0.25, 0.75], (0,): [0.75, 0.25]}
+
+
+def test_posterior_gets_padded_candidates():
+    from simulator.audit import Ragged
+
+    def function(p, candidates, q):
+        raise RuntimeError(f"seen {p.shape} {candidates.tolist()} {q.shape}")
+
+    audit = make_audit(function, "posterior")
+    with pytest.raises(InvalidVerifier, match=r"seen \(2, 3, 2\) \[\[0, 0, 0\], \[0, 0, -1\]\] \(2, 3, 2\)"):
+        audit.judge(INSTANCE, Ragged((2, 1)))
+
+
+def test_posterior_without_a_third_parameter_gets_no_draft_rows():
+    (arguments, _) = seen("posterior", Delayed(2, 0, 1))
+    assert len(arguments) == 2
+
+
+def test_keywords_of_the_audit_are_handed_over():
+    _, keywords = seen("chain", keywords={"weight": 3})
+    assert keywords == {"weight": 3}
+
+
+def test_coins_interface_names_an_argument_that_it_does_not_know():
+    def function(draft_token_ids, cache):
+        return None
+
+    with pytest.raises(InvalidInput, match="no argument 'cache'; it knows draft_token_ids"):
+        make_audit(function, "coins").judge(INSTANCE, Delayed(1, 0, 2))
+
+
+def test_coins_interface_with_exponential_noise_and_bonus_tokens():
+    def right(draft_token_ids, draft_probs, target_probs, bonus_token_ids, uniforms, noise):
+        for i, token in enumerate(draft_token_ids):
+            if uniforms[i] >= target_probs[i, token] / draft_probs[i, token]:
+                rest = np.maximum(target_probs[i] - draft_probs[i], 0)
+                return [[*draft_token_ids[:i], np.argmax(rest / noise[0])]]
+        return [[*draft_token_ids, bonus_token_ids[0]]]
+
+    assert_lossless(right, interface="coins")
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (None, "returned None; the chain interface wants"),
+        ("text", "returned 'text'"),
+        ([], "no token at all"),
+        ((3, 0), "accepted 3 tokens of a path of 2"),
+        ((0, 0.5), "correction token must be a whole number, not 0.5"),
+        ((0, 7), "correction 7 is no token"),
+        (([5], 0), "no node of the draft tree"),
+    ],
+)
+def test_wrong_results_of_a_chain_are_named(returned, message):
+    with pytest.raises(InvalidVerifier, match=message):
+        make_audit(lambda *rows: returned, "chain").judge(INSTANCE, Delayed(1, 0, 2))
+
+
+@pytest.mark.parametrize("returned", [[0], (0, 1, 2), None])
+def test_wrong_results_of_a_tree_are_named(returned):
+    with pytest.raises(InvalidVerifier, match="the tree interface wants"):
+        make_audit(lambda root: returned, "tree").judge(INSTANCE, Delayed(2, 0, 1))
+
+
+@pytest.mark.parametrize(("returned", "message"), [((5, 0, 0), "candidate 5"), ((0, 0, [0.2, 0.2]), "sums to 0.4")])
+def test_wrong_results_of_a_posterior_are_named(returned, message):
+    with pytest.raises(InvalidVerifier, match=message):
+        make_audit(lambda p, candidates: returned, "posterior").judge(INSTANCE, Delayed(2, 0, 1))
+
+
+def test_errors_of_the_function_name_its_line(planted, tmp_path):
+    from simulator.symbolic import load
+
+    file = tmp_path / "broken.py"
+    file.write_text("def f(tokens, q, p):\n    return 1 / 0\n")
+    with pytest.raises(InvalidVerifier, match=r"it raised ZeroDivisionError: division by zero \(broken.py line 2\)"):
+        make_audit(load(file, "f"), "chain").judge(INSTANCE, Delayed(1, 0, 2))
+
+
+def test_state_between_calls_is_noticed():
+    count = [0]
+
+    def counts(tokens, q, p):
+        count[0] += 1
+        return 0, count[0] % 2
+
+    with pytest.raises(InvalidVerifier, match="without state"):
+        make_audit(counts, "chain").check_state(INSTANCE, Delayed(1, 0, 2))
+
+
+def test_step_that_drafts_more_than_it_was_given_is_told_so():
+    def step(p, q):
+        return [0, 0, random.choices((0, 1), weights=q((0, 0, 0)))[0]]
+
+    with pytest.raises(InvalidVerifier, match="give the number that it drafts"):
+        make_audit(step, "step").judge(INSTANCE, SelfDrafted(2))
+
+
+def test_interface_and_scheme_must_fit():
+    with pytest.raises(InvalidInput, match="does not go with the scheme"):
+        make_audit(lambda p, q: [0], "step").judge(INSTANCE, Delayed(1, 0, 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"interface": "nothing"}, "unknown interface"),
+        ({"library": "jax"}, "unknown library"),
+        ({"arithmetic": "float16"}, "unknown arithmetic"),
+        ({"arithmetic": "rational", "library": "torch", "interface": "chain"}, "torch holds no rationals"),
+        ({"arithmetic": "rational", "temperature": 0.5}, "computed in floats"),
+        ({"interface": "transformers", "library": "numpy"}, "rows of torch"),
+        ({"coins": "guess"}, "unknown coins"),
+    ],
+)
+def test_options_that_do_not_exist_are_named(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        make_audit(lambda root: None, **options)
+
+
+def test_unknown_case_is_named():
+    with pytest.raises(InvalidInput, match="no case 'nothing' here; choose from context"):
+        default_cases(interface_named("chain"), None, ["nothing"])
+
+
+@pytest.mark.parametrize("name", ["block", "traversal", "specinfer"])
+def test_zoo_verifiers_behave_the_same_when_they_are_audited_as_trees(name):
+    zoo = verifiers.make(name)
+
+    class PythonCoin:
+        """A coin made of the module `random`, as an outsider would write it."""
+
+        def flip(self, probability):
+            return random.random() < probability
+
+        def choose(self, weights):
+            return random.choices(range(len(weights)), weights=list(weights))[0]
+
+    def function(root):
+        verdict = zoo.verify(root, PythonCoin())
+        return Verdict(verdict.accepted, verdict.correction)
+
+    scheme = Delayed(2, 0, 2)
+    audit = make_audit(function, "tree", "numpy")
+    wanted = enumerate_law(zoo, INSTANCE.target, INSTANCE.draft, scheme)
+    found = audit.judge(INSTANCE, scheme).law
+    for ours, theirs in zip(found.correction, wanted.correction, strict=True):
+        assert abs(ours - theirs.astype(float)).max() < 1e-12  # a few dozen roundings of 1e-16
+
+
+def test_paths_keep_their_order_and_duplicates():
+    paths = [(0, 1), (1, 1), (0, 0), (0, 1)]
+    root = DraftTree.from_paths((), paths).root(TARGET, DRAFT)
+    assert paths_of(root) == paths
+    trunk = DraftTree.from_paths((1,), [(0,), (1,)]).root(TARGET, DRAFT)
+    assert paths_of(trunk) == [(1, 0), (1, 1)]
+    ragged = DraftTree.from_paths((), [(0, 1), (0,), (1,)]).root(TARGET, DRAFT)
+    assert paths_of(ragged) == [(0, 1), (0,), (1,)]
+
+
+def test_a_tuple_of_tokens_is_no_pair_and_is_refused():
+    audit = make_audit(lambda tokens, q, p: (0,) * (len(tokens) + 1), "chain")
+    [case] = default_cases(audit.audited.interface, None, ["context"])
+    with pytest.raises(InvalidVerifier, match="it returned a tuple of 3; the chain interface wants"):
+        audit.judge(case.instance, case.scheme)
+
+
+@pytest.mark.parametrize("result", [([0, 0], [0, 0, 0]), ((0, 1), (0, 1))])
+def test_a_pair_for_two_requests_must_be_two_arrays(result):
+    with pytest.raises(InvalidVerifier, match="two arrays of 2; give the results of single requests in a list"):
+        by_request(result, 2)
+
+
+def test_leaving_python_is_no_verdict():
+    audit = make_audit(lambda root: sys.exit(0), "tree")
+    [case] = default_cases(audit.audited.interface, None, ["context"])
+    with pytest.raises(InvalidVerifier, match="it raised SystemExit: 0"):
+        audit.judge(case.instance, case.scheme)
+
+
+def test_a_function_that_takes_other_arguments_hears_what_it_is_called_with():
+    audit = make_audit(lambda one: one, "chain")
+    [case] = default_cases(audit.audited.interface, None, ["context"])
+    with pytest.raises(InvalidVerifier, match=r"the chain interface calls it with \(tokens, q, p\)"):
+        audit.judge(case.instance, case.scheme)
+
+
+def test_a_rejection_loop_is_named():
+    def endless(tokens, q, p):
+        while random.random() < 0.5:
+            pass
+        return [0]
+
+    audit = make_audit(endless, "chain")
+    [case] = default_cases(audit.audited.interface, None, ["context"])
+    with pytest.raises(InvalidVerifier, match="a loop that may go on for ever cannot be enumerated"):
+        audit.judge(case.instance, case.scheme)

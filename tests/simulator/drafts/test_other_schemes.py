@@ -1,0 +1,145 @@
+"""Schemes beyond i.i.d. branches: hand-computed trees, counts against enumeration, definitions recomputed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from flint import fmpq
+
+from simulator import InvalidInput, TableProcess
+from simulator.arithmetic import RATIONAL
+from simulator.coins import outcomes
+from simulator.drafts import (
+    SCHEMES,
+    Adaptive,
+    AdaptiveDropping,
+    Greedy,
+    TopK,
+    Topology,
+    WithoutReplacement,
+    scheme_from_dict,
+)
+from simulator.verdicts.conformance import CASES, case_instances
+
+ROW = ["1/2", "1/3", "1/6"]
+
+
+def process(depth: int) -> TableProcess:
+    return TableProcess([[ROW] * 3**d for d in range(depth + 1)])
+
+
+def law_of_trees(scheme, draft) -> Counter:
+    law: Counter = Counter()
+    for tree, weight in outcomes(lambda coin: scheme.draw(draft, coin), RATIONAL):
+        law[tuple(sorted(tree.children.items()))] += Fraction(int(weight.p), int(weight.q))
+    return law
+
+
+def test_without_replacement_renormalises_after_each_draw():
+    law = law_of_trees(WithoutReplacement(2, 0, 1), process(0))
+    assert law[(((), (0, 1)),)] == Fraction(1, 2) * Fraction(2, 3)
+    assert law[(((), (2, 0)),)] == Fraction(1, 6) * Fraction(3, 5)
+    assert sum(law.values()) == 1
+    assert len(law) == 6
+
+
+def test_top_k_is_certain_and_breaks_ties_to_the_smaller_number():
+    draft = TableProcess([[["1/3", "1/3", "1/3"]]])
+    assert law_of_trees(TopK(2, 0, 1), draft) == {(((), (0, 1)),): 1}
+    assert law_of_trees(TopK(2, 0, 1), TableProcess([[["1/6", "1/2", "1/3"]]])) == {(((), (1, 2)),): 1}
+
+
+def test_greedy_takes_the_top_and_draws_the_last_from_the_rest():
+    law = law_of_trees(Greedy(2, 0, 1), process(0))
+    assert law == {(((), (0, 1)),): Fraction(2, 3), (((), (0, 2)),): Fraction(1, 3)}
+
+
+def test_no_more_children_than_tokens_that_can_be_drafted():
+    draft = TableProcess([[["1/2", "1/2", "0"]]])
+    for kind in (WithoutReplacement, TopK, Greedy):
+        for tree, _ in outcomes(lambda coin, kind=kind: kind(3, 0, 1).draw(draft, coin), RATIONAL):
+            assert sorted(tree.children[()]) == [0, 1]
+
+
+def test_every_node_below_the_trunk_branches():
+    for tree, _ in outcomes(lambda coin: TopK(2, 1, 2).draw(process(2), coin), RATIONAL):
+        assert [len(tokens) for _, tokens in sorted(tree.children.items(), key=lambda item: len(item[0]))] == [
+            1,
+            2,
+            2,
+            2,
+        ]
+
+
+def test_topology_gives_the_first_child_the_first_subtree():
+    law = law_of_trees(Topology((2, 1, 0, 0)), process(1))
+    for children in law:
+        tree = dict(children)
+        first, second = tree[()]
+        assert len(tree[(first,)]) == 1
+        assert (second,) not in tree
+    assert Topology((2, 1, 0, 0)).depth == 2
+    assert Topology((2, 1, 0, 0)).nodes == 3
+
+
+@pytest.mark.parametrize("tree", [(), (1,), (2, 0), (0, 0), (2, 1, 0), (-1, 0), (0, 1)])
+def test_topology_refuses_counts_that_are_no_tree(tree):
+    with pytest.raises(InvalidInput):
+        Topology(tree)
+
+
+def test_topology_reductions_are_trees_down_to_the_root():
+    smaller = Topology((2, 1, 1, 0, 0)).reductions()
+    assert smaller[0].tree == (0,)
+    assert smaller[-1].tree == (2, 1, 1, 0, 0)
+    assert [scheme.nodes for scheme in smaller] == [0, 1, 2, 3, 4]
+
+
+def test_adaptive_keeps_the_unsure_token_and_stops_the_control_drops_it():
+    assert law_of_trees(Adaptive(1, 0, 2, Fraction(2, 5)), process(1)) == {
+        (((), (0,)), ((0,), (0,))): Fraction(1, 4),
+        (((), (0,)), ((0,), (1,))): Fraction(1, 6),
+        (((), (0,)), ((0,), (2,))): Fraction(1, 12),
+        (((), (1,)),): Fraction(1, 3),
+        (((), (2,)),): Fraction(1, 6),
+    }
+    assert law_of_trees(AdaptiveDropping(1, 0, 2, Fraction(2, 5)), process(1)) == {
+        (((), (0,)), ((0,), (0,))): Fraction(1, 4),
+        (((), (0,)),): Fraction(1, 4),
+        (): Fraction(1, 2),
+    }
+
+
+def test_adaptive_has_no_say_before_l1():
+    for tree, _ in outcomes(lambda coin: Adaptive(1, 2, 0, Fraction(1)).draw(process(1), coin), RATIONAL):
+        assert len(tree.children) == 2
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_count_is_the_number_of_outcomes(name):
+    for case in CASES[name]:
+        for instance in case_instances(case, 2):
+            draws = sum(1 for _ in outcomes(lambda coin, c=case, i=instance: c[1].draw(i.draft, coin), RATIONAL))
+            assert case[1].count(instance.draft) == draws
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_outcomes_are_a_distribution_and_trees_are_no_deeper_than_declared(name):
+    for case in CASES[name]:
+        instance = next(case_instances(case, 1))
+        total = fmpq(0)
+        for tree, weight in outcomes(lambda coin, c=case, i=instance: c[1].draw(i.draft, coin), RATIONAL):
+            total += weight
+            assert max((len(context) + 1 for context in tree.children), default=0) <= case[1].depth
+            assert sum(len(set(tokens)) for tokens in tree.children.values()) <= case[1].nodes
+        assert total == 1
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_scheme_survives_the_way_through_plain_data(name):
+    for _, scheme in CASES[name]:
+        assert scheme_from_dict(scheme.as_dict()) == scheme
+        assert scheme in scheme.reductions()
+        assert all(smaller.depth <= scheme.depth and smaller.nodes <= scheme.nodes for smaller in scheme.reductions())

@@ -1,0 +1,166 @@
+"""Draft trees keep what was drafted, and delayed schemes draw them with the right weights and count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simulator import FAMILIES, Delayed, DraftTree, InvalidInput, InvalidVerifier, outcomes
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.drafts import scheme_from_dict
+
+SHAPES = [(1, 0, 0), (1, 2, 0), (1, 0, 2), (1, 1, 1), (2, 0, 1), (3, 0, 1), (2, 0, 2), (2, 1, 1), (3, 1, 1), (2, 2, 1)]
+#: Branches 01, 02, 01 and 21 after the trunk 1: duplicates at the root of the branches and below token 0.
+EXAMPLE = DraftTree.from_paths((1,), [(0, 1), (0, 2), (0, 1), (2, 1)])
+
+
+def test_example_tree_has_the_children_written_by_hand() -> None:
+    assert EXAMPLE.children == {(): (1,), (1,): (0, 0, 0, 2), (1, 0): (1, 2, 1), (1, 2): (1,)}
+
+
+def test_example_tree_has_the_nodes_written_by_hand() -> None:
+    nodes = {(), (1,), (1, 0), (1, 2), (1, 0, 1), (1, 0, 2), (1, 2, 1)}
+    contexts = [context for depth in range(5) for context in product(range(3), repeat=depth)]
+    assert {context for context in contexts if context in EXAMPLE} == nodes
+    assert [1] not in EXAMPLE
+    assert None not in EXAMPLE
+
+
+def test_nodes_carry_rows_and_leaves_carry_no_draft_row() -> None:
+    instance = FAMILIES["dirichlet"].instance(3, 3, np.random.default_rng(0), 20)
+    root = EXAMPLE.root(instance.target, instance.draft)
+    leaf = root.child(1).child(0).child(2)
+    assert (root.context, root.children) == ((), (1,))
+    assert root.target.tolist() == instance.target.row(()).tolist()
+    assert root.child(1).child(0).draft.tolist() == instance.draft.row((1, 0)).tolist()
+    assert (leaf.context, leaf.children, leaf.draft) == ((1, 0, 2), (), None)
+    assert leaf.target.tolist() == instance.target.row((1, 0, 2)).tolist()
+
+
+def test_paths_through_one_context_share_its_node() -> None:
+    instance = FAMILIES["dirichlet"].instance(3, 3, np.random.default_rng(0), 20)
+    root = EXAMPLE.root(instance.target, instance.draft)
+    assert root.child(1).child(0) is root.child(1).child(0)
+
+
+def test_a_token_that_was_not_drafted_has_no_node() -> None:
+    instance = FAMILIES["dirichlet"].instance(3, 3, np.random.default_rng(0), 20)
+    with pytest.raises(InvalidVerifier) as caught:
+        EXAMPLE.root(instance.target, instance.draft).child(1).child(1)
+    assert str(caught.value) == "child(1) was asked at (1,), where only (0, 0, 0, 2) is drafted"
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_trunk_nodes_have_one_entry_and_branches_one_for_every_path(shape: tuple[int, int, int]) -> None:
+    K, L1, L2 = shape
+    draft = FAMILIES["dirichlet"].instance(2, L1 + L2, np.random.default_rng(0), 20).draft
+    for tree, _ in outcomes(partial(Delayed(*shape).draw, draft), RATIONAL):
+        entries = Counter[int]()
+        for context, children in tree.children.items():
+            entries[len(context)] += len(children)
+            if len(context) < L1:
+                assert len(children) == 1
+        assert entries == {depth: 1 if depth < L1 else K for depth in range(L1 + L2)}
+
+
+@pytest.mark.parametrize("family", ["dirichlet", "zeros", "point_masses"])
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_count_agrees_with_the_number_of_enumerated_trees(shape: tuple[int, int, int], size: int, family: str) -> None:
+    scheme = Delayed(*shape)
+    draft = FAMILIES[family].instance(size, scheme.depth, np.random.default_rng(1), 20).draft
+    drawn = [weight for _, weight in outcomes(partial(scheme.draw, draft), RATIONAL)]
+    assert len(drawn) == scheme.count(draft)
+    assert sum(drawn) == 1
+    if all(value > 0 for table in draft.tables for value in table.ravel()):
+        assert scheme.count(draft) == size ** (shape[1] + shape[0] * shape[2])
+    if family == "point_masses":
+        assert scheme.count(draft) == 1
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_weight_of_a_tree_is_the_product_of_its_draft_probabilities(shape: tuple[int, int, int]) -> None:
+    K, L1, L2 = shape
+    draft = FAMILIES["zeros"].instance(2, L1 + L2, np.random.default_rng(3), 20).draft
+    by_hand: dict[Any, Fraction] = {}
+    for trunk in product(range(2), repeat=L1):
+        for branches in product(product(range(2), repeat=L2), repeat=K):
+            chosen = [(trunk[:i], token) for i, token in enumerate(trunk)]
+            chosen += [((*trunk, *branch[:i]), token) for branch in branches for i, token in enumerate(branch)]
+            mass = Fraction(1)
+            for context, token in chosen:
+                mass *= as_python(draft.row(context)[token])
+            if mass:
+                tree = DraftTree.from_paths(trunk, branches)
+                key = tuple(sorted(tree.children.items()))
+                by_hand[key] = by_hand.get(key, Fraction(0)) + mass
+    drawn: dict[Any, Fraction] = {}
+    for tree, weight in outcomes(partial(Delayed(*shape).draw, draft), RATIONAL):
+        key = tuple(sorted(tree.children.items()))
+        drawn[key] = drawn.get(key, Fraction(0)) + as_python(weight)
+    assert drawn == by_hand
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((0, 0, 2), "K = 0: a draft tree needs at least one branch; use K >= 1"),
+        ((2, -1, 2), "L1 = -1, L2 = 2: lengths cannot be negative; use 0 or more"),
+        ((1, 0, -3), "L1 = 0, L2 = -3: lengths cannot be negative; use 0 or more"),
+        ((2, 1, 0), "L2 = 0 leaves no room for K = 2 branches; use K = 1 or L2 >= 1"),
+    ],
+    ids=str,
+)
+def test_shapes_that_are_no_tree_are_refused(shape: tuple[int, int, int], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Delayed(*shape)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_scheme_survives_the_way_through_plain_data(shape: tuple[int, int, int]) -> None:
+    scheme = Delayed(*shape)
+    assert scheme_from_dict(scheme.as_dict()) == scheme
+    assert str(scheme) == f"delayed(K={shape[0]}, L1={shape[1]}, L2={shape[2]})"
+    assert (scheme.depth, scheme.nodes) == (shape[1] + shape[2], shape[1] + shape[0] * shape[2])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("delayed", "unknown scheme 'delayed'; known: delayed, "),
+        ({"name": "bushy"}, "unknown scheme {'name': 'bushy'}; known: delayed, "),
+        ({"name": "delayed", "K": 2}, "must have K, L1, L2 and nothing else"),
+        ({"name": "delayed", "K": 2, "L1": 0, "L2": 1, "L3": 0}, "must have K, L1, L2 and nothing else"),
+        ({"name": "delayed", "K": 2, "L1": 0, "L2": 1.0}, "L2 = 1.0 must be a whole number"),
+        ({"name": "delayed", "K": True, "L1": 0, "L2": 1}, "K = True must be a whole number"),
+        ({"name": "topology", "tree": 3}, "tree = 3 must be a whole number (tree: a list, confidence: a fraction)"),
+        ({"name": "topology", "tree": [1]}, "tree (1,) has 1 nodes and 1 children"),
+        ({"name": "adaptive", "K": 1, "L1": 0, "L2": 1, "confidence": "a"}, "'a' is not a number"),
+        ({"name": "delayed", "K": 0, "L1": 0, "L2": 1}, "K = 0: a draft tree needs at least one branch"),
+    ],
+    ids=str,
+)
+def test_plain_data_that_is_no_scheme_is_refused(fields: Any, message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        scheme_from_dict(fields)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_reductions_are_all_no_larger_smallest_first_and_reach_the_scheme_itself(shape: tuple[int, int, int]) -> None:
+    scheme = Delayed(*shape)
+    reductions = scheme.reductions()
+    sizes = [(smaller.depth, smaller.nodes) for smaller in reductions]
+    assert len(set(reductions)) == len(reductions)
+    assert sizes == sorted(sizes)
+    assert all(smaller.K <= scheme.K and smaller.depth <= scheme.depth for smaller in reductions)
+    # A chain is one tree however it is split, so it may stand there as L1 = 0.
+    itself = scheme if scheme.K > 1 else Delayed(1, 0, scheme.depth)
+    assert reductions[-1] == itself

@@ -1,0 +1,218 @@
+"""Processes: rows come back where they belong, and every flaw is refused at the door by name."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator import CallableProcess, InvalidInput, MarkovProcess, TableProcess, TooLarge, rationalise, tabulate
+from simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from simulator.instances.processes import MAX_TABLE_ENTRIES, context_at, context_index
+
+
+def exact(*rows: Any) -> Any:
+    return RATIONAL.vector(list(rows))
+
+
+UNIFORM = exact(["1/2", "1/2"])
+LEVEL = exact(["1/3", "2/3"], ["1/4", "3/4"])
+
+
+@given(st.integers(1, 5), st.integers(0, 4))
+def test_context_index_is_the_lexicographic_position(size: int, depth: int) -> None:
+    contexts = list(product(range(size), repeat=depth))
+    assert [context_index(context, size) for context in contexts] == list(range(len(contexts)))
+    assert [context_at(index, depth, size) for index in range(len(contexts))] == contexts
+
+
+def test_table_process_gives_each_context_its_row() -> None:
+    process = TableProcess([UNIFORM, LEVEL])
+    assert (process.vocab_size, process.depth, process.arithmetic) == (2, 1, RATIONAL)
+    assert process.row(()).tolist() == UNIFORM[0].tolist()
+    assert process.row((1,)).tolist() == LEVEL[1].tolist()
+
+
+@pytest.mark.parametrize("row", [[1, 0], ["1/3", "2/3"], [Fraction(1, 3), "2/3"], np.array([0, 1])], ids=str)
+def test_rows_without_floats_are_exact(row: Any) -> None:
+    for process in (TableProcess([[row]]), MarkovProcess([row]), CallableProcess(2, lambda _: row)):
+        assert process.row(()).tolist() == RATIONAL.vector(row).tolist()
+        assert tabulate(process, 0, RATIONAL).arithmetic is RATIONAL
+
+
+@pytest.mark.parametrize("row", [[Fraction(1, 2), 0.5], [None, 1]], ids=str)
+def test_rows_that_mix_floats_with_exact_numbers_are_refused(row: Any) -> None:
+    with pytest.raises(InvalidInput, match="is not an exact number; write a fraction such as '1/3'"):
+        TableProcess([[row]])
+
+
+def test_table_process_is_a_read_only_copy() -> None:
+    table = np.array([[0.25, 0.75]])
+    process = TableProcess([table])
+    table[0, 0] = 9
+    assert process.row(()).tolist() == [0.25, 0.75]
+    with pytest.raises(ValueError, match="read-only"):
+        process.row(())[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ([], "draft has no tables; give at least the row of the empty context"),
+        ([exact("1/2", "1/2")], "draft: table 0 has shape (2,); it must be (1, V)"),
+        ([np.zeros((1, 0))], "draft: table 0 has shape (1, 0); it must be (1, V)"),
+        ([LEVEL], "draft: table 0 has shape (2, 2); it must be (1, 2)"),
+        ([UNIFORM, UNIFORM], "draft: table 1 has shape (1, 2); it must be (2, 2)"),
+        (
+            [UNIFORM, np.full((2, 2), 0.5)],
+            "draft: table 1 mixes exact and float rows; use one arithmetic for all",
+        ),
+        (
+            [np.full((1, 2), 0.5), LEVEL],
+            "draft: table 1 mixes exact and float rows; use one arithmetic for all",
+        ),
+        (
+            [exact(["1/2", "1/3"])],
+            "draft row () sums to 5/6, not 1; write exact fractions such as '1/3' that sum to 1",
+        ),
+        (
+            [UNIFORM, exact([1, 0], ["-1/2", "3/2"])],
+            "draft row (1,) gives token 0 probability -1/2; it must be at least 0",
+        ),
+        ([np.array([[np.nan, 1.0]])], "draft row () gives token 0 probability nan; it must be at least 0"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_table_process_names_what_is_wrong(tables: list[Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        TableProcess(tables, "draft")
+    assert str(caught.value) == message
+
+
+def test_exact_rows_have_no_tolerance_and_float_rows_have_that_of_rounding() -> None:
+    TableProcess([np.array([[0.1, 0.2, 0.7 + 1e-15]])])
+    with pytest.raises(InvalidInput, match="sums to"):
+        TableProcess([np.array([[0.1, 0.2, 0.7 + 1e-6]])])
+    with pytest.raises(InvalidInput, match="sums to"):
+        TableProcess([exact(["1/3", f"{10**30 - 1}/{3 * 10**30 // 2}"])])
+
+
+def test_table_process_says_where_its_tables_end() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        TableProcess([UNIFORM], "target").row((0, 1))
+    assert str(caught.value) == (
+        "target has no row for context (0, 1): its tables end at depth 0; "
+        "use a shallower draft tree or give rows to depth 2"
+    )
+
+
+def test_markov_process_reads_the_last_tokens_of_root_and_context() -> None:
+    table = exact(*[[f"{index}/8", f"{8 - index}/8"] for index in range(4)])  # order 2, V = 2
+    process = MarkovProcess(table, root=(1, 0))
+    states = {(): (1, 0), (1,): (0, 1), (1, 1): (1, 1), (0, 0, 1): (0, 1)}
+    for context, state in states.items():
+        assert process.row(context).tolist() == table[context_index(state, 2)].tolist()
+
+
+def test_markov_process_of_order_zero_has_one_row() -> None:
+    process = MarkovProcess(UNIFORM)
+    assert process.row((0, 1, 1)).tolist() == UNIFORM[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("table", "root", "message"),
+    [
+        (UNIFORM[0], (), "target: the table has shape (2,); it must be (V**m, V)"),
+        (UNIFORM, (0,), "target: 1 rows do not fit the root context (0,): order 1 at V = 2 needs 2 rows"),
+        (LEVEL, (2,), "target: root context (2,) must hold 1 tokens, each of 0..1"),
+        (LEVEL, (-1,), "target: root context (-1,) must hold 1 tokens, each of 0..1"),
+        (
+            exact([1, 0], ["1/2", "1/3"]),
+            (0,),
+            "target row (1,) sums to 5/6, not 1; write exact fractions such as '1/3' that sum to 1",
+        ),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_markov_process_names_what_is_wrong(table: Any, root: tuple[int, ...], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        MarkovProcess(table, root, "target")
+    assert str(caught.value) == message
+
+
+def test_callable_process_asks_its_function_once_per_context() -> None:
+    asked = []
+
+    def row(context: tuple[int, ...]) -> Any:
+        asked.append(context)
+        return exact("1/2", "1/2")
+
+    process = CallableProcess(2, row)
+    assert process.row((1,)) is process.row((1,))
+    assert asked == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (exact("1/2", "1/4", "1/4"), "model row (1,) has shape (3,); it must be (2,)"),
+        (exact("1/2", "1/4"), "model row (1,) sums to 3/4, not 1; write exact fractions such as '1/3' that sum to 1"),
+        (exact("3/2", "-1/2"), "model row (1,) gives token 1 probability -1/2; it must be at least 0"),
+    ],
+    ids=["shape", "sum", "sign"],
+)
+def test_callable_process_names_what_is_wrong(row: Any, message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        CallableProcess(2, lambda _: row, "model").row((1,))
+    assert str(caught.value) == message
+
+
+def test_tabulate_agrees_with_the_rows_of_every_kind_of_process() -> None:
+    markov = MarkovProcess(LEVEL, root=(1,))
+    called = CallableProcess(2, markov.row)
+    for process in (markov, called, tabulate(markov, 3, RATIONAL)):
+        tables = tabulate(process, 2, RATIONAL)
+        assert tables.depth == 2
+        for depth in range(3):
+            for context in product(range(2), repeat=depth):
+                assert tables.row(context).tolist() == markov.row(context).tolist()
+
+
+def test_tabulate_rounds_on_request_but_never_makes_floats_exact() -> None:
+    assert tabulate(TableProcess([UNIFORM]), 0, FLOAT64).row(()).tolist() == [0.5, 0.5]
+    with pytest.raises(InvalidInput) as caught:
+        tabulate(TableProcess([np.array([[0.5, 0.5]])]), 0, RATIONAL, "target")
+    assert str(caught.value) == (
+        "target holds floats; rational arithmetic needs exact rows: "
+        "round them with simulator.rationalise, or ask for float64"
+    )
+
+
+def test_tabulate_refuses_tables_that_are_too_large_before_building_them() -> None:
+    def never(_: tuple[int, ...]) -> Any:
+        raise AssertionError("a row was asked for")
+
+    depth = MAX_TABLE_ENTRIES.bit_length()
+    with pytest.raises(
+        TooLarge, match=rf"tables of depth {depth} at V = 2 have more than {MAX_TABLE_ENTRIES:,} rational entries"
+    ):
+        tabulate(CallableProcess(2, never), depth, RATIONAL)
+
+
+@given(st.lists(st.lists(st.integers(0, 50), min_size=3, max_size=3).filter(any), min_size=1, max_size=4))
+def test_rationalise_keeps_sums_signs_and_all_but_the_largest_entry(units: list[list[int]]) -> None:
+    floats = np.array([[unit / sum(row) for unit in row] for row in units])
+    denominator = 2**16  # a power of two, so that `float * denominator` is exact and the bound below is too
+    for row, rounded in zip(floats, rationalise(floats, denominator), strict=True):
+        largest = int(row.argmax())
+        assert rounded.sum() == 1
+        assert min(rounded) >= 0
+        for token, (value, kept) in enumerate(zip(row, rounded, strict=True)):
+            assert (as_python(kept) * denominator).denominator == 1
+            if token != largest:
+                assert 0 <= Fraction(float(value)) - as_python(kept) < Fraction(1, denominator)

@@ -1,0 +1,174 @@
+"""The enumerating engine agrees with brute force over answers, and refuses verifiers that break the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+import verifiers
+from simulator import FAMILIES, Card, Coin, Delayed, DraftNode, Instance, InvalidVerifier, UnsupportedTree, Verdict
+from simulator.arithmetic import RATIONAL
+from simulator.laws.enumeration import Size, assert_function, enumerate_law, estimate_size
+from simulator.laws.law import BlockLaw
+
+SCHEME = Delayed(2, 0, 1)
+INSTANCE = FAMILIES["dirichlet"].instance(3, 1, np.random.default_rng(0), 20)
+
+
+class Scripted:
+    """A verifier made from a function."""
+
+    card = Card("scripted", "Scripted", None)
+
+    def __init__(self, verify: Callable[[DraftNode, Coin], Any]) -> None:
+        self.verify = verify
+
+
+def law_of(verify: Callable[[DraftNode, Coin], Any], instance: Instance = INSTANCE) -> BlockLaw:
+    return enumerate_law(Scripted(verify), instance.target, instance.draft, SCHEME)
+
+
+def test_law_of_a_verifier_that_stops_at_the_root_is_its_choice() -> None:
+    law = law_of(lambda root, coin: Verdict((), coin.choose(root.target)))
+    assert law.correction[0][0].tolist() == INSTANCE.target.row(()).tolist()
+    assert law.correction[1].sum() == 0
+    assert law.block_efficiency == 1
+
+
+def test_law_of_a_verifier_that_follows_the_first_draft_is_draft_times_target() -> None:
+    def follow(root: DraftNode, coin: Coin) -> Verdict:
+        leaf = root.child(root.children[0])
+        return Verdict(leaf.context, coin.choose(leaf.target))
+
+    law, (q, p) = law_of(follow), (INSTANCE.draft.row(()), INSTANCE.target)
+    assert law.correction[1].tolist() == [(q[x] * p.row((x,))).tolist() for x in range(3)]
+    assert law.correction[0].sum() == 0
+
+
+def test_law_of_a_verifier_that_looks_at_both_drafts_is_that_of_their_maximum() -> None:
+    law = law_of(lambda root, coin: Verdict((max(root.children),), 0))
+    q = INSTANCE.draft.row(())
+    below = [sum(q[: token + 1]) ** 2 for token in range(3)]
+    assert law.correction[1][:, 0].tolist() == [high - low for high, low in zip(below, [fmpq(0), *below], strict=False)]
+
+
+def test_progress_is_told_of_every_tree() -> None:
+    steps: list[int] = []
+    enumerate_law(verifiers.make("naive"), INSTANCE.target, INSTANCE.draft, SCHEME, steps.append)
+    assert steps == [1] * SCHEME.count(INSTANCE.draft)
+
+
+@pytest.mark.parametrize("accepted", [(3,), (0, 0), (0, 1), (-1,), (None,)], ids=repr)
+def test_accepting_what_is_no_node_is_refused(accepted: Any) -> None:
+    with pytest.raises(InvalidVerifier) as caught:
+        law_of(lambda root, coin: Verdict(accepted, 0))
+    assert str(caught.value) == f"accepted {accepted!r}, which is no node of the draft tree"
+
+
+def test_accepting_a_token_that_this_tree_did_not_draft_is_refused() -> None:
+    def sibling(root: DraftNode, coin: Coin) -> Verdict:
+        return Verdict(((root.children[0] + 1) % 3,), 0)
+
+    with pytest.raises(InvalidVerifier, match="which is no node of the draft tree"):
+        law_of(sibling)
+
+
+@pytest.mark.parametrize("answer", [None, 0, ((), 0), Verdict([0], 0), Verdict(None, 0)], ids=repr)
+def test_returning_anything_but_a_verdict_is_refused(answer: Any) -> None:
+    with pytest.raises(InvalidVerifier) as caught:
+        law_of(lambda root, coin: answer)
+    assert str(caught.value).startswith(f"verify returned {answer!r}; it must be a Verdict(accepted, correction)")
+
+
+@pytest.mark.parametrize("token", [3, -1, 1.0, None, "1"], ids=repr)
+def test_correction_that_is_no_token_is_refused(token: Any) -> None:
+    with pytest.raises(InvalidVerifier) as caught:
+        law_of(lambda root, coin: Verdict((), token))
+    assert str(caught.value) == f"correction {token!r} is no token; tokens are 0..2"
+
+
+def test_exception_inside_verify_is_reported_with_its_line() -> None:
+    with pytest.raises(InvalidVerifier, match=r"^verify raised ZeroDivisionError: .* \(line \d+\)$") as caught:
+        law_of(lambda root, coin: Verdict((), 1 // 0))
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_errors_of_the_library_pass_through_unchanged() -> None:
+    def refuse(root: DraftNode, coin: Coin) -> Verdict:
+        raise UnsupportedTree("paths must be i.i.d.")
+
+    with pytest.raises(UnsupportedTree, match=r"^paths must be i\.i\.d\.$"):
+        law_of(refuse)
+
+
+def test_state_between_calls_is_refused() -> None:
+    calls = count(1)
+    with pytest.raises(InvalidVerifier, match="without state or other randomness"):
+        law_of(lambda root, coin: Verdict((), int(coin.flip(fmpq(1, next(calls) + 1)))))
+
+
+def test_float_in_a_rational_run_is_refused() -> None:
+    with pytest.raises(InvalidVerifier, match=r"the coin was given 0\.5 \(float\) in a rational run"):
+        law_of(lambda root, coin: Verdict((), int(coin.flip(0.5))))
+
+
+def test_writing_to_a_row_is_refused() -> None:
+    def scribble(root: DraftNode, coin: Coin) -> Verdict:
+        root.target[0] = fmpq(1)
+        return Verdict((), 0)
+
+    with pytest.raises(InvalidVerifier, match="verify raised ValueError: assignment destination is read-only"):
+        law_of(scribble)
+
+
+@pytest.mark.parametrize("family", ["dirichlet", "zeros"])
+@pytest.mark.parametrize("shape", [(2, 0, 2), (2, 1, 1), (1, 0, 2)], ids=str)
+def test_estimated_trees_agree_with_the_scheme_and_runs_with_a_verifier_of_known_cost(
+    shape: tuple[int, int, int], family: str
+) -> None:
+    scheme = Delayed(*shape)
+    instance = FAMILIES[family].instance(3, scheme.depth, np.random.default_rng(1), 20)
+    six = Scripted(lambda root, coin: Verdict((), coin.choose([1, 1, 1]) * int(coin.flip(fmpq(1, 3)))))
+    size = estimate_size(six, instance.target, instance.draft, scheme, np.random.default_rng(0))
+    assert size == Size(trees=scheme.count(instance.draft), runs_per_tree=6.0)
+    assert size.runs == 6 * scheme.count(instance.draft)
+
+
+def test_estimate_stops_counting_at_its_cap() -> None:
+    many = Scripted(lambda root, coin: Verdict((), max(coin.choose([1] * 10) for _ in range(9)) % 3))
+    size = estimate_size(many, INSTANCE.target, INSTANCE.draft, SCHEME, np.random.default_rng(0), samples=2, cap=50)
+    assert size.runs_per_tree == 50
+
+
+def test_errors_during_an_estimate_are_reported_like_those_of_an_enumeration() -> None:
+    broken = Scripted(lambda root, coin: Verdict((), 1 // 0))
+    with pytest.raises(InvalidVerifier, match="verify raised ZeroDivisionError"):
+        estimate_size(broken, INSTANCE.target, INSTANCE.draft, SCHEME, np.random.default_rng(0))
+
+
+def test_state_that_the_coin_cannot_notice_is_found_by_visiting_trees_again() -> None:
+    calls = count()
+    stateful = Scripted(lambda root, coin: Verdict((), next(calls) % 3))
+    for verifier in (stateful, verifiers.make("specinfer")):
+        honest = verifier is not stateful
+        with (
+            nullcontext() if honest else pytest.raises(InvalidVerifier, match="verify gave two laws on one draft tree")
+        ):
+            assert_function(verifier, INSTANCE.target, INSTANCE.draft, SCHEME, np.random.default_rng(0))
+
+
+def test_arithmetic_of_the_law_is_that_of_the_tables() -> None:
+    assert law_of(lambda root, coin: Verdict((), 0)).arithmetic is RATIONAL
+
+
+@pytest.mark.parametrize("accepted", [(1.0,), ([0],), ("0",)], ids=repr)
+def test_accepted_tokens_that_are_no_whole_numbers_are_refused_by_name(accepted: Any) -> None:
+    with pytest.raises(InvalidVerifier) as caught:
+        law_of(lambda root, coin: Verdict(accepted, 0))
+    assert str(caught.value) == f"accepted {accepted!r}, which is no node of the draft tree"

@@ -1,0 +1,238 @@
+"""The audit of low precision agrees with numbers rounded by hand, and tells what breaks from what is only inexact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simulator import Card, Coin, Delayed, DraftNode, Instance, InvalidInput, TableProcess, Verdict
+from simulator.instances.families import FAMILIES
+from simulator.laws.law import BlockLaw
+from simulator.laws.precision import (
+    EXACT_DENOMINATOR,
+    PRECISIONS,
+    Breakdown,
+    estimate_precision_size,
+    low_precision_law,
+    precision_named,
+    rows_bias,
+)
+from simulator.verdicts.conformance import conformance_instances
+from verifiers import REGISTRY, STANDALONE, make
+
+LOSSLESS = [name for name in STANDALONE if "delayed" in REGISTRY[name].card.lossless_for]
+STEP = Delayed(1, 0, 1)
+
+
+@dataclass(frozen=True)
+class Mine:
+    """A verifier made of one function."""
+
+    run: Callable[[DraftNode, Coin], Any]
+    card = Card(name="mine", title="mine", source=None)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        found = self.run(root, coin)
+        return found if isinstance(found, Verdict) else Verdict((), coin.choose(root.target))
+
+
+def pair(p: list[str], q: list[str], depth: int = 1) -> Instance:
+    """The same two rows at every context."""
+    size = len(p)
+    target = TableProcess([[p] * size**length for length in range(depth + 1)], "target")
+    return Instance(target, TableProcess([[q] * size**length for length in range(max(depth, 1))], "draft"))
+
+
+def law_of(verifier: Any, instance: Instance, precision: str, scheme: Delayed = STEP) -> BlockLaw:
+    return low_precision_law(verifier, instance.target, instance.draft, scheme, PRECISIONS[precision])
+
+
+#: p = (1/4, 3/4) and q = (3/4, 1/4): token 0 is drafted with probability 3/4 and accepted with 1/3, rounded. To 11
+#: significant bits that is 1365/4096, to 8 it is 171/512, to 24 it is 11184811/2^25; 3/4 of it misses 1/4 by:
+THIRDS = {"float16": Fraction(1, 2**14), "bfloat16": Fraction(1, 2**11), "float32": Fraction(1, 2**27)}
+
+
+@pytest.mark.parametrize(("precision", "bias"), THIRDS.items())
+def test_one_step_of_naive_is_off_by_its_rounded_quotient(precision, bias):
+    instance = pair(["1/4", "3/4"], ["3/4", "1/4"])
+    law = law_of(make("naive"), instance, precision)
+    assert law.total == 1
+    assert law.total_variation(instance.target) == bias
+    assert law.max_deviation(instance.target) == bias
+    assert rows_bias(instance.target, PRECISIONS[precision]) == 0
+
+
+def test_rows_alone_are_off_by_what_rounding_makes_of_them():
+    # 2/7 = 146.29/512 and 5/7 = 182.86/256 become 146/512 and 183/256, which sum to 1; 2/7 - 146/512 = 1/1792
+    instance, bfloat16 = pair(["2/7", "5/7"], ["2/7", "5/7"], 0), PRECISIONS["bfloat16"]
+    assert not bfloat16.holds(instance.target)
+    assert rows_bias(instance.target, bfloat16) == Fraction(1, 1792)
+    law = law_of(make("nss"), instance, "bfloat16", Delayed(1, 0, 0))
+    assert law.total_variation(instance.target) == Fraction(1, 1792)  # it draws from the rounded row, nothing else
+
+
+def test_rows_alone_over_two_tokens():
+    instance = pair(["2/7", "5/7"], ["2/7", "5/7"])
+    seen, exact = (Fraction(73, 256), Fraction(183, 256)), (Fraction(2, 7), Fraction(5, 7))
+    gaps = [abs(seen[a] * seen[b] - exact[a] * exact[b]) for a in (0, 1) for b in (0, 1)]
+    assert rows_bias(instance.target, PRECISIONS["bfloat16"]) == sum(gaps) / 2
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_draft_tree_comes_from_the_exact_draft(precision):
+    instance = pair(["1/2", "1/2"], ["1/3", "2/3"])
+    accept = Mine(lambda root, coin: Verdict(root.children, coin.choose([1, 1])))
+    assert [str(mass) for mass in law_of(accept, instance, precision).accepted[1]] == ["1/3", "2/3"]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_whole_numbers_over_the_exact_denominator_are_exact(precision):
+    for units in range(EXACT_DENOMINATOR + 1):
+        share = Fraction(units, EXACT_DENOMINATOR)
+        assert PRECISIONS[precision].holds(TableProcess([[[share, 1 - share]]]))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_significant_bits_are_those_of_the_precision(precision):
+    kind = PRECISIONS[precision]
+    most = 2**kind.bits
+    assert kind.holds(TableProcess([[[f"{most - 1}/{most}", f"1/{most}"]]]))
+    assert not kind.holds(TableProcess([[[f"{2 * most - 1}/{2 * most}", f"1/{2 * most}"]]]))
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_bias_shrinks_with_the_precision_and_the_law_is_whole(name):
+    scheme = Delayed(2, 0, 2)
+    (instance,) = conformance_instances((3, 2, 0, 2), 1)
+    biases = {}
+    for precision in PRECISIONS:
+        law = law_of(make(name), instance, precision, scheme)
+        assert law.total == 1
+        biases[precision] = law.total_variation(instance.target)
+        assert law.max_deviation(instance.target) <= 2 * biases[precision]
+    assert 0 < biases["float64"] < 1e-12  # rows over 20 are no dyadic fractions
+    assert biases["float64"] < biases["float32"] < 1e-5
+    assert biases["float32"] < biases["float16"] < 1e-2
+    assert biases["float16"] < biases["bfloat16"] < 1e-1
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_without_arithmetic_exact_rows_have_no_bias(precision):
+    scheme = Delayed(2, 0, 2)
+    instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), EXACT_DENOMINATOR)
+    law = law_of(make("nss"), instance, precision, scheme)
+    assert law.total_variation(instance.target) == 0
+    assert law.max_deviation(instance.target) == 0
+    assert law_of(make("block"), instance, precision, scheme).total_variation(instance.target) > 0
+
+
+@pytest.mark.parametrize("family", ["zeros", "ties", "point_masses", "equal", "disjoint"])
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_every_lossless_verifier_computes_in_low_precision_on_corner_cases(family, precision):
+    instance = FAMILIES[family].instance(3, 1, np.random.default_rng(1), EXACT_DENOMINATOR)
+    for name in LOSSLESS:
+        law = law_of(make(name), instance, precision, Delayed(3, 0, 1))
+        assert law.total == 1
+        assert law.total_variation(instance.target) < 0.05, name
+
+
+#: What is asked of the coin, and what the finding must say; p = (1/4, 3/4), drafted from q = (3/4, 1/4).
+NONSENSE = {
+    "flip of NaN": (lambda root, coin: coin.flip(root.target[0] * 0 / (root.target[0] * 0)), "flip(nan): not a number"),
+    "choice of NaN": (lambda root, coin: coin.choose(root.target * 0 / 0), "not a number"),
+    "no weight": (lambda root, coin: coin.choose(root.target * 0), "question 1 to the coin, choose([0.0, 0.0])"),
+    "no weights": (lambda root, coin: coin.choose([]), "not all 0"),
+    "infinite": (lambda root, coin: coin.choose(root.target / 0), "finite"),
+    "second question": (
+        lambda root, coin: (coin.choose(root.target), coin.choose(root.target * 0)),
+        "question 2 to the coin",
+    ),
+    "float64": (lambda root, coin: coin.flip(float(root.target[0]) / 3), "has more digits than float16"),
+    "wider row": (
+        lambda root, coin: coin.choose(root.target.astype(np.float32)),
+        "float32 numbers come from another precision",
+    ),
+    "text": (lambda root, coin: coin.flip("1/2"), "'1/2' is no float16 number"),
+    "exception": (lambda root, coin: root.target.nothing, "verify raised AttributeError"),
+    "no verdict": (lambda root, coin: Verdict((7,), 0), "no node of the draft tree"),
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+def test_what_breaks_is_reported_with_its_tree_and_question(what):
+    run, said = NONSENSE[what]
+    with pytest.raises(Breakdown) as caught:
+        law_of(Mine(run), pair(["1/4", "3/4"], ["3/4", "1/4"]), "float16")
+    assert said in caught.value.reason
+    assert caught.value.tree == {(): (0,)}
+    assert caught.value.probability == 1
+    assert "[drafted after () 0]" in str(caught.value)
+
+
+def test_a_break_on_some_draft_trees_has_their_probability():
+    def run(root: DraftNode, coin: Coin) -> None:
+        coin.choose(root.target)
+        if root.children == (1,):
+            coin.flip(np.float16(np.nan))
+
+    with pytest.raises(Breakdown) as caught:
+        law_of(Mine(run), pair(["1/4", "3/4"], ["2/3", "1/3"]), "float16")
+    assert caught.value.probability == Fraction(1, 3)
+    assert caught.value.tree == {(): (1,)}
+    assert "question 2" in caught.value.reason
+
+
+def test_overflow_breaks_float16_and_not_float32():
+    def run(root: DraftNode, coin: Coin) -> bool:
+        large = root.target[0] * 40000 * 40000
+        return coin.flip(large / large)
+
+    instance = pair(["1/2", "1/2"], ["1/2", "1/2"])
+    assert law_of(Mine(run), instance, "float32").total_variation(instance.target) == 0
+    with pytest.raises(Breakdown, match="not a number"):
+        law_of(Mine(run), instance, "float16")
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_what_lies_beside_probabilities_is_clamped_as_a_sampler_does(precision):
+    def run(root: DraftNode, coin: Coin) -> Verdict:
+        assert coin.flip(root.target.sum() * 2)
+        assert not coin.flip(root.target[0] * -1)
+        assert coin.flip(root.target[0] / (root.target[0] * 0))
+        return Verdict((), coin.choose(root.target - root.target[0] * 2))
+
+    law = law_of(Mine(run), pair(["1/4", "3/4"], ["1/2", "1/2"]), precision)
+    assert [str(mass) for mass in law.correction[0][0]] == ["0", "1"]
+
+
+def test_weights_are_normalised_exactly():
+    law = law_of(Mine(lambda root, coin: Verdict((), coin.choose([1, 2]))), pair(["1/4", "3/4"], ["1", "0"]), "float16")
+    assert [str(mass) for mass in law.correction[0][0]] == ["1/3", "2/3"]
+
+
+def test_progress_counts_draft_trees_and_the_estimate_agrees():
+    instance = pair(["1/4", "3/4"], ["1/2", "1/2"], 2)
+    scheme, kind, ticks = Delayed(2, 0, 2), PRECISIONS["float16"], []
+    low_precision_law(make("block"), instance.target, instance.draft, scheme, kind, ticks.append)
+    size = estimate_precision_size(
+        make("block"), instance.target, instance.draft, scheme, kind, np.random.default_rng(0)
+    )
+    assert size.trees == sum(ticks) == len(ticks) == 16
+    assert 2 <= size.runs_per_tree <= 10
+
+
+def test_float_rows_are_refused():
+    instance = pair(["1/4", "3/4"], ["3/4", "1/4"])
+    floats = TableProcess([np.array([[0.25, 0.75]]), np.array([[0.25, 0.75]] * 2)])
+    with pytest.raises(InvalidInput, match="rationalise"):
+        low_precision_law(make("naive"), floats, instance.draft, STEP, PRECISIONS["float16"])
+
+
+def test_an_unknown_precision_is_refused():
+    with pytest.raises(InvalidInput, match="'float8'; choose from float64, float32, float16, bfloat16"):
+        precision_named("float8")

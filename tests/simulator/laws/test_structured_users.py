@@ -1,0 +1,158 @@
+"""What a user's verifier offers is used as it is, and found out where it is not what the verifier does."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from itertools import combinations_with_replacement, permutations, product
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simulator import FAMILIES, Delayed, InvalidVerifier, check
+from simulator.arithmetic import RATIONAL
+from simulator.laws.enumeration import enumerate_law
+from simulator.laws.structured import TableRows, assert_offered, structure_of, structured_law
+from simulator.laws.structured.top_down import child_law_by_branch
+from simulator.protocol import Verifier
+from simulator.verdicts.conformance import SHAPES, checks_for, conformance_instances, corner_instances
+from simulator.verdicts.lossless import choose_engine
+from verifiers import make
+
+
+def load() -> ModuleType:
+    path = Path(__file__).parents[2] / "data" / "liars.py"
+    spec = importlib.util.spec_from_file_location("draftproof_liars", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+USERS = load()
+HONEST = [USERS.InOrder, USERS.LikeliestHalf]
+#: Every liar with the conformance checks that find it out.
+LIARS = {
+    USERS.LyingBranch: {"structured-equals-enumerated"},
+    USERS.LyingCard: {"structured-equals-enumerated", "branch-ignores-order"},
+    USERS.LyingChildLaw: {"structured-equals-enumerated"},
+    USERS.LyingLastChildLaw: {"structured-equals-enumerated"},
+    USERS.LyingSettle: {"structured-equals-enumerated"},
+    USERS.LyingSelect: {"structured-equals-enumerated"},
+    USERS.LyingReject: {"structured-equals-enumerated"},
+    USERS.LyingInTheDeep: {"structured-equals-enumerated"},
+}
+BY_NAME = pytest.mark.parametrize("liar", LIARS, ids=lambda liar: liar.__name__)
+
+
+def kinds_failed(verifier: Verifier) -> set[str]:
+    failed = set()
+    for each in checks_for(verifier, count=2):
+        try:
+            each()
+        except (AssertionError, InvalidVerifier):
+            failed.add(each.name.split("-V=")[0])
+    return failed
+
+
+@pytest.mark.parametrize("kind", HONEST, ids=lambda kind: kind.__name__)
+def test_a_verifier_with_branch_alone_is_evaluated_top_down(kind: Callable[[], Any]) -> None:
+    user = kind()
+    assert not hasattr(user, "child_law")
+    assert structure_of(user, Delayed(2, 0, 1)) == "top-down"
+    assert choose_engine(user, Delayed(2, 0, 1)) == "structured (top-down)"
+    for shape in (*SHAPES, (2, 2, 1, 3)):
+        scheme = Delayed(*shape[1:])
+        for instance in (*conformance_instances(shape, 2), *corner_instances(shape)):
+            ours = structured_law(user, TableRows.of(instance.target, instance.draft), scheme)
+            theirs = enumerate_law(user, instance.target, instance.draft, scheme)
+            assert [masses.tolist() for masses in ours.correction] == [masses.tolist() for masses in theirs.correction]
+
+
+@pytest.mark.parametrize("kind", HONEST, ids=lambda kind: kind.__name__)
+def test_honest_users_pass_every_check_and_the_guard(kind: Callable[[], Any]) -> None:
+    assert kinds_failed(kind()) == set()
+    instance = next(conformance_instances((3, 3, 0, 2), 1))
+    assert_offered(kind(), instance.target, instance.draft, Delayed(3, 0, 2), RATIONAL)
+
+
+def test_the_lossy_user_is_refuted_alike_by_both_engines() -> None:
+    instance = next(conformance_instances((3, 2, 0, 2), 1))
+    found = [
+        check(USERS.LikeliestHalf(), instance.target, instance.draft, Delayed(2, 0, 2), engine=engine)
+        for engine in ("auto", "enumerate")
+    ]
+    assert [each.engine for each in found] == ["structured (top-down)", "enumerate"]
+    assert found[0].max_deviation > 0
+    assert found[0].metrics == found[1].metrics
+
+
+@pytest.mark.parametrize("exchangeable", [True, False])
+def test_one_arrangement_of_every_multiset_is_enough_where_the_order_does_not_matter(exchangeable: bool) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def branch(p: Any, q: Any, drafted: tuple[int, ...]) -> Any:
+        asked.append(drafted)
+        return make("specinfer").branch(p, q, drafted)
+
+    instance = next(conformance_instances((3, 3, 0, 1), 1))
+    p, q = instance.target.tables[0], instance.draft.tables[0]
+    law = child_law_by_branch(branch, exchangeable, p, q, 3)
+    assert law.tolist() == make("specinfer").child_law(p, q, 3).tolist()
+    assert asked == list(combinations_with_replacement(range(3), 3) if exchangeable else product(range(3), repeat=3))
+
+
+def test_tokens_that_are_never_drafted_are_not_asked_about() -> None:
+    for instance in corner_instances((3, 2, 0, 1)):
+        p, q = instance.target.tables[0], instance.draft.tables[0]
+
+        def branch(p: Any, q: Any, drafted: tuple[int, ...]) -> Any:
+            assert all(q[token] > 0 for token in drafted)
+            return p
+
+        assert child_law_by_branch(branch, False, p, q, 2).sum(0).tolist() == p.tolist()
+
+
+@pytest.mark.parametrize("name", ["nss", "specinfer", "optimal_transport"])
+def test_declared_exchangeable_verifiers_have_the_same_child_law_by_multisets(name: str) -> None:
+    verifier: Any = make(name)
+    assert verifier.card.exchangeable
+    for instance in (*conformance_instances((3, 3, 0, 1), 3), *corner_instances((3, 3, 0, 1))):
+        p, q = instance.target.tables[0], instance.draft.tables[0]
+        assert child_law_by_branch(verifier.branch, True, p, q, 3).tolist() == verifier.child_law(p, q, 3).tolist()
+
+
+@pytest.mark.parametrize("name", ["naive_tree", "spectr", "khisti", "rejection_without_replacement", "threshold"])
+def test_verifiers_whose_branch_depends_on_the_order_do_not_declare_otherwise(name: str) -> None:
+    verifier: Any = make(name)
+    assert not verifier.card.exchangeable
+    pairs = [(i.target.row(()), i.draft.row(())) for i in conformance_instances((3, 3, 0, 1), 4)]
+    laws = [[verifier.branch(p, q, drafted).tolist() for drafted in permutations(range(3))] for p, q in pairs]
+    assert any(law != others[0] for others in laws for law in others)
+
+
+@BY_NAME
+def test_a_liar_does_what_is_right_and_is_found_out_by_exactly_these_checks(liar: Callable[[], Any]) -> None:
+    assert kinds_failed(liar()) == LIARS[liar]
+
+
+@BY_NAME
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(2, Delayed(3, 0, 2)), (3, Delayed(3, 1, 2)), (8, Delayed(4, 0, 1)), (50, Delayed(3, 1, 1))]
+)
+def test_a_liar_does_not_get_past_the_guard(liar: Callable[[], Any], size: int, scheme: Delayed) -> None:
+    """With many tokens too, where only a single path of the scheme could be enumerated."""
+    instance = FAMILIES["dirichlet"].instance(size, scheme.depth, np.random.default_rng(0), 100)
+    with pytest.raises(InvalidVerifier, match=r"verify and what it offers .* give two laws on delayed\(K="):
+        assert_offered(liar(), instance.target, instance.draft, scheme, RATIONAL)
+
+
+@BY_NAME
+def test_enumeration_does_not_ask_what_a_liar_offers(liar: Callable[[], Any]) -> None:
+    instance = next(conformance_instances((2, 3, 0, 2), 1))
+    found = check(liar(), instance.target, instance.draft, Delayed(3, 0, 2), engine="enumerate")
+    assert (found.engine, found.max_deviation) == ("enumerate", 0)

@@ -1,0 +1,143 @@
+"""Coins as arguments, coins that decide twice, and corner coins."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+from simulator.arithmetic import FLOAT64
+from simulator.coins import EnumeratingCoin
+from simulator.errors import InvalidInput
+from simulator.symbolic import ArgumentCoins, intercepted
+
+LIBRARIES = ("numpy", "torch", "python")
+QUARTER, HALF = fmpq(1, 4), fmpq(1, 2)
+
+
+def coins(library, shape=2):
+    if library == "torch":
+        pytest.importorskip("torch")
+    return lambda session: (ArgumentCoins(session).uniforms(shape, library),)
+
+
+def twice(u):
+    accepted = bool(u[0] < 0.5)
+    drawn = bool(u[0] < 0.25)
+    return accepted, drawn
+
+
+def once(u):
+    x, k = u[1], 0
+    while k < 2 and not x < (0.25, 0.5)[k]:
+        k += 1
+    return k
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_one_coin_that_decides_twice_is_reported_and_computed_exactly(follow, library):
+    found = follow(twice, coins(library))
+    assert found.law == {(True, True): QUARTER, (True, False): QUARTER, (False, False): HALF}
+    lines = [f"test_arguments.py:{twice.__code__.co_firstlineno + i}" for i in (1, 2)]
+    assert found.reuse == {f"coin[0] decides at {lines[0]} and again {lines[1]}"}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_fresh_fetches_are_independent(follow, library):
+    found = follow(twice, coins(library), fresh="fetches")
+    assert found.law[True, True] == found.law[False, True] == fmpq(1, 8)
+    assert found.reuse == set()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_inverse_cumulative_sum_is_one_decision(follow, library):
+    found = follow(once, coins(library))
+    assert found.law == {0: QUARTER, 1: QUARTER, 2: HALF}
+    assert found.reuse == set()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_same_line_with_two_fetches_is_reuse(follow, library):
+    def function(u):
+        return [bool(u[i // 2] < 0.5) for i in range(4)]
+
+    found = follow(function, coins(library))
+    assert len(found.reuse) == 2
+    assert found.law[(True, True, True, True)] == QUARTER
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_each_coin_once_is_no_reuse(follow, library):
+    def function(u):
+        return [bool(row[1] < 0.5) for row in u]
+
+    found = follow(function, coins(library, (2, 2)))
+    assert set(found.law.values()) == {QUARTER}
+    assert found.reuse == set()
+
+
+def test_exponential_noise_as_argument(law):
+    torch = pytest.importorskip("torch")
+    p = torch.tensor([[0.5, 0.5], [0.25, 0.75]])
+    found = law(lambda e: (p / e).argmax(-1).tolist(), lambda s: (ArgumentCoins(s).exponentials((2, 2), "torch"),))
+    assert found == {(a, b): HALF * fmpq((1, 3)[b], 4) for a in (0, 1) for b in (0, 1)}
+    plain = law(lambda e: int(np.argmin(e / np.array([1, 3]))), lambda s: (ArgumentCoins(s).exponentials(2),))
+    assert plain == {0: QUARTER, 1: fmpq(3, 4)}
+
+
+def test_shapes_and_types():
+    torch = pytest.importorskip("torch")
+    with intercepted(EnumeratingCoin(FLOAT64)) as session:
+        coins = ArgumentCoins(session)
+        assert coins.uniforms((2, 3), "torch").dtype == torch.float64
+        assert coins.uniforms((2, 3), "torch", torch.float32).shape == (2, 3)
+        assert coins.uniforms((), "torch").dim() == 0
+        assert coins.uniforms((2, 3)).shape == (2, 3)
+        assert coins.uniforms(()) < 2
+        assert [len(row) for row in coins.uniforms((2, 3), "python")] == [3, 3]
+        with pytest.raises(InvalidInput, match="library = 'jax'"):
+            coins.uniforms(1, "jax")
+
+
+def test_corner_coins_tell_weak_from_strict_comparisons(follow):
+    def function():
+        u = random.random()
+        return u < 0, u <= 0, u < 0.5, u <= 0.5
+
+    found = follow(function, boundary=True)
+    assert (False, True, True, True) in found.law  # exactly 0
+    assert (False, False, False, True) in found.law  # exactly the threshold
+    tiny = found.law[False, True, True, True] + found.law[False, False, False, True]
+    assert 0 < tiny < fmpq(1, 10**9)
+    assert {value for _, value in found.events} == {fmpq(0), HALF, 1 - fmpq(1, 2**53)}
+    assert sum(found.law.values()) == 1
+
+
+def test_no_corner_coins_without_being_asked_for(follow):
+    found = follow(lambda: (random.random() <= 0, random.random() < 0.5))
+    assert found.law == {(False, True): HALF, (False, False): HALF}
+    assert found.events == set()
+
+
+def test_largest_float_below_one_depends_on_the_type(follow):
+    torch = pytest.importorskip("torch")
+
+    def function(dtype):
+        return lambda: bool(torch.rand(1, dtype=dtype) > 1 - 2.0**-25)
+
+    assert follow(function(torch.float32), boundary=True).law.keys() == {True, False}
+    single = follow(lambda: bool(torch.rand(1) < 0.75), boundary=True)
+    assert 1 - fmpq(1, 2**24) in {value for _, value in single.events}
+
+
+def test_corner_coin_through_a_product_and_a_cell(follow):
+    found = follow(lambda: (random.random() * 0.5 <= 0, int(np.random.rand() * 2)), boundary=True)
+    assert (True, 0) in found.law
+    assert (False, 1) in found.law
+
+
+def test_corner_coin_of_an_infinite_logarithm(follow):
+    found = follow(lambda: bool(-np.log(np.random.rand()) > 10.0**6), boundary=True)
+    assert 0 < found.law[True] < fmpq(1, 10**9)

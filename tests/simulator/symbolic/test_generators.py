@@ -1,0 +1,286 @@
+"""Draws of `random` and `numpy.random`, and generators with seeds: exact laws."""
+
+# ruff: noqa: PLW0108 - a draw must wait until it is called
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import math
+import random
+import sys
+from random import Random
+from random import choice as bound_choice
+
+import numpy as np
+import pytest
+from flint import fmpq
+from numpy.random import default_rng as bound_rng
+
+from simulator.errors import InvalidVerifier
+
+PYTHON_GENERATOR = random.Random(7)
+NUMPY_GENERATOR = np.random.default_rng(7)
+NUMPY_STATE = np.random.RandomState(7)
+BOX = [np.random.default_rng(7)]
+HALF, THIRD = fmpq(1, 2), fmpq(1, 3)
+
+
+def test_choice_over_a_shrinking_list(law, q):
+    def function():
+        left, order = [1, 2, 3], []
+        while left:
+            order.append(random.choice(left))
+            left.remove(order[-1])
+        return order
+
+    assert law(function) == dict.fromkeys(itertools.permutations((1, 2, 3)), q(1, 6))
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda: random.randint(1, 2), {1: HALF, 2: HALF}),
+        (lambda: random.randrange(0, 6, 2), {0: THIRD, 2: THIRD, 4: THIRD}),
+        (lambda: random.getrandbits(1), {0: HALF, 1: HALF}),
+        (lambda: random.choices("ab", weights=[0.25, 0.75])[0], {"a": fmpq(1, 4), "b": fmpq(3, 4)}),
+        (lambda: random.choices("ab", cum_weights=[1, 4], k=1)[0], {"a": fmpq(1, 4), "b": fmpq(3, 4)}),
+        (lambda: random.uniform(-1, 3) < 0, {True: fmpq(1, 4), False: fmpq(3, 4)}),
+        (lambda: random.sample([1, 2], 2), {(1, 2): HALF, (2, 1): HALF}),
+        (lambda: Random().random() < 0.5, {True: HALF, False: HALF}),
+        (lambda: bound_choice([1, 2]), {1: HALF, 2: HALF}),
+        (lambda: PYTHON_GENERATOR.choice([1, 2]), {1: HALF, 2: HALF}),
+        (lambda: np.random.randint(2), {0: HALF, 1: HALF}),
+        (lambda: np.random.randint(1, 3, size=1).tolist(), {(1,): HALF, (2,): HALF}),
+        (lambda: np.random.choice(2, p=[0.25, 0.75]), {0: fmpq(1, 4), 1: fmpq(3, 4)}),
+        (lambda: np.random.choice(["a", "b"]).item(), {"a": HALF, "b": HALF}),
+        (lambda: np.random.permutation(2).tolist(), {(0, 1): HALF, (1, 0): HALF}),
+        (lambda: np.random.multinomial(2, [0.5, 0.5])[0], {0: fmpq(1, 4), 1: HALF, 2: fmpq(1, 4)}),
+        (lambda: np.random.default_rng().integers(1, endpoint=True), {0: HALF, 1: HALF}),
+        (lambda: np.random.default_rng().binomial(1, 0.25), {0: fmpq(3, 4), 1: fmpq(1, 4)}),
+        (lambda: np.random.Generator(np.random.PCG64(1)).random() < 0.5, {True: HALF, False: HALF}),
+        (lambda: np.random.RandomState(1).rand() < 0.5, {True: HALF, False: HALF}),
+        (lambda: bound_rng(3).uniform(0, 2) < 1, {True: HALF, False: HALF}),
+        (lambda: NUMPY_GENERATOR.random() < 0.5, {True: HALF, False: HALF}),
+        (lambda: NUMPY_STATE.uniform() < 0.5, {True: HALF, False: HALF}),
+        (lambda: np.random.random() * np.float32(2) < 1, {True: HALF, False: HALF}),
+    ],
+)
+def test_draw(law, function, expected):
+    assert law(function) == expected
+
+
+def test_choice_without_replacement_with_weights(law, q):
+    found = law(lambda: np.random.choice(3, size=2, replace=False, p=[0.5, 0.25, 0.25]).tolist())
+    assert found[0, 1] == q(1, 4)
+    assert found[1, 0] == q(1, 4) * q(2, 3)
+    assert sum(found.values()) == 1
+
+
+def test_shuffle_in_place(law, q):
+    def function():
+        cards, array = [1, 2, 3], np.arange(2)
+        random.shuffle(cards)
+        np.random.shuffle(array)
+        return cards, array.tolist()
+
+    found = law(function)
+    assert len(found) == 12
+    assert set(found.values()) == {q(1, 12)}
+
+
+def test_generators_in_defaults_closures_and_partials_are_swapped(law, q):
+    generator = Random(1)
+    state = generator.getstate()
+
+    def closure():
+        return generator.random() < 0.5
+
+    def default(g=generator, *, h=NUMPY_GENERATOR):
+        return g.random() < 0.5, h.random() < 0.5
+
+    assert law(closure) == {True: HALF, False: HALF}
+    assert set(law(default).values()) == {q(1, 4)}
+    assert law(functools.partial(closure)) == {True: HALF, False: HALF}
+    assert generator.getstate() == state
+    assert default.__defaults__[0] is generator
+    assert closure.__closure__[0].cell_contents is generator
+
+
+def test_generator_of_an_object_is_swapped(law):
+    class Verifier:
+        def __init__(self):
+            self.generator = Random(1)
+
+        def verify(self):
+            return self.generator.random() < 0.5
+
+    verifier = Verifier()
+    before = verifier.generator
+    assert law(verifier.verify) == {True: HALF, False: HALF}
+    assert verifier.generator is before
+
+
+def test_generator_in_a_container_is_refused_by_name(law):
+    with pytest.raises(InvalidVerifier, match="the global BOX holds a Generator that was made before the call"):
+        law(lambda: BOX[0].random() < 0.5)
+
+
+def helper():
+    return PYTHON_GENERATOR.random() < 0.5
+
+
+class Helper:
+    def draw(self):
+        return NUMPY_GENERATOR.random() < 0.5
+
+
+KEPT_HELPER = Helper()
+KEPT_HELPER.own = Random(1)
+
+
+def test_generators_of_helpers_are_swapped(law, q):
+    assert law(lambda: helper()) == {True: HALF, False: HALF}
+    assert law(lambda: Helper().draw()) == {True: HALF, False: HALF}
+    found = law(lambda: (KEPT_HELPER.draw(), KEPT_HELPER.own.random() < 0.5))
+    assert set(found.values()) == {q(1, 4)}
+    assert type(KEPT_HELPER.own) is Random
+
+
+def test_generators_of_another_module_are_swapped(law, tmp_path, monkeypatch):
+    (tmp_path / "helpers_of_outsider.py").write_text(
+        "import random\nG = random.Random(1)\ndef draw():\n    return G.random() < 0.5\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("helpers_of_outsider")
+    draw = module.draw
+    try:
+        assert law(lambda: module.draw()) == {True: HALF, False: HALF}
+        assert law(lambda: draw()) == {True: HALF, False: HALF}
+    finally:
+        sys.modules.pop("helpers_of_outsider")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        lambda: Random(1).choices([0, 1], weights=[3, 1])[0],
+        lambda: int(Random(1).uniform(0, 4) >= 3),
+        lambda: int(1 - math.exp(-Random(1).expovariate(1.0)) >= 0.75),
+    ],
+)
+def test_draws_that_are_made_of_one_uniform_share_it(follow, q, second):
+    found = follow(lambda: (Random(1).random() < 0.5, second()))
+    assert {key: float(mass) for key, mass in found.law.items()} == {(True, 0): 0.5, (False, 0): 0.25, (False, 1): 0.25}
+    assert found.reuse
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_weighted_choice_of_numpy_is_made_of_one_uniform(follow, q, make):
+    def function():
+        return bool(make(1).uniform() < 0.5), int(make(1).choice(2, p=[0.75, 0.25]))
+
+    assert follow(function).law == {(True, 0): q(1, 2), (False, 0): q(1, 4), (False, 1): q(1, 4)}
+
+
+def test_shared_draws_agree_with_the_real_generators():
+    for seed in range(20):
+        u = Random(seed).random()
+        assert Random(seed).choices([0, 1, 2], weights=[3, 1, 2])[0] == (u >= 1 / 2) + (u >= 2 / 3)
+        assert Random(seed).expovariate(1.0) == -math.log(1 - u)
+        assert int(np.random.default_rng(seed).choice(2, p=[0.75, 0.25])) == (
+            np.random.default_rng(seed).random() >= 0.75
+        )
+        assert int(np.random.RandomState(seed).choice(2, p=[0.75, 0.25])) == (
+            np.random.RandomState(seed).rand() >= 0.75
+        )
+        u = np.random.RandomState(seed).rand()
+        assert np.random.RandomState(seed).exponential() == pytest.approx(-math.log(1 - u), rel=1e-14)  # log in C
+        gumbel = pytest.approx(-math.log(-math.log(1 - u)), rel=1e-12)  # log in C
+        assert np.random.RandomState(seed).gumbel() == gumbel
+        u = np.random.default_rng(seed).random()
+        assert np.random.default_rng(seed).gumbel() == pytest.approx(-math.log(-math.log(1 - u)), rel=1e-12)
+
+
+def test_one_seed_for_different_draws_is_refused(law):
+    with pytest.raises(InvalidVerifier, match="seed 1 and draw different things"):
+        law(lambda: (Random(1).random() < 0.5, Random(1).choice([1, 2])))
+
+
+def test_probabilities_are_checked_as_numpy_does(law, q):
+    with pytest.raises(ValueError, match="do not sum to 1"):
+        law(lambda: np.random.choice(2, p=[0.5, 0.25]))
+    with pytest.raises(ValueError, match=r"sum\(pvals\[:-1\]\)"):
+        law(lambda: np.random.multinomial(1, [0.75, 0.5, 0.5]))
+    assert law(lambda: np.random.multinomial(1, [0.25, 0.5]).argmax()) == {0: q(1, 4), 1: q(3, 4)}
+
+
+def function_with_seeds(make):
+    return lambda: (make(1).random() < 0.5, make(1).random() < 0.25, make(2).random() < 0.5)
+
+
+@pytest.mark.parametrize("make", [lambda s: Random(s), lambda s: np.random.default_rng(s)])
+def test_two_generators_with_one_seed_are_one(follow, q, make):
+    found = follow(function_with_seeds(make))
+    assert found.law == {
+        (True, True, True): q(1, 8),
+        (True, True, False): q(1, 8),
+        (True, False, True): q(1, 8),
+        (True, False, False): q(1, 8),
+        (False, False, True): q(1, 4),
+        (False, False, False): q(1, 4),
+    }
+    assert any("generator with seed 1 decides" in each for each in found.reuse)
+    independent = follow(function_with_seeds(make), fresh="seeds")
+    assert independent.law[True, True, True] == q(1, 16)
+    assert independent.law[False, True, True] == q(1, 16)
+    assert independent.reuse == set()
+
+
+def test_seeding_the_module_starts_again(law):
+    def python():
+        random.seed(1)
+        first = random.random() < 0.5
+        random.seed(1)
+        return first, random.random() < 0.5
+
+    def old_numpy():
+        np.random.seed(1)
+        first = np.random.rand() < 0.5
+        np.random.seed(1)
+        return first, np.random.rand() < 0.5
+
+    assert law(python) == law(old_numpy) == {(True, True): HALF, (False, False): HALF}
+
+
+def test_draws_from_one_seed_go_on(law, q):
+    def function():
+        one, two = Random(1), Random(1)
+        return one.random() < 0.5, one.random() < 0.5, two.random() < 0.5
+
+    assert set(law(function)) == {(a, b, a) for a in (True, False) for b in (True, False)}
+
+
+def test_choices_of_one_seed_are_one(follow):
+    found = follow(lambda: (Random(1).choice("ab"), Random(1).choice("ab")))
+    assert found.law == {("a", "a"): HALF, ("b", "b"): HALF}
+    assert len(found.reuse) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("random.gauss", lambda: random.gauss(0, 1) < 0),
+        ("random.betavariate", lambda: random.betavariate(1, 1) < 0.5),
+        ("random.getstate", lambda: random.getstate()),
+        ("numpy.random normal", lambda: np.random.normal() < 0),
+        ("numpy.random standard_normal", lambda: np.random.default_rng(1).standard_normal() < 0),
+        ("4,294,967,296 outcomes", lambda: random.randrange(2**32)),
+        ("seeded with a random number", lambda: np.random.default_rng(random.random())),
+        ("operating system", lambda: random.SystemRandom().random() < 0.5),
+    ],
+)
+def test_what_cannot_be_enumerated_is_refused_by_name(law, name, function):
+    with pytest.raises(InvalidVerifier, match=rf"{name}.*test_generators\.py"):
+        law(function)

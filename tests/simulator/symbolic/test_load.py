@@ -1,0 +1,129 @@
+"""Files of somebody else, loaded with recorded names in place."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from flint import fmpq
+
+from simulator.errors import InvalidInput
+from simulator.symbolic import load
+
+HALF = fmpq(1, 2)
+SOURCE = """
+import random as r
+from dataclasses import dataclass
+from math import log
+from random import Random, random
+import numpy as np
+import torch
+from numpy.random import default_rng, rand
+from torch import manual_seed, rand as torch_rand
+
+OLD = Random(3)
+RNG = default_rng(3)
+STATE = np.random.RandomState(3)
+TORCH = torch.Generator().manual_seed(3)
+BOX = [default_rng(1)]
+
+@dataclass
+class Settings:
+    scale: "float" = 2.0
+
+def bound():
+    return random() < 0.5, rand() < 0.5, bool(torch_rand(1) < 0.5)
+
+def of_module():
+    return OLD.random() < 0.5, RNG.random() < 0.5, STATE.rand() < 0.5, bool(torch.rand(1, generator=TORCH) < 0.5)
+
+def in_box():
+    return BOX[0].random() < 0.5
+
+def conversions():
+    u = float(random())
+    v = float(torch.rand(1))
+    w = float(np.random.rand(1))
+    assert isinstance(u, float) and float("0.5") == 0.5 and isinstance(1.5, float)
+    return u < 0.25, v < 0.25, w * Settings().scale < 0.5
+
+def logarithm():
+    return -log(random()) < log(2)
+
+def shadowed():
+    float = lambda x: "mine"
+    return float(random())
+
+class Verifier:
+    def __init__(self, generator=Random(4)):
+        self.generator = generator
+    def __call__(self):
+        return self.generator.random() < 0.5
+
+verify = Verifier()
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    pytest.importorskip("torch")
+    path = tmp_path / "outsider.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_names_bound_at_import_are_followed(law, file):
+    assert set(law(load(file, "bound")).values()) == {HALF**3}
+    assert law(load(file, "logarithm")).keys() == {True, False}
+
+
+def test_generators_of_the_module_are_followed(law, file):
+    found = law(load(file, "of_module"))
+    assert len(found) == 16
+    assert set(found.values()) == {HALF**4}
+    assert law(load(file, "in_box")) == {True: HALF, False: HALF}
+    assert law(load(file, "verify")) == {True: HALF, False: HALF}
+
+
+def test_float_by_its_name_keeps_a_number_random(law, file):
+    found = law(load(file, "conversions"))
+    assert found[True, True, True] == fmpq(1, 64)
+    assert law(load(file, "shadowed")) == {"mine": 1}
+
+
+def test_loaded_functions_behave_as_usual_outside_of_a_call(file):
+    function = load(file, "of_module")
+    generator = random.Random(3)
+    first = function()
+    assert first[0] == (generator.random() < 0.5)  # the module's own generator, seeded with 3
+    assert all(isinstance(each, (bool,)) or each in (True, False) for each in load(file, "bound")())
+    assert random.Random is not type(function.__globals__["OLD"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("missing", "def other(): pass", "has no function 'missing'; it has other"),
+        ("f", "def f(:", "is no Python"),
+        ("f", "import nothing_of_that_name", "cannot be used: ModuleNotFoundError"),
+        ("f", "f = 3", "has no function 'f'; it has none"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path, name, text, message):
+    path = tmp_path / "bad.py"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=message):
+        load(path, name)
+
+
+def test_missing_file_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="no file"):
+        load(tmp_path / "nowhere.py", "f")
+
+
+def test_neighbours_can_be_imported(law, tmp_path):
+    (tmp_path / "neighbour_of_test.py").write_text(
+        "from random import random\ndef draw():\n    return random() < 0.5\n"
+    )
+    (tmp_path / "main.py").write_text("from neighbour_of_test import draw\n")
+    assert law(load(tmp_path / "main.py", "draw")) == {True: HALF, False: HALF}

@@ -1,0 +1,169 @@
+"""Exponential races and Gumbel noise: exact laws, alone and with shared noise."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from simulator.arithmetic import FLOAT64
+
+P = [0.5, 0.125, 0.375]
+LAW_WAYS = {
+    "p / e": lambda p: np.argmax(p / np.random.exponential(size=3)),
+    "e / p": lambda p: (np.random.standard_exponential(3) / p).argmin(),
+    "-log u": lambda p: np.argmin(-np.log(np.random.rand(3)) / p),
+    "-log1p(-u)": lambda p: np.argmin(-np.log1p(-np.random.rand(3)) / p),
+    "log u / p": lambda p: max(range(3), key=[math.log(random.random()) / x for x in p].__getitem__),
+    "expovariate": lambda p: min(range(3), key=[random.expovariate(x) for x in p].__getitem__),
+}
+FLOAT_WAYS = {
+    "gumbel": lambda p: np.argmax(np.log(p) + np.random.default_rng().gumbel(size=3)),
+    "-log -log u": lambda p: np.argmax(np.log(p) - np.log(-np.log(np.random.uniform(size=3)))),
+    "log e - log p": lambda p: np.argmin(np.log(np.random.exponential(size=3)) - np.log(p)),
+    "log(e / p)": lambda p: np.argmin(np.log(np.random.exponential(size=3) / p)),
+    "u ** (1 / p)": lambda p: np.argmax(np.random.rand(3) ** (1 / p)),
+    "scaled": lambda p: np.argmax((np.log(p) + np.random.gumbel(size=3)) * 0.5),
+}
+
+
+@pytest.mark.parametrize("way", LAW_WAYS)
+def test_race_is_a_draw_with_its_weights(law, q, way):
+    assert law(lambda: int(LAW_WAYS[way](np.array(P)))) == {0: q(1, 2), 1: q(1, 8), 2: q(3, 8)}
+
+
+@pytest.mark.parametrize("way", FLOAT_WAYS)
+def test_gumbel_maximum_is_a_draw_with_its_weights(law, way):
+    found = law(lambda: int(FLOAT_WAYS[way](np.array(P))))
+    assert [float(found[i]) for i in range(3)] == pytest.approx(
+        P, rel=1e-14
+    )  # logarithms and reciprocals of p are floats
+    assert sum(found.values()) == 1
+
+
+def test_constant_that_guards_against_zero_is_left_out_and_noted(follow):
+    def function():
+        noise = -np.log(-np.log(np.random.rand(3) + 1e-10) + 1e-10)
+        return int(np.argmax(np.log(P) + noise))
+
+    found = follow(function)
+    assert [float(found.law[i]) for i in range(3)] == pytest.approx(P, rel=1e-14)
+    assert any("left out at test_races.py" in note for note in found.notes)
+    assert found.runs == 3
+
+
+def test_zero_weights_never_win(law, q):
+    with np.errstate(divide="ignore"):
+        assert law(lambda: int(np.argmax(np.array([0, 0.5, 0.5]) / np.random.exponential(size=3)))) == {
+            1: q(1, 2),
+            2: q(1, 2),
+        }
+        assert law(lambda: int(np.argmin(np.random.exponential(size=3) / np.array([0, 0.5, 0.5])))) == {
+            1: q(1, 2),
+            2: q(1, 2),
+        }
+        found = law(lambda: int(np.argmax(np.log([0.0, 0.5, 0.5]) + np.random.gumbel(size=3))))
+        assert found == {1: q(1, 2), 2: q(1, 2)}
+
+
+def test_rows_of_races_are_cheap(follow, q):
+    p = np.full((2, 8), 0.125)
+    start = time.perf_counter()
+    found = follow(lambda: np.argmax(p / np.random.exponential(size=(2, 8)), axis=1).tolist())
+    assert found.runs == 64
+    assert set(found.law.values()) == {q(1, 64)}
+    assert time.perf_counter() - start < 10  # seconds; takes a fraction of one
+
+
+def test_order_of_a_race_is_a_draw_without_replacement(law, q):
+    def function():
+        return np.argsort(np.random.exponential(size=3) / np.array(P)).tolist()
+
+    found = law(function)
+    assert found[0, 1, 2] == q(1, 2) * q(1, 4)
+    assert found[1, 2, 0] == q(1, 8) * q(3, 7)
+    assert sum(found.values()) == 1
+
+
+def test_two_races_that_share_noise_with_two_tokens(law, q):
+    p, other = np.array([0.5, 0.5]), np.array([0.25, 0.75])
+
+    def function():
+        e = np.random.exponential(size=2)
+        return int(np.argmin(e / p)), int(np.argmin(e / other))
+
+    # token 0 wins with p if e_0 < e_1, with the other if 3 e_0 < e_1
+    assert law(function) == {(0, 0): q(1, 4), (0, 1): q(1, 4), (1, 1): q(1, 2)}
+
+
+def test_two_races_that_share_noise_with_three_tokens_against_an_integral(law):
+    p, other = [0.5, 0.25, 0.25], [0.125, 0.5, 0.375]
+
+    def function():
+        e = np.random.exponential(size=3)
+        return int(np.argmin(e / np.array(p))), int(np.argmin(e / np.array(other)))
+
+    found = law(function)
+
+    def joint(a, b):
+        """P(a wins with p, b with the other): integral over e_a and e_b of what is left for the third."""
+        if a == b:
+            return 1 / sum(max(x / p[a], y / other[a]) for x, y in zip(p, other, strict=True))
+        c = 3 - a - b
+
+        def inside(y, x):
+            if x / p[a] > y / p[b] or y / other[b] > x / other[a]:
+                return 0.0
+            return math.exp(-x - y - max(x * p[c] / p[a], y * other[c] / other[b]))
+
+        # e_b between e_a p_b / p_a and e_a other_b / other_a
+        low, high = p[b] / p[a], other[b] / other[a]
+        if low >= high:
+            return 0.0
+        return integrate.dblquad(inside, 0, 40, lambda x: low * x, lambda x: high * x, epsabs=1e-11)[0]
+
+    for a in range(3):
+        for b in range(3):
+            assert float(found.get((a, b), 0)) == pytest.approx(joint(a, b), abs=1e-8)  # accuracy of the quadrature
+    assert sum(found.values()) == 1
+
+
+def test_shared_noise_is_reported_once_it_decides_on_two_lines(follow):
+    def function():
+        e = np.random.exponential(size=2)
+        a = int(np.argmin(e))
+        b = int(np.argmin(e * np.array([1.0, 2.0])))
+        return a, b
+
+    reuse = follow(function).reuse
+    assert len(reuse) == 2
+    assert all("drawn at test_races.py" in each and "and again" in each for each in reuse)
+
+
+def test_six_tokens_with_shared_noise(law, q):
+    weights = np.arange(1.0, 7.0)
+
+    def function():
+        e = np.random.exponential(size=6)
+        return int(np.argmin(e / weights)), int(np.argmin(e / weights[::-1]))
+
+    found = law(function)
+    assert sum(found.values()) == 1
+    first = [sum(mass for (a, _), mass in found.items() if a == i) for i in range(6)]
+    assert first == [(i + 1) / q(21) for i in range(6)]
+
+
+def test_threshold_on_exponential_noise(law):
+    def function():
+        e, f = random.expovariate(1.0), random.expovariate(2.0)
+        return e < f, e < 1
+
+    found = law(function, arithmetic=FLOAT64)
+    # e is the smaller with probability 1/3, and the smaller has rate 3
+    assert found[True, True] == pytest.approx((1 - math.exp(-3)) / 3, rel=1e-14)  # exponentials of floats
+    assert found[True, False] == pytest.approx(math.exp(-3) / 3, rel=1e-14)
+    assert sum(found.values()) == pytest.approx(1, rel=1e-14)

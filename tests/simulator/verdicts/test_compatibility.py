@@ -1,0 +1,53 @@
+"""The computed matrix of verifiers and schemes says what the cards declare: no claim too many, none too few."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator import SCHEMES, Card, Coin, DraftNode, UnsupportedTree, Verdict, check
+from simulator.verdicts.compatibility import compatibility
+from simulator.verdicts.conformance import CASES
+from verifiers import STANDALONE, make
+
+
+def test_every_scheme_has_its_cases() -> None:
+    assert list(CASES) == list(SCHEMES)
+    assert all(case[1].name == name for name, cases in CASES.items() for case in cases)
+
+
+@pytest.mark.parametrize("name", list(STANDALONE))
+def test_declared_schemes_are_exactly_those_on_which_nothing_refutes_it(name: str) -> None:
+    lossless = {scheme for scheme in SCHEMES if compatibility(make(name), scheme, 4).status == "lossless"}
+    assert lossless == set(make(name).card.lossless_for)
+
+
+def test_cell_counts_what_was_proved_and_holds_the_witness() -> None:
+    steps: list[int] = []
+    proved = compatibility(make("nss"), "delayed", 2, steps.append)
+    assert (proved.instances, proved.undefined, proved.witness) == (6 * (2 + 5), 0, None)
+    assert steps == [1] * len(CASES["delayed"])
+    refuted = compatibility(make("naive_from_target"), "delayed", 2)
+    assert refuted.status == "witness"
+    assert refuted.witness is not None
+    assert refuted.witness.violation.deviation > 0
+    instance, scheme = refuted.witness.instance, refuted.witness.instance.scheme
+    assert scheme is not None
+    found = check(make("naive_from_target"), instance.target, instance.draft, scheme, engine="enumerate")
+    assert found.violation == refuted.witness.violation
+
+
+class RefusesBranches:
+    """Naive sampling for single paths only."""
+
+    card: Card = make("nss").card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        if len(root.children) > 1:
+            raise UnsupportedTree("one path only")
+        return make("nss").verify(root, coin)
+
+
+def test_refused_trees_are_not_defined() -> None:
+    cell = compatibility(RefusesBranches(), "delayed", 1)
+    assert cell.status == "not defined"
+    assert cell.undefined == sum(scheme.as_dict()["L1"] == 0 for _, scheme in CASES["delayed"])

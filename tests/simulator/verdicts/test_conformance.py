@@ -1,0 +1,76 @@
+"""The conformance checks are chosen by the card, always the same, and cover the corner cases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+import verifiers
+from simulator import Card, Coin, DraftNode, Verdict
+from simulator.instances.families import CORNER_CASES
+from simulator.verdicts.conformance import SHAPES, checks_for, conformance_instances, corner_instances
+
+
+class Claims:
+    """Naive sampling under another card."""
+
+    def __init__(self, **fields: object) -> None:
+        self.card: Card = replace(verifiers.make("nss").card, **fields)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        return verifiers.make("nss").verify(root, coin)
+
+
+ALWAYS = {"law-sums-to-one", "function-of-tree-and-coin", "float-equals-rational"}
+LOSSLESS = {"lossless-random", "lossless-corner"}
+
+
+def kinds(**fields: object) -> set[str]:
+    names = [str(check).split("-V=")[0] for check in checks_for(Claims(**fields))]
+    assert set(Counter(names).values()) == {len(SHAPES)}
+    return set(names)
+
+
+def test_every_claim_of_the_card_has_its_check() -> None:
+    assert kinds(lossless_for=(), reads_draft=True) == ALWAYS
+    assert kinds(lossless_for=("delayed",), reads_draft=True) == ALWAYS | LOSSLESS
+    assert kinds(lossless_for=(), reads_draft=True, control=True) == ALWAYS
+    assert kinds(lossless_for=(), reads_draft=False) == ALWAYS | {"does-not-read-draft"}
+    assert kinds(lossless_for=(), single_path=True, reads_draft=True) == ALWAYS | {"reads-first-path-only"}
+    assert kinds(lossless_for=(), reads_draft=True, exchangeable=True) == ALWAYS, "there is no branch to speak of"
+
+
+def test_what_a_verifier_offers_has_its_checks() -> None:
+    kinds = {str(check).split("-V=")[0] for check in checks_for(verifiers.make("specinfer"))}
+    assert kinds == ALWAYS | LOSSLESS | {"structured-equals-enumerated", "branch-ignores-order"}
+    kinds = {str(check).split("-V=")[0] for check in checks_for(verifiers.make("spectr"))}
+    assert kinds == ALWAYS | LOSSLESS | {"structured-equals-enumerated"}
+
+
+def test_check_names_are_distinct() -> None:
+    names = [check.name for check in checks_for(Claims(single_path=True))]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_instances_are_always_the_same_and_differ_from_each_other(shape: tuple[int, int, int, int]) -> None:
+    size, _, trunk, length = shape
+    digests = [instance.digest() for instance in conformance_instances(shape, 8)]
+    assert digests == [instance.digest() for instance in conformance_instances(shape, 8)]
+    assert len(set(digests)) == 8
+    assert {i.about["family"] for i in conformance_instances(shape, 2)} == {"dirichlet", "perturbed"}
+    for instance in (*conformance_instances(shape, 2), *corner_instances(shape)):
+        assert (instance.vocab_size, instance.depth) == (size, trunk + length)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_corner_instances_are_one_of_each_corner_case(shape: tuple[int, int, int, int]) -> None:
+    assert [instance.about["family"] for instance in corner_instances(shape)] == list(CORNER_CASES)
+
+
+def test_shapes_cover_three_paths_three_tokens_and_a_trunk() -> None:
+    assert {K for _, K, _, _ in SHAPES} >= {2, 3}
+    assert {size for size, _, _, _ in SHAPES} >= {2, 3}
+    assert {L1 for _, _, L1, _ in SHAPES} >= {0, 1}

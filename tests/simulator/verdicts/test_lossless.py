@@ -1,0 +1,121 @@
+"""`check` proves or refutes, `assert_lossless` raises with the witness, and bad requests are refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import verifiers
+from simulator import (
+    FAMILIES,
+    Delayed,
+    InvalidInput,
+    MarkovProcess,
+    TooLarge,
+    Violation,
+    assert_lossless,
+    block_law,
+    check,
+)
+from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.drafts import WithoutReplacement
+from simulator.instances.processes import tabulate
+
+P = MarkovProcess(RATIONAL.vector([["1/3", "2/3"]]))
+Q = MarkovProcess(RATIONAL.vector([["2/3", "1/3"]]))
+STEP = Delayed(1, 0, 1)
+NAIVE, BIASED = verifiers.make("naive"), verifiers.make("naive_from_target")
+
+
+def test_lossless_verdict_is_exactly_zero() -> None:
+    found = check(NAIVE, P, Q, STEP)
+    assert found.lossless
+    assert (found.violation, found.max_deviation, found.total_variation) == (None, 0, 0)
+    assert found.block_efficiency == Fraction(5, 3)
+    assert (found.verifier, found.scheme, found.arithmetic, found.engine) == (
+        "naive",
+        STEP,
+        "rational",
+        "structured (top-down)",
+    )
+    slow = check(NAIVE, P, Q, STEP, engine="enumerate")
+    assert slow.engine == "enumerate"
+    assert slow.metrics == found.metrics
+
+
+def test_refutation_has_the_numbers_computed_by_hand() -> None:
+    # Draft 0 (2/3) is accepted half of the time, draft 1 (1/3) always; a rejection (1/3) is redrawn from p:
+    # token 0 has 1/3 + 1/3 1/3 = 4/9 instead of 1/3.
+    found = check(BIASED, P, Q, STEP)
+    assert not found.lossless
+    assert found.violation == Violation((), 0, Fraction(1, 3), Fraction(4, 9))
+    assert found.max_deviation == found.total_variation == Fraction(1, 9)
+
+
+def test_assert_lossless_raises_with_the_witness() -> None:
+    assert_lossless(NAIVE, P, Q, STEP)
+    with pytest.raises(AssertionError) as caught:
+        assert_lossless(BIASED, P, Q, STEP)
+    assert str(caught.value) == (
+        "naive_from_target is not lossless on delayed(K=1, L1=0, L2=1): "
+        "after context (), token 0 must have mass 1/3; the block gives it 4/9"
+    )
+
+
+def test_float64_verdicts_agree_with_rational_ones() -> None:
+    for verifier in (NAIVE, BIASED):
+        exact, rounded = check(verifier, P, Q, STEP), check(verifier, P, Q, STEP, "float64")
+        assert rounded.lossless == exact.lossless
+        # Rounding of a dozen products and sums.
+        assert abs(rounded.max_deviation - exact.max_deviation) < FLOAT64.tolerance
+        assert abs(rounded.total_variation - exact.total_variation) < FLOAT64.tolerance
+        assert abs(rounded.block_efficiency - exact.block_efficiency) < FLOAT64.tolerance
+
+
+def test_block_law_is_the_law_of_the_check() -> None:
+    target = tabulate(P, STEP.depth, RATIONAL)
+    for engine in ("auto", "enumerate", "structured"):
+        law = block_law(BIASED, P, Q, STEP, "rational", engine)
+        assert law.metrics(target) == check(BIASED, P, Q, STEP, "rational", engine).metrics
+        assert block_law(NAIVE, P, Q, STEP, engine=engine).arithmetic is FLOAT64
+
+
+def test_deeper_instances_are_cut_to_the_scheme() -> None:
+    instance = FAMILIES["dirichlet"].instance(2, 3, np.random.default_rng(0), 20)
+    for engine in ("enumerate", "structured"):
+        found = check(NAIVE, instance.target, instance.draft, Delayed(1, 0, 1), engine=engine)
+        assert len(found.metrics.depth_distribution) == 2
+        assert found.lossless
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"engine": "magic"}, InvalidInput, "unknown engine 'magic'; choose one of auto, enumerate, structured"),
+        (
+            {"engine": "structured", "scheme": WithoutReplacement(1, 0, 1)},
+            InvalidInput,
+            r"naive offers no structured evaluation on without_replacement\(K=1, L1=0, L2=1\); use --engine enumerate",
+        ),
+        ({"arithmetic": "decimal"}, InvalidInput, "unknown arithmetic 'decimal'; choose rational or float64"),
+        (
+            {"scheme": Delayed(1, 0, 25), "engine": "enumerate"},
+            TooLarge,
+            "tables of depth 25 at V = 2 have more than 4,000,000 rational entries; the deepest that fit have depth 20",
+        ),
+    ],
+    ids=["engine", "structured", "arithmetic", "size"],
+)
+def test_requests_that_cannot_be_served_are_refused(
+    arguments: dict[str, object], error: type[Exception], message: str
+) -> None:
+    for function in (check, block_law, assert_lossless):
+        with pytest.raises(error, match=message):
+            function(NAIVE, P, Q, **{"scheme": STEP, "arithmetic": "rational", **arguments})
+
+
+def test_float_processes_are_refused_in_a_rational_check() -> None:
+    with pytest.raises(InvalidInput, match="target holds floats; rational arithmetic needs exact rows"):
+        check(NAIVE, MarkovProcess(np.array([[0.5, 0.5]])), Q, STEP)

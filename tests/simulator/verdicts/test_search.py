@@ -1,0 +1,145 @@
+"""Grids are complete, and shrinking gives the same minimal witness from wherever it starts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+import verifiers
+from simulator import FAMILIES, Card, Coin, Delayed, DraftNode, Instance, InvalidInput, TooLarge, Verdict, check
+from simulator.vectors import residual
+from simulator.verdicts.search import grid, grid_sample, grid_size, shrink
+
+
+@pytest.mark.parametrize(
+    ("size", "depth", "denominator"), [(2, 0, 3), (2, 1, 1), (2, 1, 4), (3, 1, 2), (2, 2, 2), (4, 1, 1)]
+)
+def test_grid_is_as_large_as_announced_and_has_no_instance_twice(size: int, depth: int, denominator: int) -> None:
+    digests = [instance.digest() for instance in grid(size, depth, denominator)]
+    rows = comb(denominator + size - 1, size - 1)
+    contexts = sum(size**length for length in range(depth))
+    assert len(digests) == len(set(digests)) == grid_size(size, depth, denominator) == rows ** (2 * contexts)
+
+
+def test_grid_of_one_step_holds_every_pair_of_rows() -> None:
+    halves = [["0", "1"], ["1/2", "1/2"], ["1", "0"]]
+    found = [(i.as_dict()["target"][""], i.as_dict()["draft"][""]) for i in grid(2, 1, 2)]
+    assert sorted(found) == sorted((p, q) for p in halves for q in halves)
+
+
+def test_grid_holds_the_rows_below_the_drafts_at_one_row_of_different_masses() -> None:
+    for instance in grid(3, 1, 1):
+        assert {tuple(row) for row in instance.target.tables[1].tolist()} == {(fmpq(1, 6), fmpq(1, 3), fmpq(1, 2))}
+
+
+def test_grid_needs_a_denominator() -> None:
+    with pytest.raises(InvalidInput, match="--exhaustive 0: the denominator must be at least 1"):
+        next(grid(2, 1, 0))
+
+
+@pytest.mark.parametrize(("size", "depth", "denominator"), [(2, 1, 4), (3, 1, 1), (2, 2, 1)])
+def test_sampled_grid_instances_are_those_of_the_grid(size: int, depth: int, denominator: int) -> None:
+    everything = {instance.digest() for instance in grid(size, depth, denominator)}
+    random = Random(0)  # with twelve draws for each instance none is left out
+    assert {grid_sample(size, depth, denominator, random).digest() for _ in range(12 * len(everything))} == everything
+
+
+def test_grids_beyond_all_bounds_are_refused_before_they_are_counted() -> None:
+    with pytest.raises(TooLarge, match="V = 2 at depth 60 has too many contexts for --exhaustive"):
+        grid_size(2, 60, 3)
+    with pytest.raises(TooLarge, match=r"--exhaustive 50 has .* instances; make V, L or D smaller"):
+        grid_size(4, 6, 50)
+
+
+TREE = Delayed(2, 0, 2)
+
+
+def failing(name: str, seed: int) -> Instance:
+    instance = FAMILIES["dirichlet"].instance(3, TREE.depth, np.random.default_rng(seed), 20)
+    assert not check(verifiers.make(name), instance.target, instance.draft, TREE).lossless
+    return instance
+
+
+@pytest.mark.parametrize("name", ["naive_from_target", "relaxed", "block_by_weights"])
+def test_the_witness_does_not_depend_on_the_instance_that_failed_first(name: str) -> None:
+    found = [failing(name, seed) for seed in (2, 3, 4)]
+    assert len({instance.digest() for instance in found}) == 3
+    witnesses = [shrink(verifiers.make(name), instance, TREE) for instance in found]
+    assert len({witness.instance.dumps() for witness in witnesses}) == 1
+    assert all(witness.shrunk for witness in witnesses)
+
+
+@pytest.mark.parametrize("name", ["naive_from_target", "block_by_weights"])
+def test_the_witness_refutes_and_says_where(name: str) -> None:
+    witness = shrink(verifiers.make(name), failing(name, 2), TREE)
+    again = Instance.loads(witness.instance.dumps())
+    assert again.scheme is not None
+    found = check(verifiers.make(name), again.target, again.draft, again.scheme)
+    assert found.violation == witness.violation
+    assert again.about == {
+        "refutes": name,
+        "context": list(witness.violation.context),
+        "token": witness.violation.token,
+        "target asks for": str(witness.violation.expected),
+        "block has": str(witness.violation.found),
+    }
+
+
+def test_no_smaller_shape_refutes_block_by_weights_on_the_grid() -> None:
+    witness = shrink(verifiers.make("block_by_weights"), failing("block_by_weights", 2), TREE)
+    assert (witness.instance.vocab_size, witness.instance.scheme) == (2, Delayed(1, 0, 2))
+    for smaller in (Delayed(1, 0, 0), Delayed(1, 0, 1), Delayed(2, 0, 1)):
+        for instance in grid(2, smaller.depth, 4):
+            assert check(
+                verifiers.make("block_by_weights"), instance.target, instance.draft, smaller, engine="enumerate"
+            ).lossless
+
+
+def test_no_coarser_grid_refutes_what_the_witness_of_naive_from_target_refutes() -> None:
+    witness = shrink(verifiers.make("naive_from_target"), failing("naive_from_target", 2), TREE)
+    assert witness.instance.as_dict()["target"][""] == ["1/2", "1/2"]
+    for instance in grid(2, 1, 1):
+        found = check(
+            verifiers.make("naive_from_target"), instance.target, instance.draft, Delayed(1, 0, 1), engine="enumerate"
+        )
+        assert found.lossless
+
+
+class WrongOnOneRow:
+    """Speculative sampling that corrects from `p` where the target is one particular row."""
+
+    card = Card("wrong_on_one_row", "Wrong on one row", None)
+    row = (fmpq(1, 97), fmpq(96, 97))
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        token = root.children[0] if root.children else None
+        if token is None:
+            return Verdict((), coin.choose(root.target))
+        p, q = root.target, root.draft
+        if coin.flip(p[token] / q[token] if p[token] < q[token] else 1):
+            leaf = root.child(token)
+            return Verdict(leaf.context, coin.choose(leaf.target))
+        return Verdict((), coin.choose(p if tuple(p) == self.row else residual(p, q)))
+
+
+def test_a_violation_out_of_reach_of_the_search_is_simplified_row_by_row() -> None:
+    fields: dict[str, Any] = {
+        "vocab_size": 2,
+        "depth": 1,
+        "target": {"": ["1/97", "96/97"], "0": ["1/11", "10/11"], "1": [0, 1]},
+        "draft": {"": ["1/2", "1/2"]},
+    }
+    instance = Instance.from_dict(fields)
+    assert not check(WrongOnOneRow(), instance.target, instance.draft, Delayed(1, 0, 1)).lossless
+    witness = shrink(WrongOnOneRow(), instance, Delayed(1, 0, 1), examples=30)
+    assert witness.instance.as_dict()["target"] == {"": ["1/97", "96/97"], "0": ["0", "1"], "1": ["0", "1"]}
+    assert witness.instance.as_dict()["draft"] == {"": ["1", "0"]}
+    assert witness.instance.scheme == Delayed(1, 0, 1)
+    # Draft 0 is rejected with probability 96/97; the redraw gives it back 1/97 of that.
+    assert witness.violation.found == Fraction(1, 97) + Fraction(96, 97) / 97

@@ -1,0 +1,156 @@
+"""Arrows between our files point down the house only, and nowhere in a circle; imports inside functions count."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("simulator", "verifiers", "lp_analysis", "experiments")
+
+#: The house, the lowest layer first; the names of one line share a layer. A file stands in the layer of the longest
+#: name that begins its own, and imports its own layer and those below it. A name that ends in "!" is that file alone:
+#: the face of a package, which shows what stands in it.
+HOUSE = """
+    simulator.errors simulator.protocol
+    simulator.arithmetic simulator.vectors simulator.coins
+    simulator.drafts
+    simulator.instances
+    simulator.laws
+    simulator.laws.structured
+    simulator.verdicts
+    simulator.symbolic.where simulator.symbolic.events simulator.symbolic.lazy
+    simulator.symbolic.numbers
+    simulator.symbolic.knowledge
+    simulator.symbolic.arrays
+    simulator.symbolic.sources
+    simulator.symbolic.tensors
+    simulator.symbolic
+    simulator.audit.rows simulator.audit.bisecting
+    simulator.audit.interfaces
+    simulator.audit
+    simulator.audit.diagnosis
+    simulator.audit.assertion simulator.audit.pytest_plugin
+    simulator.audit! simulator!
+    verifiers
+    verifiers.controls
+    verifiers!
+    lp_analysis.nodes lp_analysis.modelling
+    lp_analysis.orders lp_analysis.prices
+    lp_analysis.single_step
+    lp_analysis.solvers
+    lp_analysis
+    lp_analysis.reference
+    lp_analysis!
+    experiments.shared
+    experiments.models.pair
+    experiments.models.loop
+    experiments.models.predicted
+    experiments.models.validation
+    experiments.models.speed
+    experiments.models
+    experiments.commands
+    experiments.pages
+    experiments.cli
+    experiments.studies
+    experiments
+"""
+LAYER = {name: layer for layer, line in enumerate(HOUSE.split("\n")) for name in line.split()}
+Graph = Mapping[str, set[str]]
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def layer_of(module: str) -> int:
+    if module + "!" in LAYER:
+        return LAYER[module + "!"]
+    parts = module.split(".")
+    return next(LAYER[name] for n in range(len(parts), 0, -1) if (name := ".".join(parts[:n])) in LAYER)
+
+
+def imports(source: str, modules: set[str]) -> set[str]:
+    """Those of `modules` that a source imports, anywhere but for type checkers alone."""
+    tree = ast.parse(source)
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules else str(node.module) for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # `import_module("..")` and the like
+            found |= {node.value}
+    return found & modules
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    files = {module_of(path): path for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    return {name: imports(path.read_text(encoding="utf-8"), set(files)) - {name} for name, path in files.items()}
+
+
+def upward(graph: Graph) -> list[str]:
+    return [f"{a} -> {b}" for a, below in sorted(graph.items()) for b in sorted(below) if layer_of(b) > layer_of(a)]
+
+
+def circle(graph: Graph) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_every_layer_has_files(graph: Graph) -> None:
+    used = {layer_of(module) for module in graph}
+    assert used == set(LAYER.values())
+
+
+def test_no_arrow_points_up(graph: Graph) -> None:
+    assert upward(graph) == []
+
+
+def test_no_imports_in_a_circle(graph: Graph) -> None:
+    assert circle(graph) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "wrong"),
+    [
+        ("simulator.coins", "import simulator.laws.law", True),
+        ("simulator.drafts.trees", "def f():\n    from simulator.verdicts.lossless import check", True),
+        ("simulator.audit.rows", "from simulator.audit.interfaces import chain", True),
+        ("experiments.shared.rows", "from experiments.commands.bound import work", True),
+        ("experiments.shared.rows", "from importlib import import_module\nimport_module('experiments.cli')", True),
+        ("simulator.laws.law", "from simulator import check", True),
+        ("verifiers.block", "from verifiers.controls.relaxed import Relaxed", True),
+        ("simulator.verdicts.lossless", "from simulator.laws.structured import run", False),
+        (
+            "simulator.laws.law",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import simulator.audit",
+            False,
+        ),
+    ],
+)
+def test_an_arrow_up_is_seen_wherever_it_stands(graph: Graph, module: str, source: str, wrong: bool) -> None:
+    changed = {**graph, module: imports(source, set(graph))}
+    assert bool(upward(changed)) is wrong
+
+
+def test_a_circle_is_seen(graph: Graph) -> None:
+    changed = {**graph, "simulator.laws.law": graph["simulator.laws.law"] | {"simulator.laws.precision"}}
+    assert "simulator.laws.precision" in circle(changed)
