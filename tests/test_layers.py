@@ -17,7 +17,7 @@ ROOMS = ("simulator", "verifiers", "lp_analysis", "experiments")
 #: the face of a package, which shows what stands in it.
 HOUSE = """
     simulator.errors simulator.protocol
-    simulator.arithmetic simulator.vectors simulator.coins
+    simulator.arithmetic simulator.vectors simulator.coins simulator.structures
     simulator.drafts
     simulator.instances
     simulator.laws

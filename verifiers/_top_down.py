@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Protocol
 
 from simulator.protocol import Coin, DraftNode, Vector, Verdict
+from simulator.structures import TopDown
 
 #: `solve(p, q, drafted, coin)` returns the next token: its law is `p` when the drafted ones are i.i.d. from `q`.
 Solver = Callable[[Vector, Vector, tuple[int, ...], Coin], int]
@@ -22,3 +24,20 @@ def walk(root: DraftNode, coin: Coin, solve: Solver) -> Verdict:
             return Verdict(node.context, token)
         node = node.child(token)
     return Verdict(node.context, coin.choose(node.target))
+
+
+class _HasStructure(Protocol):
+    @property
+    def structure(self) -> TopDown: ...
+
+
+def acceptance_rate(verifier: _HasStructure, p: Vector, q: Vector, k: int) -> Any:
+    """Probability that one node accepts one of `k` i.i.d. drafts: what its child law goes on with, shape `(n..)`.
+
+    p, q: shape `(n.., V)`.
+    """
+    structure = verifier.structure
+    if structure.last_child_law is not None:
+        return structure.last_child_law(p, q, k)[1].sum(-1)
+    assert structure.child_law is not None
+    return structure.child_law(p, q, k)[1:].sum(0).sum(-1)

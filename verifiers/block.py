@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from simulator.structures import OnePath
 from verifiers._paths import block_verify, first_path
 from verifiers._weights import child_weights, settle
 
@@ -41,5 +42,7 @@ class Block:
         path = first_path(root)
         return block_verify(path, [node.draft for node in path[:-1]], coin)
 
-    child_weights = staticmethod(child_weights)
-    settle = staticmethod(settle)
+    @property
+    def structure(self) -> OnePath:
+        """See `OnePath`."""
+        return OnePath(child_weights, settle)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import OnePath, Selection
 from verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
 from verifiers._paths import block_verify, count_iid_branches
 from verifiers._weights import child_weights, settle
@@ -42,11 +43,13 @@ class GreedyBlock:
         laws = [selected / total for total, selected in greedy_masses(path, paths)]
         return block_verify(path, laws, coin)
 
-    child_weights = staticmethod(child_weights)
-    settle = staticmethod(settle)
-    select_root = staticmethod(greedy_root)
+    @property
+    def structure(self) -> OnePath:
+        """See `OnePath`."""
+        return OnePath(child_weights, settle, Selection(greedy_root, _select))
 
-    def select(self, state: Any, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
-        """See `SelectsPath`: step 2 for many prefixes at once."""
-        total, selected, children = greedy_step(state, p, q, paths)
-        return selected / (total + (total <= 0)), children
+
+def _select(state: Any, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
+    """See `Selection`: step 2 for many prefixes at once."""
+    total, selected, children = greedy_step(state, p, q, paths)
+    return selected / (total + (total <= 0)), children

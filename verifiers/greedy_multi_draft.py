@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import acceptance, minimum, one_hot, residual, stacked, top_tokens, without
 from verifiers._top_down import walk
 
@@ -38,9 +39,15 @@ class GreedyMultiDraft:
         """`p(others) + sum min(p, q')` over the rest, on greedy drafts. p, q: shape `(n.., V)`, one by one."""
         return stacked(lambda target, draft: _accepted(target, draft, k), p, q)
 
-    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-        """Law of the next token given the drafts in their order, shape `(n.., V)`."""
-        return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=branch)
+
+
+def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    """Law of the next token given the drafts in their order, shape `(n.., V)`."""
+    return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

@@ -21,9 +21,10 @@ import numpy as np
 from scipy.optimize import linprog
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import acceptance, is_tensor, layers, one_hot, positive_part, residual, stacked, stacked_layers
 from verifiers._memo import memoised
-from verifiers._top_down import walk
+from verifiers._top_down import acceptance_rate, walk
 
 #: Weights are multiples of one over this number.
 GRAIN = 1024
@@ -48,24 +49,25 @@ class Khisti:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _solve)
 
-    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
-        """Probability that one node accepts a draft; `sum min(p, r)` is a lower bound. p, q: shape `(n.., V)`.
+    acceptance_rate = acceptance_rate
 
-        A rejected winner leaves a residual draw `y`, which meets a draft unless `y` was never drawn: that is followed
-        for each `y` beside the law of the winner.
-        """
-        return stacked(lambda target, draft: _accepted(target, draft, k), p, q)
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=branch, child_law=child_law)
 
-    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-        """Law of the next token given the drafts in their order, shape `(n.., V)`."""
-        return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
 
-    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
-        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    """Law of the next token given the drafts in their order, shape `(n.., V)`."""
+    return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
 
-        For each candidate `y` the law of the winner is carried with the number of drafts so far that equal `y`.
-        """
-        return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
+
+def child_law(p: Vector, q: Vector, k: int) -> Any:
+    """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+
+    For each candidate `y` the law of the winner is carried with the number of drafts so far that equal `y`.
+    """
+    return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
 
 
 @memoised
@@ -149,20 +151,6 @@ def winner_law(p: Vector, q: Vector, k: int) -> Vector:
     """Law `r` of the winner of `k` drafts, shape `(V,)`."""
     rounds = tournament(p, q, k)
     return rounds[-1][1] if rounds else q
-
-
-def _accepted(p: Vector, q: Vector, k: int) -> Any:
-    law = winner_law(p, q, k)
-    rate = (p - positive_part(p - law)).sum()
-    rest = residual(p, law)
-    lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
-    for token in range(len(p)):
-        others = q - q * one_hot(q, token)
-        unseen = others  # the winner is i and `token` was not drawn yet
-        for units, _ in tournament(p, q, k):
-            unseen = _play(units, unseen, others)
-        rate = rate + rest[token] * ((law - unseen) * lost).sum()
-    return rate
 
 
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from simulator.arithmetic import as_fraction
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from simulator.structures import OnePath, Selection
 from verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
 from verifiers._paths import block_verify, count_iid_branches, first_path
 from verifiers._weights import child_weights, settle
@@ -55,19 +57,23 @@ class MixedOrder:
             plain = plain * node.draft[child.context[-1]]
         return block_verify(path, laws, coin)
 
-    child_weights = staticmethod(child_weights)
-    settle = staticmethod(settle)
+    @property
+    def structure(self) -> OnePath:
+        """See `OnePath`."""
+        return OnePath(child_weights, settle, Selection(_select_root, partial(_select, self.a)))
 
-    def select_root(self, like: Vector) -> tuple[Any, ...]:
-        """See `SelectsPath`: the state of the greedy order, and `q(c)`."""
-        return (*greedy_root(like), like)
 
-    def select(self, state: Any, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
-        """See `SelectsPath`: step 2 for many prefixes at once."""
-        greedy, first = self.a.numerator, self.a.denominator - self.a.numerator
-        *order, plain = state
-        total, selected, children = greedy_step((order[0], order[1], order[2]), p, q, paths)
-        mixed = greedy * total + first * plain
-        one = 1 / (mixed + (mixed <= 0))  # columns are multiplied first, rows of V numbers as little as possible
-        step = plain * q
-        return greedy * one * selected + first * one * step, (*children, step)
+def _select_root(like: Vector) -> tuple[Any, ...]:
+    """See `Selection`: the state of the greedy order, and `q(c)`."""
+    return (*greedy_root(like), like)
+
+
+def _select(a: Fraction, state: Any, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
+    """See `Selection`: step 2 for many prefixes at once."""
+    greedy, first = a.numerator, a.denominator - a.numerator
+    *order, plain = state
+    total, selected, children = greedy_step((order[0], order[1], order[2]), p, q, paths)
+    mixed = greedy * total + first * plain
+    one = 1 / (mixed + (mixed <= 0))  # columns are multiplied first, rows of V numbers as little as possible
+    step = plain * q
+    return greedy * one * selected + first * one * step, (*children, step)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import (
     acceptance,
     acceptances,
@@ -22,7 +23,6 @@ from simulator.vectors import (
     minimum,
     normalised,
     one_hot,
-    positive_part,
     power,
     residual,
     residuals,
@@ -30,7 +30,7 @@ from simulator.vectors import (
     times,
     token_by_token,
 )
-from verifiers._top_down import walk
+from verifiers._top_down import acceptance_rate, walk
 
 
 @dataclass(frozen=True)
@@ -54,33 +54,38 @@ class NaiveTree:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _solve)
 
-    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
-        """`sum min(p, q) + sum (p - q)+ (1 - (1 - q)^(k-1))`. p, q: shape `(n.., V)`."""
-        excess = positive_part(p - q)
-        return (p - excess + excess * (1 - (1 - q) ** (k - 1))).sum(-1)
+    acceptance_rate = acceptance_rate
 
-    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-        """Law of the next token given the drafts, shape `(n.., V)`; only the first draft matters."""
-        accepted = acceptances(p, q, drafted[0])
-        return accepted * one_hot(p, drafted[0]) + (1 - accepted) * residuals(p, q)
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
 
-    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
-        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
 
-        A rejected first draft has lost all its mass, so a residual draw can only equal one of the others.
-        """
-        p, q = token_by_token(p), token_by_token(q)
-        accepted = minimum(p, q)
-        corrected = sums(q - accepted) * normalised(p - accepted, p)
-        return layers(times(counted(q, k - 1), corrected, accepted))
+def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    """Law of the next token given the drafts, shape `(n.., V)`; only the first draft matters."""
+    accepted = acceptances(p, q, drafted[0])
+    return accepted * one_hot(p, drafted[0]) + (1 - accepted) * residuals(p, q)
 
-    def last_child_law(self, p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
-        """`child_law` at `m = 0`, and its sum over all other `m`; see `LastChildLaw`."""
-        p, q = token_by_token(p), token_by_token(q)
-        accepted = minimum(p, q)
-        corrected = sums(q - accepted) * normalised(p - accepted, p)
-        stops = corrected * power(1 - q, k - 1)
-        return stops, accepted + (corrected - stops)
+
+def child_law(p: Vector, q: Vector, k: int) -> Any:
+    """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+
+    A rejected first draft has lost all its mass, so a residual draw can only equal one of the others.
+    """
+    p, q = token_by_token(p), token_by_token(q)
+    accepted = minimum(p, q)
+    corrected = sums(q - accepted) * normalised(p - accepted, p)
+    return layers(times(counted(q, k - 1), corrected, accepted))
+
+
+def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
+    """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`."""
+    p, q = token_by_token(p), token_by_token(q)
+    accepted = minimum(p, q)
+    corrected = sums(q - accepted) * normalised(p - accepted, p)
+    stops = corrected * power(1 - q, k - 1)
+    return stops, accepted + (corrected - stops)
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import counted, layers, power, token_by_token
-from verifiers._top_down import walk
+from verifiers._top_down import acceptance_rate, walk
 
 
 @dataclass(frozen=True)
@@ -35,24 +36,30 @@ class NaiveSampling:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _solve)
 
-    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
-        """Probability that one node with `k` drafts accepts one: `sum p (1 - (1 - q)^k)`. p, q: shape `(n.., V)`."""
-        return (p * (1 - (1 - q) ** k)).sum(-1)
+    acceptance_rate = acceptance_rate
 
-    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-        """Law of the next token given the drafts, shape `(n.., V)`: `p` itself."""
-        return p * 1
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
 
-    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
-        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`."""
-        p, q = token_by_token(p), token_by_token(q)
-        return layers([p * share for share in counted(q, k)])
 
-    def last_child_law(self, p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
-        """`child_law` at `m = 0`, and its sum over all other `m`; see `LastChildLaw`."""
-        p, q = token_by_token(p), token_by_token(q)
-        stops = p * power(1 - q, k)
-        return stops, p - stops
+def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    """Law of the next token given the drafts, shape `(n.., V)`: `p` itself."""
+    return p * 1
+
+
+def child_law(p: Vector, q: Vector, k: int) -> Any:
+    """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`."""
+    p, q = token_by_token(p), token_by_token(q)
+    return layers([p * share for share in counted(q, k)])
+
+
+def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
+    """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`."""
+    p, q = token_by_token(p), token_by_token(q)
+    stops = p * power(1 - q, k)
+    return stops, p - stops
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

@@ -17,6 +17,7 @@ from math import comb
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import ascending_ratio, entries, layers, one_hot, stacked, stacked_layers
 from verifiers._memo import memoised
 from verifiers._top_down import walk
@@ -49,17 +50,24 @@ class OptimalTransport:
         """
         return stacked(lambda target, draft: _optimum(target, draft, k), p, q)
 
-    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-        """Law of the next token given the drafts, shape `(n.., V)`."""
-        return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=branch, child_law=child_law)
 
-    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
-        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
 
-        The drafts have the set `S` and `m` of them equal `y` in `S` with probability `C(k, m) q(y)^m` times that of
-        `k - m` drafts having the set `S` without `y`.
-        """
-        return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
+def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    """Law of the next token given the drafts, shape `(n.., V)`."""
+    return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+
+
+def child_law(p: Vector, q: Vector, k: int) -> Any:
+    """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+
+    The drafts have the set `S` and `m` of them equal `y` in `S` with probability `C(k, m) q(y)^m` times that of
+    `k - m` drafts having the set `S` without `y`.
+    """
+    return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
 
 
 @memoised

@@ -28,6 +28,7 @@ from simulator.arithmetic import FLOAT64
 from simulator.errors import InvalidInput, UnsupportedTree
 from simulator.instances.plan import PathPlan
 from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict
+from simulator.structures import OnePath, Selection
 from simulator.vectors import is_tensor
 from verifiers._paths import block_verify, count_iid_branches
 from verifiers._weights import child_weights, settle
@@ -90,20 +91,22 @@ class Optimum:
             nodes.append(node.child(token))
         return block_verify(nodes, laws, coin)
 
-    child_weights = staticmethod(child_weights)
-    settle = staticmethod(settle)
+    @property
+    def structure(self) -> OnePath:
+        """See `OnePath`."""
+        return OnePath(child_weights, settle, Selection(self._select_root, self._select), self._refuse_other)
 
-    def refuse_other(self, scheme: DraftScheme) -> None:
-        """See `ForOneShape`."""
+    def _refuse_other(self, scheme: DraftScheme) -> None:
+        """Raise `UnsupportedTree` for any other scheme."""
         fields = scheme.as_dict()
         self._refuse_shape(*(fields.get(key, -1) for key in ("K", "L1", "L2")))
 
-    def select_root(self, like: Vector) -> tuple[Any, ...]:
-        """See `SelectsPath`: depth and position of the context, as the tables number it."""
+    def _select_root(self, like: Vector) -> tuple[Any, ...]:
+        """See `Selection`: depth and position of the context, as the tables number it."""
         return like * 0, like * 0
 
-    def select(self, state: tuple[Any, ...], p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
-        """See `SelectsPath`: step 3 for many prefixes of one depth; p, q: shape `(n, V)`."""
+    def _select(self, state: tuple[Any, ...], p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
+        """See `Selection`: step 3 for many prefixes of one depth; p, q: shape `(n, V)`."""
         depth = int(float(state[0][0, 0]))
         wanted = self.plan.K if depth >= self.plan.L1 else 1
         if depth >= self.plan.depth or paths != wanted:

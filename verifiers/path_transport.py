@@ -23,6 +23,7 @@ from math import comb
 from typing import Any, ClassVar, TypeAlias
 
 from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from simulator.structures import OnePath, Selection
 from simulator.vectors import layers, stacked_layers
 from verifiers._memo import memoised
 from verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
@@ -67,27 +68,31 @@ class PathTransport:
             path.append(node.child(token))
         return block_verify(path, laws, coin)
 
-    child_weights = staticmethod(child_weights)
-    settle = staticmethod(settle)
+    @property
+    def structure(self) -> OnePath:
+        """See `OnePath`."""
+        return OnePath(child_weights, settle, Selection(_select_root, _select))
 
-    def select_root(self, like: Vector) -> State:
-        """See `SelectsPath`: the weight at the root."""
-        return (like,)
 
-    def select(self, state: State, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
-        """See `SelectsPath`: steps 2 to 4 for many prefixes, one after the other."""
-        if paths == 1:
-            return q, (child_weights(state[0], p, q),)
-        if len(state) == 1:
-            state = (state[0], *(state[0] * 0 for _ in range(paths - 1)), state[0] * 0 + 1)
+def _select_root(like: Vector) -> State:
+    """See `Selection`: the weight at the root."""
+    return (like,)
 
-        def one(target: Vector, draft: Vector, *parts: Vector) -> Any:
-            law, shares = _step(target, draft, tuple(part[0] for part in parts))
-            return layers([law, *shares])
 
-        law, *shares = stacked_layers(one, p, q, *state)
-        safe = law + (law <= 0)
-        return law, (child_weights(state[0], p, law), *(share / safe for share in shares))
+def _select(state: State, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
+    """See `Selection`: steps 2 to 4 for many prefixes, one after the other."""
+    if paths == 1:
+        return q, (child_weights(state[0], p, q),)
+    if len(state) == 1:
+        state = (state[0], *(state[0] * 0 for _ in range(paths - 1)), state[0] * 0 + 1)
+
+    def one(target: Vector, draft: Vector, *parts: Vector) -> Any:
+        law, shares = _step(target, draft, tuple(part[0] for part in parts))
+        return layers([law, *shares])
+
+    law, *shares = stacked_layers(one, p, q, *state)
+    safe = law + (law <= 0)
+    return law, (child_weights(state[0], p, law), *(share / safe for share in shares))
 
 
 def _forked(state: State, alive: int) -> State:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import acceptance, one_hot, residual, stacked, without
 from verifiers._top_down import walk
 
@@ -43,9 +44,15 @@ class RejectionWithoutReplacement:
         """
         return stacked(lambda target, draft: 1 - _missed(target, draft, k), p, q)
 
-    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-        """Law of the next token given the drafts in their order, shape `(n.., V)`."""
-        return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=branch)
+
+
+def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    """Law of the next token given the drafts in their order, shape `(n.., V)`."""
+    return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

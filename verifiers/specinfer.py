@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import (
     acceptance,
     acceptances,
@@ -22,14 +23,13 @@ from simulator.vectors import (
     minimum,
     normalised,
     one_hot,
-    positive_part,
     residual,
     residuals,
     sums,
     times,
     token_by_token,
 )
-from verifiers._top_down import walk
+from verifiers._top_down import acceptance_rate, walk
 
 
 @dataclass(frozen=True)
@@ -48,66 +48,65 @@ class SpecInfer:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _solve)
 
-    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
-        """`1 - prod R_j` with `R_j = sum (q - p_j)+`, `p_j` the target of round `j`. p, q: shape `(n.., V)`.
+    acceptance_rate = acceptance_rate
 
-        A draw after `k` rejections never meets a draft: a rejected token has lost all its mass.
-        """
-        missed: Any = 1
-        for _ in range(k):
-            missed = missed * positive_part(q - p).sum(-1)
-            p = residuals(p, q)
-        return 1 - missed
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
 
-    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-        """Law of the next token given the drafts, shape `(n.., V)`: a recursion over the drafts that are left."""
-        targets = [p]
-        for _ in drafted:
-            targets.append(residuals(targets[-1], q))
-        known: dict[tuple[int, ...], Vector] = {(): targets[-1]}
 
-        def law(left: tuple[int, ...]) -> Vector:
-            if left not in known:
-                target = targets[len(drafted) - len(left)]
-                total: Any = 0
-                for place, token in enumerate(left):
-                    accepted = acceptances(target, q, token)
-                    rest = law(left[:place] + left[place + 1 :])
-                    total = total + accepted * one_hot(p, token) + (1 - accepted) * rest
-                known[left] = total / len(left)
-            return known[left]
+def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    """Law of the next token given the drafts, shape `(n.., V)`: a recursion over the drafts that are left."""
+    targets = [p]
+    for _ in drafted:
+        targets.append(residuals(targets[-1], q))
+    known: dict[tuple[int, ...], Vector] = {(): targets[-1]}
 
-        return law(tuple(sorted(drafted)))
+    def law(left: tuple[int, ...]) -> Vector:
+        if left not in known:
+            target = targets[len(drafted) - len(left)]
+            total: Any = 0
+            for place, token in enumerate(left):
+                accepted = acceptances(target, q, token)
+                rest = law(left[:place] + left[place + 1 :])
+                total = total + accepted * one_hot(p, token) + (1 - accepted) * rest
+            known[left] = total / len(left)
+        return known[left]
 
-    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
-        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+    return law(tuple(sorted(drafted)))
 
-        With `M_j = R_1 .. R_(j-1)` the draft of round `j` is accepted with mass `M_j min(p_j, q)`, and each of the
-        `k - j` later ones equals it with probability `q`. A rejected draft has lost all its mass, so it never does.
-        """
-        p, q = token_by_token(p), token_by_token(q)
-        others = 1 - q
-        missed: Any = 1
-        met: list[Any] = []  # accepted so far, by the number of drafts beside that one
-        for _ in range(k):
-            accepted = minimum(p, q)
-            fewest, *more = times(met, others, q) if met else [0]
-            met = [fewest + missed * accepted, *more]
-            missed = missed * sums(q - accepted)
-            p = normalised(p - accepted, p)
-        return layers([missed * p, *met])
 
-    def last_child_law(self, p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
-        """`child_law` at `m = 0`, and its sum over all other `m`; see `LastChildLaw`."""
-        p, q = token_by_token(p), token_by_token(q)
-        missed: Any = 1
-        met: Any = 0
-        for _ in range(k):
-            accepted = minimum(p, q)
-            met = met + missed * accepted
-            missed = missed * sums(q - accepted)
-            p = normalised(p - accepted, p)
-        return missed * p, met
+def child_law(p: Vector, q: Vector, k: int) -> Any:
+    """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+
+    With `M_j = R_1 .. R_(j-1)` the draft of round `j` is accepted with mass `M_j min(p_j, q)`, and each of the
+    `k - j` later ones equals it with probability `q`. A rejected draft has lost all its mass, so it never does.
+    """
+    p, q = token_by_token(p), token_by_token(q)
+    others = 1 - q
+    missed: Any = 1
+    met: list[Any] = []  # accepted so far, by the number of drafts beside that one
+    for _ in range(k):
+        accepted = minimum(p, q)
+        fewest, *more = times(met, others, q) if met else [0]
+        met = [fewest + missed * accepted, *more]
+        missed = missed * sums(q - accepted)
+        p = normalised(p - accepted, p)
+    return layers([missed * p, *met])
+
+
+def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
+    """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`."""
+    p, q = token_by_token(p), token_by_token(q)
+    missed: Any = 1
+    met: Any = 0
+    for _ in range(k):
+        accepted = minimum(p, q)
+        met = met + missed * accepted
+        missed = missed * sums(q - accepted)
+        p = normalised(p - accepted, p)
+    return missed * p, met
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import (
     acceptances,
     dots,
@@ -34,7 +35,7 @@ from simulator.vectors import (
     token_by_token,
 )
 from verifiers._memo import memoised
-from verifiers._top_down import walk
+from verifiers._top_down import acceptance_rate, walk
 
 #: Bisection would halve an interval of length `k - 1` this often, less often where the numbers are no finer.
 HALVINGS = 24
@@ -59,60 +60,60 @@ class SpecTr:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, _solve)
 
-    def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
-        """`a + (1 - a) sum res (1 - (1 - r)^k)` with `a = 1 - (1 - beta)^k`. p, q: shape `(n.., V)`.
+    acceptance_rate = acceptance_rate
 
-        `res` is the residual that is drawn from, `r = (q - p/rho)+ / (1 - beta)` the law of a rejected draft.
-        """
-        scaled, rest, missed = pieces(p, q, k)
-        share = 1 - sums(scaled)
-        rejected = (q - scaled) / (share + (share <= 0))
-        return (1 - missed + missed * sums(rest * (1 - (1 - rejected) ** k))).sum(-1)
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
 
-    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-        """Law of the next token given the drafts, shape `(n.., V)`."""
-        scaled, rest, _ = pieces(p, q, len(drafted))
-        law: Any = 0
-        left: Any = 1
-        for token in drafted:
-            accepted = acceptances(scaled, q, token)
-            law = law + left * accepted * one_hot(p, token)
-            left = left * (1 - accepted)
-        return law + left * rest
 
-    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
-        """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
+def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    """Law of the next token given the drafts, shape `(n.., V)`."""
+    scaled, rest, _ = pieces(p, q, len(drafted))
+    law: Any = 0
+    left: Any = 1
+    for token in drafted:
+        accepted = acceptances(scaled, q, token)
+        law = law + left * accepted * one_hot(p, token)
+        left = left * (1 - accepted)
+    return law + left * rest
 
-        With `s = min(p/rho, q)` and `z` for every draft that equals `y`, a rejected draft has the factor
-        `F = sum (q - s) - (q - s)(y) + (q - s)(y) z`, an accepted one `s(y) z`, a later one `G = 1 - q(y) + q(y) z`:
-        `sum over j of F^j s z G^(k - 1 - j) + F^k res`.
-        """
-        p, q = token_by_token(p), token_by_token(q)
-        scaled, rest, _ = pieces(p, q, k)
-        hit = q - scaled
-        missed, others = sums(hit) - hit, 1 - q
-        law, later = [rest], [scaled]
-        for left in range(k - 1, -1, -1):  # the last draft first
-            law = times(law, missed, hit)
-            law = [law[0], *(before + accepted for before, accepted in zip(law[1:], later, strict=True))]
-            if left:
-                later = times(later, others, q)
-        return layers(law)
 
-    def last_child_law(self, p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
-        """`child_law` at `m = 0`, and its sum over all other `m`; see `LastChildLaw`.
+def child_law(p: Vector, q: Vector, k: int) -> Any:
+    """Joint law of the next token and the number of `k` i.i.d. drafts that equal it, shape `(k + 1, n.., V)`.
 
-        It is what `child_law` says at `z = 0`, and the difference to that at `z = 1`, where `F = sum (q - s)`, `G = 1`.
-        """
-        p, q = token_by_token(p), token_by_token(q)
-        scaled, rest, _ = pieces(p, q, k)
-        hit = q - scaled
-        rejected = sums(hit)
-        stops = power(rejected - hit, k) * rest
-        tried: Any = 1  # the mean number of drafts that are looked at
-        for _ in range(k - 1):
-            tried = tried * rejected + 1
-        return stops, tried * scaled + (power(rejected, k) * rest - stops)
+    With `s = min(p/rho, q)` and `z` for every draft that equals `y`, a rejected draft has the factor
+    `F = sum (q - s) - (q - s)(y) + (q - s)(y) z`, an accepted one `s(y) z`, a later one `G = 1 - q(y) + q(y) z`:
+    `sum over j of F^j s z G^(k - 1 - j) + F^k res`.
+    """
+    p, q = token_by_token(p), token_by_token(q)
+    scaled, rest, _ = pieces(p, q, k)
+    hit = q - scaled
+    missed, others = sums(hit) - hit, 1 - q
+    law, later = [rest], [scaled]
+    for left in range(k - 1, -1, -1):  # the last draft first
+        law = times(law, missed, hit)
+        law = [law[0], *(before + accepted for before, accepted in zip(law[1:], later, strict=True))]
+        if left:
+            later = times(later, others, q)
+    return layers(law)
+
+
+def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
+    """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`.
+
+    It is what `child_law` says at `z = 0`, and the difference to that at `z = 1`, where `F = sum (q - s)`, `G = 1`.
+    """
+    p, q = token_by_token(p), token_by_token(q)
+    scaled, rest, _ = pieces(p, q, k)
+    hit = q - scaled
+    rejected = sums(hit)
+    stops = power(rejected - hit, k) * rest
+    tried: Any = 1  # the mean number of drafts that are looked at
+    for _ in range(k - 1):
+        tried = tried * rejected + 1
+    return stops, tried * scaled + (power(rejected, k) * rest - stops)
 
 
 def pieces(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector, Any]:

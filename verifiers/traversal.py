@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import LeafToRoot
 from simulator.vectors import normalised, without
 from verifiers._weights import child_weight, child_weights, leftover, settle, stop_probability
 
@@ -37,14 +38,18 @@ class Traversal:
         assert verdict is not None
         return verdict
 
-    child_weights = staticmethod(child_weights)
+    @property
+    def structure(self) -> LeafToRoot:
+        """See `LeafToRoot`."""
+        return LeafToRoot(child_weights, _reject)
 
-    def reject(self, weight: Any, p: Vector, q: Vector, token: int) -> tuple[Vector, Vector, Any]:
-        """See `LeafToRoot`: step 3 for many nodes at once."""
-        rest, left = settle(weight, p, q)
-        others = q * 1
-        others[..., token] = q[..., token] * 0
-        return rest, normalised(others, q), left
+
+def _reject(weight: Any, p: Vector, q: Vector, token: int) -> tuple[Vector, Vector, Any]:
+    """Step 3 for many nodes at once."""
+    rest, left = settle(weight, p, q)
+    others = q * 1
+    others[..., token] = q[..., token] * 0
+    return rest, normalised(others, q), left
 
 
 def _visit(node: DraftNode, weight: Any, coin: Coin, is_root: bool = False) -> Verdict | None:

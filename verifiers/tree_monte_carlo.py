@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import OnePath
 from simulator.vectors import normalised, positive_part, sums
 from verifiers._weights import child_weights, weighted_path
 
@@ -52,10 +53,14 @@ class TreeMonteCarlo:
         depth, token = divmod(drawn, len(leaf.target))
         return Verdict(path[depth][0].context, token)
 
-    child_weights = staticmethod(child_weights)
+    @property
+    def structure(self) -> OnePath:
+        """See `OnePath`."""
+        return OnePath(child_weights, _settle)
 
-    def settle(self, weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
-        """See `SettlesPath`: of what the later tokens miss, the share of the corrections here is `s/S`."""
-        excess = positive_part(weight * p - q)
-        missing = sums(positive_part(q - weight * p))
-        return normalised(excess, p), sums(excess) / (missing + (missing <= 0))
+
+def _settle(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
+    """See `OnePath`: of what the later tokens miss, the share of the corrections here is `s/S`."""
+    excess = positive_part(weight * p - q)
+    missing = sums(positive_part(q - weight * p))
+    return normalised(excess, p), sums(excess) / (missing + (missing <= 0))

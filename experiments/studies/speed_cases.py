@@ -21,6 +21,7 @@ from simulator.laws.enumeration import enumerate_law
 from simulator.laws.structured import MarkovRows, MetricsSink, Rows, TableRows, run, structured_law, structured_metrics
 from simulator.laws.structured.collapsed import CollapsedTopDown
 from simulator.protocol import Card, Coin, DraftNode, Verdict, Verifier
+from simulator.structures import TopDown
 from verifiers import khisti, make
 
 TOP_DOWN = ("nss", "naive_tree", "specinfer", "spectr")
@@ -205,9 +206,13 @@ class Counted:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         return self.verifier.verify(root, coin)  # type: ignore[no-any-return]
 
-    def child_law(self, p: Any, q: Any, k: int) -> Any:
+    @property
+    def structure(self) -> TopDown:
+        return TopDown(child_law=self._counted)
+
+    def _counted(self, p: Any, q: Any, k: int) -> Any:
         self.nodes += len(p)
-        return self.verifier.child_law(p, q, k)
+        return self.verifier.structure.child_law(p, q, k)
 
 
 def program_rows(sizes: Sizes) -> Iterator[Row]:

@@ -5,20 +5,12 @@ Averaged over draft trees it is the block efficiency, with less variance than co
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from simulator.arithmetic import arithmetic_of
 from simulator.coins import outcomes
-from simulator.protocol import DraftNode, Vector, Verifier
-
-
-@runtime_checkable
-class TopDown(Protocol):
-    """A verifier whose step from a node to the next token has a law in closed form."""
-
-    def branch(self, p: Vector, q: Vector, drafted: tuple[int, ...]) -> Vector:
-        """The law of the next token given the drafts of the node, shape `(V,)`."""
-        ...
+from simulator.protocol import DraftNode, Verifier
+from simulator.structures import Branch, branch_of
 
 
 def tree_efficiency(verifier: Verifier, root: DraftNode) -> Any:
@@ -27,8 +19,9 @@ def tree_efficiency(verifier: Verifier, root: DraftNode) -> Any:
     A verifier with `branch` costs one step a node: the sum over nodes of the product of branching probabilities. Any
     other is run on all outcomes of its coin.
     """
-    if isinstance(verifier, TopDown):
-        return _by_products(verifier, root)
+    branch = branch_of(verifier)
+    if branch is not None:
+        return _by_products(branch, root)
     return tree_efficiency_by_coins(verifier, root)
 
 
@@ -39,8 +32,8 @@ def tree_efficiency_by_coins(verifier: Verifier, root: DraftNode) -> Any:
     return sum(((len(verdict.accepted) + 1) * mass for verdict, mass in verdicts), start=arithmetic.number(0))
 
 
-def _by_products(verifier: TopDown, node: DraftNode) -> Any:
+def _by_products(branch: Branch, node: DraftNode) -> Any:
     if not node.children:
         return 1
-    law = verifier.branch(node.target, node.draft, node.children)
-    return 1 + sum(law[token] * _by_products(verifier, node.child(token)) for token in dict.fromkeys(node.children))
+    law = branch(node.target, node.draft, node.children)
+    return 1 + sum(law[token] * _by_products(branch, node.child(token)) for token in dict.fromkeys(node.children))

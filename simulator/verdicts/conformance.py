@@ -29,9 +29,9 @@ from simulator.errors import InvalidInput
 from simulator.instances.families import CORNER_CASES, FAMILIES
 from simulator.instances.instance import Instance
 from simulator.laws.enumeration import verdicts
-from simulator.laws.estimator import TopDown
 from simulator.laws.structured import structure_of
 from simulator.protocol import AttachedTree, Context, DraftNode, DraftScheme, TokenProcess, Vector, Verifier
+from simulator.structures import Branch, branch_of
 from simulator.verdicts.lossless import assert_verifier_lossless, block_law
 
 #: A vocabulary size and a scheme.
@@ -136,8 +136,8 @@ def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
         ]
         if structure_of(verifier, case[1]) is not None:
             checks.append(_named("structured-equals-enumerated", case, _structure_agrees, verifier, case))
-        if verifier.card.exchangeable and isinstance(verifier, TopDown):
-            checks.append(_named("branch-ignores-order", case, _order_ignored, verifier, case))
+        if verifier.card.exchangeable and (branch := branch_of(verifier)) is not None:
+            checks.append(_named("branch-ignores-order", case, _order_ignored, branch, case))
         if not verifier.card.reads_draft:
             checks.append(_named("does-not-read-draft", case, _ignores_draft, verifier, case))
         if verifier.card.single_path:
@@ -203,16 +203,16 @@ def _structure_agrees(verifier: Verifier, case: Case) -> None:
             assert (ours == theirs).all(), f"{verifier.card.name} does not do what it offers to structured engines"
 
 
-def _order_ignored(verifier: TopDown, case: Case) -> None:
+def _order_ignored(branch: Branch, case: Case) -> None:
     """All arrangements of the drafts at the root have the same law of the next token."""
     drafts = case[1].as_dict().get("K", 2)
     for instance in case_instances(case, 2):
         p, q = instance.target.row(()), instance.draft.row(())
         tokens = [token for token, mass in enumerate(q) if mass > 0]
         for drafted in combinations_with_replacement(tokens, drafts):
-            law = verifier.branch(p, q, drafted)
+            law = branch(p, q, drafted)
             for order in set(permutations(drafted)):
-                assert (verifier.branch(p, q, order) == law).all(), f"branch tells {order} from {drafted}"
+                assert (branch(p, q, order) == law).all(), f"branch tells {order} from {drafted}"
 
 
 def _ignores_draft(verifier: Verifier, case: Case) -> None:

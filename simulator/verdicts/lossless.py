@@ -19,6 +19,7 @@ from simulator.laws.structured.rows import common_state
 from simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, plan
 from simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
 from simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
+from simulator.structures import TopDown
 
 ENGINES = ("auto", "enumerate", "structured")
 
@@ -73,7 +74,7 @@ def choose_engine(verifier: Verifier, scheme: DraftScheme, engine: str = "auto")
     structure = None if engine == "enumerate" else structure_of(verifier, scheme)
     if engine == "structured" and structure is None:
         raise InvalidInput(f"{verifier.card.name} offers no structured evaluation on {scheme}; use --engine enumerate")
-    return f"structured ({structure})" if structure else "enumerate"
+    return f"structured ({structure.name})" if structure else "enumerate"
 
 
 def block_law(
@@ -153,7 +154,7 @@ class Evaluator:
         numbers = arithmetic_named(self.arithmetic)
         choose_engine(self.verifier, scheme, "structured")
         pair = target.converted(numbers, "target"), draft.converted(numbers, "draft")
-        if structure_of(self.verifier, scheme) == "top-down":
+        if isinstance(structure_of(self.verifier, scheme), TopDown):
             return steady_by_states(self._by_states(*pair), scheme)
         return steady_by_laws(self.verifier, MarkovRows(*pair, device=self.device), scheme)
 

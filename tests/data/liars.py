@@ -1,22 +1,34 @@
-"""Verifiers that do one thing and offer another to structured engines; each is named after the method that lies."""
+"""Verifiers that do one thing and offer another to structured engines; each is named after what lies."""
 
 from dataclasses import replace
 from typing import Any
 
 from simulator import Card
+from simulator.structures import TopDown
 from simulator.vectors import acceptance, layers, one_hot, residual
 from verifiers import make
 from verifiers._top_down import walk
 from verifiers.block import Block
 from verifiers.gbv import GreedyBlock
-from verifiers.naive_tree import NaiveTree
 from verifiers.nss import NaiveSampling
 from verifiers.traversal import Traversal
+
+HONEST_PATH, GREEDY, TRAVERSAL = (make(name).structure for name in ("block", "gbv", "traversal"))
 
 
 def named(name: str, **fields: Any) -> Card:
     """The card of naive sampling under another name."""
     return replace(make("nss").card, name=name, title=name, source=None, reads_draft=True, exchangeable=False, **fields)
+
+
+def in_order(p, q, drafted):
+    """Law of the next token given the drafts in their order."""
+    law, left = p * 0, 1
+    for token in drafted:
+        accepted = acceptance(p, q, token)
+        law = law + left * accepted * one_hot(law, token)
+        left, p = left * (1 - accepted), residual(p, q)
+    return law + left * p
 
 
 class InOrder:
@@ -26,16 +38,14 @@ class InOrder:
 
     def verify(self, root, coin):
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, lambda p, q, drafted, coin: coin.choose(InOrder.branch(self, p, q, drafted)))
+        return walk(root, coin, lambda p, q, drafted, coin: coin.choose(in_order(p, q, drafted)))
 
-    def branch(self, p, q, drafted):
-        """Law of the next token given the drafts in their order."""
-        law, left = p * 0, 1
-        for token in drafted:
-            accepted = acceptance(p, q, token)
-            law = law + left * accepted * one_hot(law, token)
-            left, p = left * (1 - accepted), residual(p, q)
-        return law + left * p
+    structure = TopDown(branch=in_order)
+
+
+def likeliest_half(p, q, drafted):
+    """Law of the next token given the drafts."""
+    return (p + one_hot(p, max(sorted(drafted), key=lambda token: p[token]))) / 2
 
 
 class LikeliestHalf:
@@ -45,11 +55,9 @@ class LikeliestHalf:
 
     def verify(self, root, coin):
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, lambda p, q, drafted, coin: coin.choose(self.branch(p, q, drafted)))
+        return walk(root, coin, lambda p, q, drafted, coin: coin.choose(likeliest_half(p, q, drafted)))
 
-    def branch(self, p, q, drafted):
-        """Law of the next token given the drafts."""
-        return (p + one_hot(p, max(sorted(drafted), key=lambda token: p[token]))) / 2
+    structure = TopDown(branch=likeliest_half)
 
 
 class LyingBranch(InOrder):
@@ -57,9 +65,7 @@ class LyingBranch(InOrder):
 
     card = named("lying_branch", lossless_for=("delayed",))
 
-    def branch(self, p, q, drafted):
-        """The law for the first draft alone."""
-        return super().branch(p, q, drafted[:1])
+    structure = TopDown(branch=lambda p, q, drafted: in_order(p, q, drafted[:1]))
 
 
 class LyingCard(InOrder):
@@ -72,7 +78,7 @@ class LyingChildLaw(NaiveSampling):
     """Offers the child law of another lossless verifier."""
 
     card = named("lying_child_law", lossless_for=("delayed",))
-    child_law = NaiveTree.child_law
+    structure = replace(make("nss").structure, child_law=make("naive_tree").structure.child_law)
 
 
 class LyingLastChildLaw(NaiveSampling):
@@ -80,9 +86,7 @@ class LyingLastChildLaw(NaiveSampling):
 
     card = named("lying_last_child_law", lossless_for=("delayed",))
 
-    def last_child_law(self, p, q, k):
-        """Nothing is ever a correction."""
-        return layers([p * 0, p * 1])
+    structure = replace(make("nss").structure, last_child_law=lambda p, q, k: layers([p * 0, p * 1]))
 
 
 class LyingSettle(Block):
@@ -90,9 +94,7 @@ class LyingSettle(Block):
 
     card = replace(Block.card, name="lying_settle", dominates=())
 
-    def settle(self, weight, p, q):
-        """The correction of block verification, and the weight in place of the probability."""
-        return Block.settle(weight, p, q)[0], weight
+    structure = replace(HONEST_PATH, settle=lambda weight, p, q: (HONEST_PATH.settle(weight, p, q)[0], weight))
 
 
 class LyingSelect(GreedyBlock):
@@ -100,9 +102,9 @@ class LyingSelect(GreedyBlock):
 
     card = replace(GreedyBlock.card, name="lying_select")
 
-    def select(self, state, p, q, paths):
-        """The law of the first path."""
-        return q, super().select(state, p, q, paths)[1]
+    structure = replace(
+        GREEDY, selection=replace(GREEDY.selection, step=lambda *given: (given[2], GREEDY.selection.step(*given)[1]))
+    )
 
 
 class LyingReject(Traversal):
@@ -110,10 +112,7 @@ class LyingReject(Traversal):
 
     card = replace(Traversal.card, name="lying_reject")
 
-    def reject(self, weight, p, q, token):
-        """The right target and draft, the old weight."""
-        rest, draft, _ = super().reject(weight, p, q, token)
-        return rest, draft, weight
+    structure = replace(TRAVERSAL, reject=lambda weight, *given: (*TRAVERSAL.reject(weight, *given)[:2], weight))
 
 
 class LyingInTheDeep(NaiveSampling):
@@ -121,6 +120,7 @@ class LyingInTheDeep(NaiveSampling):
 
     card = named("lying_in_the_deep", lossless_for=("delayed",))
 
-    def child_law(self, p, q, k):
-        """Another verifier's from three drafts on."""
-        return (NaiveTree if k > 2 else NaiveSampling).child_law(self, p, q, k)
+    structure = replace(
+        make("nss").structure,
+        child_law=lambda p, q, k: make("naive_tree" if k > 2 else "nss").structure.child_law(p, q, k),
+    )

@@ -66,7 +66,7 @@ def assert_equals_enumeration(child_law, verifier, instance, k: int) -> None:
 def test_child_law_equals_enumeration(name, size, k):
     verifier = make(name)
     for instance in one_step(size, k):
-        assert_equals_enumeration(verifier.child_law, verifier, instance, k)
+        assert_equals_enumeration(verifier.structure.child_law, verifier, instance, k)
 
 
 @pytest.mark.parametrize("name", TOP_DOWN)
@@ -74,7 +74,7 @@ def test_child_law_equals_enumeration(name, size, k):
 def test_going_on_has_the_acceptance_rate(name, k):
     verifier = make(name)
     p, q = many(3, k)
-    law = verifier.child_law(p, q, k)
+    law = verifier.structure.child_law(p, q, k)
     assert law[1:].sum((0, -1)).tolist() == verifier.acceptance_rate(p, q, k).tolist()
     assert law.sum((0, -1)).tolist() == [1] * len(p)
     assert law.sum(0).tolist() == p.tolist(), "a lossless step has the law p"
@@ -84,7 +84,7 @@ def test_going_on_has_the_acceptance_rate(name, k):
 def test_single_path_verifiers_look_at_one_draft_only(name):
     p, q = many(2, 1)
     with pytest.raises(InvalidInput, match="needs k = 1, not 2"):
-        make(name).child_law(p, q, 2)
+        make(name).structure.child_law(p, q, 2)
 
 
 @pytest.mark.parametrize("name", TOP_DOWN + SINGLE_PATH)
@@ -94,9 +94,9 @@ def test_many_instances_at_once_equal_row_by_row(name):
     exact = many(3, k)
     rounded = tuple(FLOAT64.vector(side) for side in exact)
     for p, q in (exact, rounded):
-        alone = np.stack([verifier.child_law(*pair, k) for pair in zip(p, q, strict=True)], axis=1)
+        alone = np.stack([verifier.structure.child_law(*pair, k) for pair in zip(p, q, strict=True)], axis=1)
         for leading in ((9,), (3, 3), (1, 9), (9, 1, 1)):
-            together = verifier.child_law(p.reshape(*leading, 3), q.reshape(*leading, 3), k)
+            together = verifier.structure.child_law(p.reshape(*leading, 3), q.reshape(*leading, 3), k)
             assert together.shape == (k + 1, *leading, 3)
             assert together.dtype == p.dtype
             gap = abs(together.reshape(alone.shape) - alone).max()
@@ -110,9 +110,9 @@ def test_float64_and_torch_agree_with_rational(name):
     for k in (1,) if name in SINGLE_PATH else (1, 2, 3, 4):
         exact = many(3, k)
         p, q = (FLOAT64.vector(side) for side in exact)
-        wanted = verifier.child_law(*exact, k).astype(np.float64)
-        assert abs(verifier.child_law(p, q, k) - wanted).max() <= ROUNDING
-        tensors = verifier.child_law(torch.from_numpy(p), torch.from_numpy(q), k)
+        wanted = verifier.structure.child_law(*exact, k).astype(np.float64)
+        assert abs(verifier.structure.child_law(p, q, k) - wanted).max() <= ROUNDING
+        tensors = verifier.structure.child_law(torch.from_numpy(p), torch.from_numpy(q), k)
         assert tensors.dtype == torch.float64
         assert abs(tensors.numpy() - wanted).max() <= ROUNDING
 
@@ -123,7 +123,7 @@ def test_rows_that_come_in_are_left_alone(name):
     for side in (p, q):
         side.setflags(write=False)
     before = p.tolist(), q.tolist()
-    law = make(name).child_law(p, q, 1)
+    law = make(name).structure.child_law(p, q, 1)
     law += law
     assert (p.tolist(), q.tolist()) == before
 
@@ -150,8 +150,8 @@ def with_mass_of_a_lossless_rejection(p, q, k):
     [
         ("specinfer", with_any_token_rejected, 2),
         ("naive_from_target", with_mass_of_a_lossless_rejection, 1),
-        ("spectr", make("specinfer").child_law, 2),
-        ("nss", lambda p, q, k: make("nss").child_law(q, q, k), 2),
+        ("spectr", make("specinfer").structure.child_law, 2),
+        ("nss", lambda p, q, k: make("nss").structure.child_law(q, q, k), 2),
     ],
 )
 def test_a_wrong_child_law_is_noticed(name, wrong, k):

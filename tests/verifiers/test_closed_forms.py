@@ -14,11 +14,14 @@ from simulator.coins import outcomes
 from simulator.drafts import Greedy, WithoutReplacement
 from simulator.instances.families import FAMILIES
 from simulator.laws.enumeration import verdicts
-from simulator.laws.estimator import TopDown, tree_efficiency, tree_efficiency_by_coins
+from simulator.laws.estimator import tree_efficiency, tree_efficiency_by_coins
+from simulator.structures import branch_of
+from simulator.vectors import one_hot, positive_part, residual, residuals, sums
 from simulator.verdicts.conformance import CASES, case_instances, conformance_instances, corner_instances
 from verifiers import STANDALONE, make
-from verifiers.khisti import winner_law
+from verifiers.khisti import _play, tournament, winner_law
 from verifiers.optimal_transport import set_masses
+from verifiers.spectr import pieces
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
 #: Those of other schemes: their branching laws hold for any drafts.
@@ -32,8 +35,61 @@ def one_step(size: int, k: int, count: int = 3):
     yield from corner_instances((size, k, 0, 1))
 
 
+def nss(p, q, k):
+    return (p * (1 - (1 - q) ** k)).sum(-1)
+
+
+def naive_tree(p, q, k):
+    excess = positive_part(p - q)
+    return (p - excess + excess * (1 - (1 - q) ** (k - 1))).sum(-1)
+
+
+def specinfer(p, q, k):
+    """`1 - prod R_j` with `R_j = sum (q - p_j)+`: a draw after the last rejection never meets a draft."""
+    missed = 1
+    for _ in range(k):
+        missed = missed * positive_part(q - p).sum(-1)
+        p = residuals(p, q)
+    return 1 - missed
+
+
+def spectr(p, q, k):
+    """`a + (1 - a) sum res (1 - (1 - r)^k)` with `a = 1 - (1 - beta)^k`, `r` the law of a rejected draft."""
+    scaled, rest, missed = pieces(p, q, k)
+    share = 1 - sums(scaled)
+    rejected = (q - scaled) / (share + (share <= 0))
+    return (1 - missed + missed * sums(rest * (1 - (1 - rejected) ** k))).sum(-1)
+
+
+def khisti(p, q, k):
+    """A rejected winner leaves a residual draw `y`, which meets a draft unless `y` was never drawn."""
+    law = winner_law(p, q, k)
+    rate = (p - positive_part(p - law)).sum()
+    lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
+    for token in range(len(p)):
+        others = q - q * one_hot(q, token)
+        unseen = others  # the winner is i and `token` was not drawn yet
+        for units, _ in tournament(p, q, k):
+            unseen = _play(units, unseen, others)
+        rate = rate + residual(p, law)[token] * ((law - unseen) * lost).sum()
+    return rate
+
+
+#: The formulas of the papers, which the child laws must add up to.
+PUBLISHED = {form.__name__: form for form in (nss, naive_tree, specinfer, spectr, khisti)}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_acceptance_rate_equals_the_published_formula(name, k):
+    for size in (2, 3, 4):
+        for instance in one_step(size, k):
+            p, q = instance.target.row(()), instance.draft.row(())
+            assert PUBLISHED[name](p, q, k) == make(name).acceptance_rate(p, q, k)
+
+
 def test_the_verifiers_with_closed_forms_are_the_ones_named_here():
-    assert [name for name in STANDALONE if isinstance(make(name), TopDown)] == TOP_DOWN + OTHERS
+    assert [name for name in STANDALONE if branch_of(make(name)) is not None] == TOP_DOWN + OTHERS
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
@@ -55,7 +111,7 @@ def test_branching_probabilities_equal_enumeration(name, k):
         for instance in one_step(size, k, 2):
             p, q = instance.target.row(()), instance.draft.row(())
             for tree, _ in outcomes(partial(Delayed(k, 0, 1).draw, instance.draft), RATIONAL):
-                law = verifier.branch(p, q, tree.children[()])
+                law = verifier.structure.branch(p, q, tree.children[()])
                 found = RATIONAL.zeros(size)
                 for (accepted, token), mass in verdicts(
                     verifier, tree, instance.target, instance.draft, RATIONAL
@@ -70,16 +126,16 @@ def test_many_instances_at_once_equal_one_by_one_and_torch_equals_numpy(name):
     verifier = make(name)
     generator = np.random.default_rng(0)
     p, q = (generator.dirichlet(np.ones(5), size=(2, 3)) for _ in range(2))
-    rates, laws = verifier.acceptance_rate(p, q, 3), verifier.branch(p, q, (0, 3, 3))
+    rates, laws = verifier.acceptance_rate(p, q, 3), verifier.structure.branch(p, q, (0, 3, 3))
     assert rates.shape == (2, 3)
     assert laws.shape == (2, 3, 5)
     assert abs(laws.sum(-1) - 1).max() <= ROUNDING
     for place in np.ndindex(2, 3):
         assert abs(verifier.acceptance_rate(p[place], q[place], 3) - rates[place]) <= ROUNDING
-        assert abs(verifier.branch(p[place], q[place], (0, 3, 3)) - laws[place]).max() <= ROUNDING
+        assert abs(verifier.structure.branch(p[place], q[place], (0, 3, 3)) - laws[place]).max() <= ROUNDING
     tensors = torch.from_numpy(p), torch.from_numpy(q)
     assert abs(verifier.acceptance_rate(*tensors, 3).numpy() - rates).max() <= ROUNDING
-    assert abs(verifier.branch(*tensors, (0, 3, 3)).numpy() - laws).max() <= ROUNDING
+    assert abs(verifier.structure.branch(*tensors, (0, 3, 3)).numpy() - laws).max() <= ROUNDING
 
 
 @pytest.mark.parametrize("name", TOP_DOWN)

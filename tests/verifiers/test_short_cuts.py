@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from flint import fmpq
@@ -11,8 +13,8 @@ from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.instances.families import FAMILIES
 from simulator.laws.law import BlockLaw
 from simulator.laws.structured import LawSink, TableRows
-from simulator.laws.structured.capabilities import LastChildLaw
 from simulator.laws.structured.top_down import last_child_law_of, top_down
+from simulator.structures import TopDown
 from simulator.vectors import dots, mass_below, sums
 from simulator.verdicts.conformance import conformance_instances, corner_instances
 from verifiers import make
@@ -38,15 +40,15 @@ def _pair(instance):
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
 def test_last_child_law_is_the_child_law_summed(name, size, k):
     verifier = make(name)
-    assert isinstance(verifier, LastChildLaw)
+    assert verifier.structure.last_child_law is not None
     p, q = many(size, k)
-    whole = verifier.child_law(p, q, k)
-    stops, goes = verifier.last_child_law(p, q, k)
+    whole = verifier.structure.child_law(p, q, k)
+    stops, goes = verifier.structure.last_child_law(p, q, k)
     assert stops.tolist() == whole[0].tolist()
     assert goes.tolist() == whole[1:].sum(0).tolist()
     assert all(type(value) is fmpq for value in [*stops.ravel(), *goes.ravel()])
     for exact, rounded in zip(
-        (stops, goes), verifier.last_child_law(FLOAT64.vector(p), FLOAT64.vector(q), k), strict=True
+        (stops, goes), verifier.structure.last_child_law(FLOAT64.vector(p), FLOAT64.vector(q), k), strict=True
     ):
         assert abs(rounded - exact.astype(np.float64)).max() <= ROUNDING
         assert (rounded >= 0).all()
@@ -56,21 +58,28 @@ class WithoutShortCut:
     """The same verifier, offering its child law only."""
 
     def __init__(self, verifier) -> None:
-        self.card, self.child_law, self.verify = verifier.card, verifier.child_law, verifier.verify
+        self.card, self.verify = verifier.card, verifier.verify
+        self.structure = TopDown(child_law=verifier.structure.child_law)
 
 
 class WrongShortCut(WithoutShortCut):
     """A last child law that forgets how the correction is spread."""
 
-    def last_child_law(self, p, q, k):
-        stops, goes = last_child_law_of(WithoutShortCut(self))(p, q, k)
-        return p * sums(stops), goes
+    def __init__(self, verifier) -> None:
+        super().__init__(verifier)
+        honest = last_child_law_of(self.structure, self.card)
+
+        def forgetful(p, q, k):
+            stops, goes = honest(p, q, k)
+            return p * sums(stops), goes
+
+        self.structure = replace(self.structure, last_child_law=forgetful)
 
 
 def law(verifier, instance, scheme, chunk=2**16) -> BlockLaw:
     rows = TableRows.of(instance.target, instance.draft)
     sink = LawSink(rows, scheme.depth)
-    top_down(verifier, rows, scheme, sink, chunk)
+    top_down(verifier.structure, verifier.card, rows, scheme, sink, chunk)
     return sink.law()
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import OnePath
 from verifiers._weights import child_weights, leftover, settle, weighted_path
 
 
@@ -40,8 +41,12 @@ class BlockByWeights:
                 break
         return Verdict(node.context, coin.choose(leftover(weight, node.target, node.draft)))
 
-    child_weights = staticmethod(child_weights)
+    @property
+    def structure(self) -> OnePath:
+        """See `OnePath`."""
+        return OnePath(child_weights, _settle)
 
-    def settle(self, weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
-        """See `SettlesPath`: the bug, the weight in place of `h`."""
-        return settle(weight, p, q)[0], weight
+
+def _settle(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
+    """See `OnePath`: the bug, the weight in place of `h`."""
+    return settle(weight, p, q)[0], weight

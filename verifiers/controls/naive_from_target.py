@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import acceptance, minimum, one_draft_law, token_by_token
 
 
@@ -37,7 +38,13 @@ class NaiveFromTarget:
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
 
-    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
-        """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
-        p, q = token_by_token(p), token_by_token(q)
-        return one_draft_law(q, minimum(p, q), p, k)
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(child_law=child_law)
+
+
+def child_law(p: Vector, q: Vector, k: int) -> Any:
+    """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
+    p, q = token_by_token(p), token_by_token(q)
+    return one_draft_law(q, minimum(p, q), p, k)

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from simulator.arithmetic import as_fraction
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import normalised, one_draft_law, positive_part, residual, token_by_token
 
 
@@ -55,8 +57,14 @@ class Relaxed:
             node = node.child(token)
         return Verdict(node.context, coin.choose(node.target))
 
-    def child_law(self, p: Vector, q: Vector, k: int) -> Any:
-        """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
-        p, q = token_by_token(p), token_by_token(q)
-        accepted = q - positive_part(q - p) * self.w.numerator / self.w.denominator
-        return one_draft_law(q, accepted, normalised(positive_part(p - q), p), k)
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(child_law=partial(_child_law, self.w))
+
+
+def _child_law(w: Fraction, p: Vector, q: Vector, k: int) -> Any:
+    """The law of one step, shape `(2, n.., V)`: `[1]` an accepted draft, `[0]` a correction. `k` must be 1."""
+    p, q = token_by_token(p), token_by_token(q)
+    accepted = q - positive_part(q - p) * w.numerator / w.denominator
+    return one_draft_law(q, accepted, normalised(positive_part(p - q), p), k)

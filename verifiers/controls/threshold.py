@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from simulator.arithmetic import as_fraction
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import TopDown
 from simulator.vectors import one_hot, stacked, without
 from verifiers._top_down import walk
 
@@ -49,9 +50,10 @@ class Threshold:
         """Accept a node of the tree and draw a correction token."""
         return walk(root, coin, self._solve)
 
-    def branch(self, p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-        """Law of the next token given the drafts in their order, shape `(n.., V)`."""
-        return stacked(lambda target: self._branch(target, drafted), p)
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=lambda p, q, drafted: stacked(lambda target: self._branch(target, drafted), p))
 
     def _branch(self, p: Vector, drafted: Sequence[int]) -> Vector:
         law, left, before, rest = p * 0, 1, p.sum() * 0, p

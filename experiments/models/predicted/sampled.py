@@ -20,8 +20,9 @@ from simulator.arithmetic import arithmetic_of
 from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
 from simulator.drafts import Delayed
 from simulator.drafts.trees import DraftTree
-from simulator.laws.estimator import TopDown, tree_efficiency
+from simulator.laws.estimator import tree_efficiency
 from simulator.protocol import Coin, Context, DraftNode, Progress, Verifier
+from simulator.structures import Branch, branch_of
 
 #: Trees whose rows are computed in the same passes.
 TOGETHER = 64
@@ -129,8 +130,9 @@ def tree_moments(verifier: Verifier, root: DraftNode, generator: np.random.Gener
 
     Exact for verifiers with a closed form (`branch`); for others flips of the coin are explored and choices sampled.
     """
-    if isinstance(verifier, TopDown):
-        return _closed_form(verifier, root)
+    branch = branch_of(verifier)
+    if branch is not None:
+        return _closed_form(verifier, branch, root)
     mean = square = 0.0
     for verdict, mass in outcomes(
         lambda coin: verifier.verify(root, coin), arithmetic_of(root.target), FlipsCoin(generator)
@@ -140,19 +142,19 @@ def tree_moments(verifier: Verifier, root: DraftNode, generator: np.random.Gener
     return mean, square
 
 
-def _closed_form(verifier: TopDown, root: DraftNode) -> tuple[float, float]:
+def _closed_form(verifier: Verifier, branch: Branch, root: DraftNode) -> tuple[float, float]:
     """The mean by the estimator; the square as the sum over depths of `(2 d + 1) P(tau >= d)`."""
-    reach = _reach(verifier, root)
-    return float(tree_efficiency(verifier, root)), sum((2 * depth + 1) * mass for depth, mass in enumerate(reach))  # type: ignore[arg-type]
+    reach = _reach(branch, root)
+    return float(tree_efficiency(verifier, root)), sum((2 * depth + 1) * mass for depth, mass in enumerate(reach))
 
 
-def _reach(verifier: TopDown, node: DraftNode) -> list[float]:
+def _reach(branch: Branch, node: DraftNode) -> list[float]:
     """`P(tau >= d)` from this node on."""
     if not node.children:
         return [1.0]
-    law = verifier.branch(node.target, node.draft, node.children)
+    law = branch(node.target, node.draft, node.children)
     below = [
-        [float(law[token]) * mass for mass in _reach(verifier, node.child(token))]
+        [float(law[token]) * mass for mass in _reach(branch, node.child(token))]
         for token in dict.fromkeys(node.children)
     ]
     return [1.0, *map(sum, zip(*below, strict=True))]

@@ -21,10 +21,11 @@ from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.laws.law import Metrics, Violation
 from simulator.laws.structured.arrays import as_numpy, zeros
-from simulator.laws.structured.capabilities import structure_of
+from simulator.laws.structured.offer import structure_of
 from simulator.laws.structured.rows import MarkovRows
 from simulator.laws.structured.top_down import Masses, advance, child_law_of
 from simulator.protocol import Context, Verifier
+from simulator.structures import TopDown
 
 
 @dataclass
@@ -47,7 +48,7 @@ class CollapsedTopDown:
 
     def __post_init__(self) -> None:
         structure = structure_of(self.verifier, Delayed(1, 0, 1))
-        if structure != "top-down":
+        if not isinstance(structure, TopDown):
             why = "its weight depends on the whole path" if structure else "it offers no structured evaluation"
             raise InvalidInput(
                 f"{self.verifier.card.name} does not collapse to the states of a Markov process: {why}; "
@@ -131,7 +132,9 @@ class CollapsedTopDown:
     def law(self, k: int) -> Any:
         """The child law of every state, shape `(k + 1, V**m, V)`."""
         if k not in self._laws:
-            self._laws[k] = child_law_of(self.verifier)(self.rows.p, self.rows.q, k)
+            structure = structure_of(self.verifier, Delayed(1, 0, 1))
+            assert isinstance(structure, TopDown)
+            self._laws[k] = child_law_of(structure, self.verifier.card)(self.rows.p, self.rows.q, k)
         return self._laws[k]
 
     @property

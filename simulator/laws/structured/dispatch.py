@@ -6,13 +6,14 @@ from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.laws.law import BlockLaw, Metrics
 from simulator.laws.structured.arrays import keep_freed_memory
-from simulator.laws.structured.capabilities import ForOneShape, LeafToRoot, SettlesPath, structure_of
 from simulator.laws.structured.leaf_to_root import leaf_to_root
+from simulator.laws.structured.offer import structure_of
 from simulator.laws.structured.paths import path_law
 from simulator.laws.structured.rows import Rows
 from simulator.laws.structured.sinks import LawSink, MetricsSink, Sink
 from simulator.laws.structured.top_down import top_down
 from simulator.protocol import DraftScheme, Progress, Verifier
+from simulator.structures import LeafToRoot, OnePath
 
 
 def run(verifier: Verifier, rows: Rows, scheme: DraftScheme, sink: Sink) -> None:
@@ -21,14 +22,14 @@ def run(verifier: Verifier, rows: Rows, scheme: DraftScheme, sink: Sink) -> None
     structure = structure_of(verifier, scheme)
     if structure is None or not isinstance(scheme, Delayed):
         raise InvalidInput(f"{verifier.card.name} offers no structured evaluation on {scheme}; use --engine enumerate")
-    if isinstance(verifier, ForOneShape):
-        verifier.refuse_other(scheme)
-    if structure == "path" and isinstance(verifier, SettlesPath):
-        path_law(verifier, rows, scheme, sink)
-    elif structure == "leaf-to-root" and isinstance(verifier, LeafToRoot):
-        leaf_to_root(verifier, rows, scheme, sink)
+    if isinstance(structure, OnePath):
+        if structure.only is not None:
+            structure.only(scheme)
+        path_law(structure, rows, scheme, sink)
+    elif isinstance(structure, LeafToRoot):
+        leaf_to_root(structure, rows, scheme, sink)
     else:
-        top_down(verifier, rows, scheme, sink)
+        top_down(structure, verifier.card, rows, scheme, sink)
 
 
 def structured_law(verifier: Verifier, rows: Rows, scheme: DraftScheme, progress: Progress | None = None) -> BlockLaw:

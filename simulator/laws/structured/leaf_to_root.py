@@ -16,9 +16,9 @@ from typing import Any
 
 from simulator.drafts import Delayed
 from simulator.laws.structured.arrays import joined, scatter_add, where_true, whole_numbers, zeros
-from simulator.laws.structured.capabilities import LeafToRoot
 from simulator.laws.structured.rows import Rows
 from simulator.laws.structured.sinks import Sink
+from simulator.structures import LeafToRoot
 
 
 @dataclass
@@ -52,7 +52,7 @@ class _Level:
     rejected: Any = None
 
 
-def leaf_to_root(verifier: LeafToRoot, rows: Rows, scheme: Delayed, sink: Sink) -> None:
+def leaf_to_root(structure: LeafToRoot, rows: Rows, scheme: Delayed, sink: Sink) -> None:
     """Deliver the law of a leaf-to-root verifier on delayed trees to `sink`."""
     like = rows.target(0, 0, 1)
     one = zeros(like, rows.roots, 1) + 1
@@ -61,13 +61,13 @@ def leaf_to_root(verifier: LeafToRoot, rows: Rows, scheme: Delayed, sink: Sink) 
     for depth in range(scheme.depth):
         if depth == scheme.L1:
             levels[depth].paths = levels[depth].paths * 0 + scheme.K
-        levels.append(_expand(verifier, rows, depth, levels[depth]))
+        levels.append(_expand(structure, rows, depth, levels[depth]))
     for depth in range(scheme.depth, -1, -1):
         _reject(levels, depth)
     _deliver(levels, rows, sink)
 
 
-def _expand(verifier: LeafToRoot, rows: Rows, depth: int, level: _Level) -> _Level:
+def _expand(structure: LeafToRoot, rows: Rows, depth: int, level: _Level) -> _Level:
     """The stages of all entries of one depth, and the entries of the next."""
     size = rows.vocab_size
     width = rows.roots * size**depth
@@ -78,7 +78,7 @@ def _expand(verifier: LeafToRoot, rows: Rows, depth: int, level: _Level) -> _Lev
     begun = 0
     while True:
         level.stages.append(stage)
-        parts = _after_one_child(verifier, stage, size)
+        parts = _after_one_child(structure, stage, size)
         if not parts:
             break
         contexts += [part[0] for part in parts]
@@ -91,19 +91,19 @@ def _expand(verifier: LeafToRoot, rows: Rows, depth: int, level: _Level) -> _Lev
     return _Level(joined(contexts), joined(paths), joined(weights), [])
 
 
-def _after_one_child(verifier: LeafToRoot, stage: _Stage, size: int) -> list[tuple[Any, Any, Any, _Stage]]:
+def _after_one_child(structure: LeafToRoot, stage: _Stage, size: int) -> list[tuple[Any, Any, Any, _Stage]]:
     """For every token and number of paths through it: the child's context, paths and weight, and the state after it."""
     parts = []
     most = int(stage.left.max()) if len(stage.left) else 0
     if most == 0:
         return []
-    weights = verifier.child_weights(stage.weight, stage.p, stage.q)
+    weights = structure.child_weights(stage.weight, stage.p, stage.q)
     for token in range(size):
         open_states = where_true((stage.left > 0) & (stage.q[:, token] > 0))
         if not len(open_states):
             continue
         before = stage.weight[open_states], stage.p[open_states], stage.q[open_states]
-        after = verifier.reject(*before, token)
+        after = structure.reject(*before, token)
         chance = before[2][:, token]
         left = stage.left[open_states]
         for total in range(1, most + 1):

@@ -15,16 +15,16 @@ from typing import Any
 
 from simulator.drafts import Delayed
 from simulator.laws.structured.arrays import joined, zeros
-from simulator.laws.structured.capabilities import SelectsPath, SettlesPath
 from simulator.laws.structured.rows import Rows
 from simulator.laws.structured.sinks import Sink
 from simulator.laws.structured.top_down import CHUNK
+from simulator.structures import OnePath
 from simulator.vectors import token_by_token
 
 
-def path_law(verifier: SettlesPath, rows: Rows, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:
+def path_law(structure: OnePath, rows: Rows, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:
     """Deliver the law of a path verifier on delayed trees to `sink`."""
-    selects = verifier if isinstance(verifier, SelectsPath) else None  # else the first path, whose law is q
+    selection = structure.selection  # None: the first path, whose law is q
     size = rows.vocab_size
     step = max(1, chunk // size)
 
@@ -32,9 +32,10 @@ def path_law(verifier: SettlesPath, rows: Rows, scheme: Delayed, sink: Sink, chu
         """`r F` of the contexts from `start` on; mass, weight and the parts of state have shape `(n, 1)`."""
         count = len(mass)
         p, q = (token_by_token(read(depth, start, start + count)) for read in (rows.target, rows.draft))
-        law, states = selects.select(state, p, q, scheme.K if depth >= scheme.L1 else 1) if selects else (q, ())
+        alive = scheme.K if depth >= scheme.L1 else 1
+        law, states = selection.step(state, p, q, alive) if selection else (q, ())
         masses = mass * law
-        weights = verifier.child_weights(weight, p, law)
+        weights = structure.child_weights(weight, p, law)
         if depth == scheme.depth - 1:
             accepted = masses * weights
             sink.leaf(scheme.depth, start * size, accepted)
@@ -47,7 +48,7 @@ def path_law(verifier: SettlesPath, rows: Rows, scheme: Delayed, sink: Sink, chu
                 lost.append(visit(depth + 1, start * size + first, part, entered, tuple(rest)))
             missed = (lost[0] if len(lost) == 1 else joined(lost)).reshape(-1, size)
         arrived = missed.sum(-1)[:, None]
-        correction, hold = verifier.settle(weight, p, law)
+        correction, hold = structure.settle(weight, p, law)
         ended = arrived if depth == 0 else arrived * hold
         sink.node(depth, start, (mass - arrived + ended)[:, 0], ended * correction, masses - missed)
         return (arrived - ended)[:, 0]
@@ -58,4 +59,4 @@ def path_law(verifier: SettlesPath, rows: Rows, scheme: Delayed, sink: Sink, chu
         return
     for first in range(0, rows.roots, step):
         here = one[first : first + step]
-        visit(0, first, here, here, selects.select_root(here) if selects else ())
+        visit(0, first, here, here, selection.root(here) if selection else ())

@@ -13,10 +13,10 @@ from simulator.arithmetic import Arithmetic
 from simulator.drafts import Delayed
 from simulator.errors import TooLarge
 from simulator.instances.processes import MarkovProcess
-from simulator.laws.estimator import TopDown
-from simulator.laws.structured.capabilities import ChildLaw, structure_of
+from simulator.laws.structured.offer import structure_of
 from simulator.laws.structured.top_down import CHUNK
 from simulator.protocol import DraftScheme, TokenProcess, Verifier
+from simulator.structures import LeafToRoot, TopDown, offered
 
 #: Bytes that a run may take unless told otherwise.
 MEMORY = 4 * 2**30
@@ -98,10 +98,11 @@ def _refused(fits: Callable[[Delayed], bool], L1: int, L2: int, K: int) -> bool:
 
 def steps(verifier: Verifier, scheme: Delayed, vocab_size: int) -> float:
     """Contexts, times the paths that may be alive or the calls of `branch`, or states of nodes that are visited."""
-    if structure_of(verifier, scheme) == "leaf-to-root":
+    structure = structure_of(verifier, scheme)
+    if isinstance(structure, LeafToRoot):
         return _states(scheme, vocab_size)
     contexts = _power(vocab_size, scheme.depth + 1) / max(vocab_size - 1, 1)
-    several = structure_of(verifier, scheme) == "top-down" and not verifier.card.single_path
+    several = isinstance(structure, TopDown) and not verifier.card.single_path
     return contexts * (_calls(verifier, scheme.K, vocab_size) or scheme.K if several else 1)
 
 
@@ -112,7 +113,8 @@ def most_steps(verifier: Verifier, arithmetic: Arithmetic) -> float:
 
 def _calls(verifier: Verifier, paths: int, size: int) -> float:
     """Calls of `branch` at one context for every number of paths; 0 for a verifier that offers more than that."""
-    if isinstance(verifier, ChildLaw) or not isinstance(verifier, TopDown):
+    structure = offered(verifier)
+    if not isinstance(structure, TopDown) or structure.child_law is not None:
         return 0.0
     if verifier.card.exchangeable:
         return float(min(comb(size + paths, paths) - 1, 10**300))
@@ -155,16 +157,16 @@ def _modes(
     tables = rows * (1 + 1 / size) * each
     working = _chunks(scheme, size) * each
     visited = steps(verifier, scheme, size)
-    if structure == "leaf-to-root":
+    if isinstance(structure, LeafToRoot):
         working = visited * (3 * size + 10) * each
     streamed = working if markov else tables + working
     judged = tables + 5 * rows * each + working  # the law, and both sides of its balance
-    modes = [Work(structure, LAW, visited, judged), Work(structure, METRICS, visited, streamed)]
-    if markov and structure == "top-down":
+    modes = [Work(structure.name, LAW, visited, judged), Work(structure.name, METRICS, visited, streamed)]
+    if markov and isinstance(structure, TopDown):
         order = max(target.order, draft.order)  # type: ignore[attr-defined]
         numbers = _power(size, order + 1) * each
         states = _power(size, order) * (max(scheme.depth, 1) + _calls(verifier, scheme.K, size))
-        modes.insert(1, Work(structure, COLLAPSED, states, numbers * (scheme.K + 4) ** 2))
+        modes.insert(1, Work(structure.name, COLLAPSED, states, numbers * (scheme.K + 4) ** 2))
     return modes
 
 

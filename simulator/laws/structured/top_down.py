@@ -15,27 +15,24 @@ from typing import Any
 
 from simulator.arithmetic import arithmetic_of
 from simulator.drafts import Delayed
-from simulator.laws.estimator import TopDown
 from simulator.laws.structured.arrays import joined, zeros
-from simulator.laws.structured.capabilities import ChildLaw, LastChildLaw
 from simulator.laws.structured.rows import Rows
 from simulator.laws.structured.sinks import Sink
-from simulator.protocol import Vector, Verifier
+from simulator.protocol import Card, Vector
+from simulator.structures import Branch, ChildLaw, TopDown
 from simulator.vectors import token_by_token
 
 #: Numbers in one array of a chunk: enough to forget the cost of a call, few enough for the processor's cache.
 CHUNK = 2**16
 
-#: `law(p, q, k)`, see `ChildLaw.child_law`.
-Law = Callable[[Vector, Vector, int], Any]
 #: Masses of contexts by the number of paths alive, each of shape `(n,)`.
 Masses = dict[int, Any]
 
 
-def top_down(verifier: Verifier, rows: Rows, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:
+def top_down(structure: TopDown, card: Card, rows: Rows, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:
     """Deliver the law of a top-down verifier on delayed trees to `sink`."""
-    law, last_law = child_law_of(verifier), last_child_law_of(verifier)
-    paths = 1 if verifier.card.single_path else scheme.K
+    law, last_law = child_law_of(structure, card), last_child_law_of(structure, card)
+    paths = 1 if card.single_path else scheme.K
     size = rows.vocab_size
     step = max(1, chunk // size)
     shallow = _shallow_laws(law, rows, scheme, paths, step)
@@ -70,7 +67,7 @@ def top_down(verifier: Verifier, rows: Rows, scheme: Delayed, sink: Sink, chunk:
         visit(0, first, {1: one[first : first + step]})
 
 
-def _shallow_laws(law: Law, rows: Rows, scheme: Delayed, paths: int, step: int) -> list[dict[int, Any]]:
+def _shallow_laws(law: ChildLaw, rows: Rows, scheme: Delayed, paths: int, step: int) -> list[dict[int, Any]]:
     """The child laws of all contexts of the first depths, by depth and number of paths, computed at once.
 
     They have too few contexts to be worth a call for each depth. step: the number of contexts that is worth one.
@@ -89,7 +86,7 @@ def _shallow_laws(law: Law, rows: Rows, scheme: Delayed, paths: int, step: int) 
     return [{k: found[:, first:end] for k, found in whole.items()} for first, end in spans]
 
 
-def advance(law: Law, p: Vector, q: Vector, masses: Masses) -> Any:
+def advance(law: ChildLaw, p: Vector, q: Vector, masses: Masses) -> Any:
     """One step from contexts with mass `masses[k]`, shape `(n,)`, where `k` paths are alive.
 
     Shape `(K + 1, n, V)`: `[0]` the correction masses, `[m]` the masses of the children with `m` paths alive.
@@ -104,20 +101,20 @@ def advance(law: Law, p: Vector, q: Vector, masses: Masses) -> Any:
     return steps
 
 
-def child_law_of(verifier: Verifier) -> Law:
+def child_law_of(structure: TopDown, card: Card) -> ChildLaw:
     """The child law of a verifier, or the one that its `branch` implies."""
-    if isinstance(verifier, ChildLaw):
-        return verifier.child_law
-    assert isinstance(verifier, TopDown)
-    branch, exchangeable = verifier.branch, verifier.card.exchangeable
-    return lambda p, q, k: child_law_by_branch(branch, exchangeable, p, q, k)
+    if structure.child_law is not None:
+        return structure.child_law
+    branch = structure.branch
+    assert branch is not None
+    return lambda p, q, k: child_law_by_branch(branch, card.exchangeable, p, q, k)
 
 
-def last_child_law_of(verifier: Verifier) -> Callable[[Vector, Vector, int], tuple[Vector, Vector]]:
+def last_child_law_of(structure: TopDown, card: Card) -> Callable[[Vector, Vector, int], tuple[Vector, Vector]]:
     """The child law of a verifier without the number of paths that go on, which does not matter to leaves."""
-    if isinstance(verifier, LastChildLaw):
-        return verifier.last_child_law
-    law = child_law_of(verifier)
+    if structure.last_child_law is not None:
+        return structure.last_child_law
+    law = child_law_of(structure, card)
 
     def last_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
         whole = law(p, q, k)
@@ -126,7 +123,7 @@ def last_child_law_of(verifier: Verifier) -> Callable[[Vector, Vector, int], tup
     return last_law
 
 
-def child_law_by_branch(branch: Callable[..., Any], exchangeable: bool, p: Vector, q: Vector, k: int) -> Any:
+def child_law_by_branch(branch: Branch, exchangeable: bool, p: Vector, q: Vector, k: int) -> Any:
     """The child law from the law of the next token given the drafts, by every choice of drafts at a node.
 
     branch: `branch(p, q, drafted)` for one node, shape `(V,)`. exchangeable: whether the order of the drafts does not

@@ -62,8 +62,8 @@ def kinds_failed(verifier: Verifier) -> set[str]:
 @pytest.mark.parametrize("kind", HONEST, ids=lambda kind: kind.__name__)
 def test_a_verifier_with_branch_alone_is_evaluated_top_down(kind: Callable[[], Any]) -> None:
     user = kind()
-    assert not hasattr(user, "child_law")
-    assert structure_of(user, Delayed(2, 0, 1)) == "top-down"
+    assert user.structure.child_law is None
+    assert structure_of(user, Delayed(2, 0, 1)) is user.structure
     assert choose_engine(user, Delayed(2, 0, 1)) == "structured (top-down)"
     for shape in (*SHAPES, (2, 2, 1, 3)):
         scheme = Delayed(*shape[1:])
@@ -97,12 +97,12 @@ def test_one_arrangement_of_every_multiset_is_enough_where_the_order_does_not_ma
 
     def branch(p: Any, q: Any, drafted: tuple[int, ...]) -> Any:
         asked.append(drafted)
-        return make("specinfer").branch(p, q, drafted)
+        return make("specinfer").structure.branch(p, q, drafted)
 
     instance = next(conformance_instances((3, 3, 0, 1), 1))
     p, q = instance.target.tables[0], instance.draft.tables[0]
     law = child_law_by_branch(branch, exchangeable, p, q, 3)
-    assert law.tolist() == make("specinfer").child_law(p, q, 3).tolist()
+    assert law.tolist() == make("specinfer").structure.child_law(p, q, 3).tolist()
     assert asked == list(combinations_with_replacement(range(3), 3) if exchangeable else product(range(3), repeat=3))
 
 
@@ -123,7 +123,10 @@ def test_declared_exchangeable_verifiers_have_the_same_child_law_by_multisets(na
     assert verifier.card.exchangeable
     for instance in (*conformance_instances((3, 3, 0, 1), 3), *corner_instances((3, 3, 0, 1))):
         p, q = instance.target.tables[0], instance.draft.tables[0]
-        assert child_law_by_branch(verifier.branch, True, p, q, 3).tolist() == verifier.child_law(p, q, 3).tolist()
+        assert (
+            child_law_by_branch(verifier.structure.branch, True, p, q, 3).tolist()
+            == verifier.structure.child_law(p, q, 3).tolist()
+        )
 
 
 @pytest.mark.parametrize("name", ["naive_tree", "spectr", "khisti", "rejection_without_replacement", "threshold"])
@@ -131,7 +134,7 @@ def test_verifiers_whose_branch_depends_on_the_order_do_not_declare_otherwise(na
     verifier: Any = make(name)
     assert not verifier.card.exchangeable
     pairs = [(i.target.row(()), i.draft.row(())) for i in conformance_instances((3, 3, 0, 1), 4)]
-    laws = [[verifier.branch(p, q, drafted).tolist() for drafted in permutations(range(3))] for p, q in pairs]
+    laws = [[verifier.structure.branch(p, q, drafted).tolist() for drafted in permutations(range(3))] for p, q in pairs]
     assert any(law != others[0] for others in laws for law in others)
 
 
@@ -147,7 +150,7 @@ def test_a_liar_does_what_is_right_and_is_found_out_by_exactly_these_checks(liar
 def test_a_liar_does_not_get_past_the_guard(liar: Callable[[], Any], size: int, scheme: Delayed) -> None:
     """With many tokens too, where only a single path of the scheme could be enumerated."""
     instance = FAMILIES["dirichlet"].instance(size, scheme.depth, np.random.default_rng(0), 100)
-    with pytest.raises(InvalidVerifier, match=r"verify and what it offers .* give two laws on delayed\(K="):
+    with pytest.raises(InvalidVerifier, match=r"verify and the structure that it offers give two laws on delayed\(K="):
         assert_offered(liar(), instance.target, instance.draft, scheme, RATIONAL)
 
 

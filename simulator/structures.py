@@ -1,0 +1,107 @@
+"""What a verifier may offer beside `verify`, so that its law need not be enumerated: one value, its `structure`.
+
+An engine asks for this value, never for a name. `n` contexts at once: `p`, `q` and laws have shape `(n.., V)`, weights
+`(n.., 1)`, in the arithmetic of the rows. What is offered is compared with `verify` before it is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from simulator.errors import InvalidVerifier
+from simulator.protocol import DraftScheme, Vector, Verifier
+
+#: `branch(p, q, drafted)`: the law of the next token given the drafts of one node, shape `(V,)`.
+Branch: TypeAlias = Callable[[Vector, Vector, Any], Vector]
+#: `law(p, q, k)`, see `TopDown.child_law`.
+ChildLaw: TypeAlias = Callable[[Vector, Vector, int], Any]
+#: `weights(weight, p, q)`: the weight with which each child is entered, shape `(n.., V)`; anything where `q = 0`.
+ChildWeights: TypeAlias = Callable[[Any, Vector, Vector], Vector]
+
+
+@dataclass(frozen=True)
+class TopDown:
+    """Decides node by node from the root, each time from the drafts of that node alone. One of the first two is enough.
+
+    branch: the law of the next token given the drafts, `branch(p, q, drafted)`, of one node; it serves any scheme.
+    child_law: the law of one step with `k` i.i.d. drafts, shape `(k + 1, n.., V)`. Entry `[m, .., y]` for `m >= 1`: it
+    goes on to the child `y`, which `m` drafts equal. Entry `[0, .., y]`: it stops here with correction `y`.
+    last_child_law: a shorter way to `child_law[0]` and `child_law[1:].sum(0)`, each of shape `(n.., V)`: what is
+    left of it where the children are leaves, which most contexts are.
+    """
+
+    branch: Branch | None = None
+    child_law: ChildLaw | None = None
+    last_child_law: Callable[[Vector, Vector, int], tuple[Vector, Vector]] | None = None
+
+    name: ClassVar[str] = "top-down"
+
+    def __post_init__(self) -> None:
+        if self.branch is None and self.child_law is None:
+            raise InvalidVerifier("TopDown() offers nothing: give it branch or child_law")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Selects one of the drafted paths by a rule, so that the path has another law than `q`.
+
+    A state is a tuple of arrays of shape `(n.., 1)`: what the law of the rest of the path depends on.
+    root: `root(like)` is the state at the root, in the shape and arithmetic of `like`, `(n.., 1)`.
+    step: `step(state, p, q, paths)` gives the law of the selected path's next token and the states of the children,
+    each of shape `(n.., V)`. paths: the branches that go through this node's trunk: `K`, or 1 above the fork.
+    """
+
+    root: Callable[[Vector], tuple[Any, ...]]
+    step: Callable[[Any, Vector, Vector, int], tuple[Vector, tuple[Vector, ...]]]
+
+
+@dataclass(frozen=True)
+class OnePath:
+    """Decides along one path from the leaf up, with a weight at every node: what lies above still owes to it.
+
+    `q` is the law of the path's next token. The path is the first one, or the one that `selection` takes.
+    settle: `settle(weight, p, q)`: where the continuation was rejected, the law of the correction and the probability
+    of accepting the node. only: raises `UnsupportedTree` for schemes other than the one that the verifier is made for.
+    """
+
+    child_weights: ChildWeights
+    settle: Callable[[Any, Vector, Vector], tuple[Vector, Any]]
+    selection: Selection | None = None
+    only: Callable[[DraftScheme], None] | None = None
+
+    name: ClassVar[str] = "path"
+
+
+@dataclass(frozen=True)
+class LeafToRoot:
+    """Visits the leaves depth first, children in the order in which they were drafted, and forgets what it rejected.
+
+    reject: `reject(weight, p, q, token)`: target, draft and weight of a node once its child `token` was rejected.
+    """
+
+    child_weights: ChildWeights
+    reject: Callable[[Any, Vector, Vector, int], tuple[Vector, Vector, Any]]
+
+    name: ClassVar[str] = "leaf-to-root"
+
+
+Structure: TypeAlias = TopDown | OnePath | LeafToRoot
+
+
+def offered(verifier: Verifier) -> Structure | None:
+    """The structure of a verifier; None if it has none. Raises `InvalidVerifier` for one that is of no known kind."""
+    structure = getattr(verifier, "structure", None)
+    if structure is None or isinstance(structure, (TopDown, OnePath, LeafToRoot)):
+        return structure
+    raise InvalidVerifier(
+        f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath or LeafToRoot of "
+        "simulator.structures, or leave it out"
+    )
+
+
+def branch_of(verifier: Verifier) -> Branch | None:
+    """The law of the next token given the drafts of a node, for verifiers that offer it."""
+    structure = offered(verifier)
+    return structure.branch if isinstance(structure, TopDown) else None
