@@ -171,7 +171,10 @@ def test_torch_takes_no_rationals() -> None:
 def test_the_size_of_chunks_does_not_matter(name: str, chunk: int) -> None:
     shape, verifier = (3, 2, 1, 1), verifiers.make(name)
     scheme = Delayed(*shape[1:])
-    engine: Any = partial(path_law if STRUCTURES[name] == "path" else top_down, verifier, chunk=chunk)
+    structure: Any = verifier.structure
+    engine: Any = partial(path_law, structure, chunk=chunk)
+    if STRUCTURES[name] == "top-down":
+        engine = partial(top_down, structure, verifier.card, chunk=chunk)
     instances = list(few(shape))
     for instance in instances:
         rows = TableRows.of(instance.target, instance.draft)

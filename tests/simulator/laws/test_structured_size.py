@@ -154,7 +154,7 @@ def test_predicted_states_of_leaf_to_root_are_those_that_are_visited(
     assert all((table > 0).all() for table in instance.draft.tables)
     rows = TableRows.of(instance.target, instance.draft)
     monkeypatch.setattr(module, "_deliver", lambda found, *_: levels.extend(found))
-    leaf_to_root(make("traversal"), rows, shape, MetricsSink(rows, shape.depth))
+    leaf_to_root(make("traversal").structure, rows, shape, MetricsSink(rows, shape.depth))
     stages = sum(len(stage.context) for level in levels for stage in level.stages)
     assert steps(make("traversal"), shape, size) == pytest.approx(stages + len(levels[-1].context), rel=1e-12)
 
@@ -172,7 +172,7 @@ def test_a_verifier_with_branch_alone_costs_its_calls() -> None:
 
     class AnyOrder:
         card = replace(threshold.card, exchangeable=True)
-        verify, branch = threshold.verify, threshold.branch
+        verify, structure = threshold.verify, threshold.structure
 
     assert steps(AnyOrder(), Delayed(3, 0, 2), 5) == pytest.approx(contexts * (5 + 15 + 35))
     for process in (Unread(30), markov(30, 2)):
