@@ -17,6 +17,7 @@ from simulator.arithmetic import RATIONAL
 from simulator.audit.interfaces import Interface, SelfDrafted
 from simulator.audit.ragged import Ragged
 from simulator.drafts import Adaptive, Delayed
+from simulator.drafts._branching import Branching
 from simulator.errors import InvalidInput
 from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
@@ -24,6 +25,8 @@ from simulator.instances.processes import TableProcess
 from simulator.protocol import DraftScheme
 
 DENOMINATOR = 16
+#: More paths than this are not shown beside two more tokens: their trees would be too many.
+MOST_WIDE = 5
 #: What each case is, by its name.
 TITLES = {
     "context": "p and q depend on the context",
@@ -55,19 +58,18 @@ def default_cases(
 ) -> list[Case]:
     """The cases for a function of this interface.
 
-    scheme: of the drafts, in place of the usual ones. chosen: names of cases, None for all. batch: smaller ones, since
-    requests multiply (their lengths differ anyway).
+    scheme: of the drafts, in place of the usual one; what varies their number and length stays. chosen: names of cases,
+    None for all. batch: smaller ones, since requests multiply (their lengths differ anyway).
     Raises `InvalidInput` for a name that does not exist or does not apply.
     """
-    given = scheme is not None
     main = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))
     shapes: dict[str, tuple[int, DraftScheme]] = dict.fromkeys(
         ("context", "zeros", "one_hot", "equal", "disjoint", "context_free"), (2, main)
     )
-    flat = Delayed(2, 0, 1) if interface.multi_path else main
-    shapes["three_tokens"] = (3, main if given or not interface.multi_path else flat)
-    if not given and not interface.drafts:
-        shapes |= _more_shapes(interface.multi_path, batch)
+    flat = _shaped(main, 2, 1) if interface.multi_path else main
+    shapes["three_tokens"] = (3, main if scheme is not None or flat is None else flat)
+    if not interface.drafts:
+        shapes |= _more_shapes(main, interface.multi_path and getattr(main, "K", 2) > 1, batch)
     order = [name for name in TITLES if name in shapes] if chosen is None else list(chosen)
     for name in order:
         if name not in shapes:
@@ -75,21 +77,45 @@ def default_cases(
     return [Case(name, TITLES[name], _instance(name, *shapes[name]), shapes[name][1]) for name in order]
 
 
-def _more_shapes(multi_path: bool, batch: bool) -> dict[str, tuple[int, DraftScheme]]:
-    """Vocabulary and scheme of the cases in which lengths and numbers of paths vary."""
-    if batch:
-        return {"many_paths": (2, Delayed(3, 0, 1))} if multi_path else {"short": (3, Delayed(1, 0, 1))}
-    more: dict[str, tuple[int, DraftScheme]] = {"short": (3, Delayed(1, 0, 1))}
-    more["ragged"] = (2, Ragged((2, 1)) if multi_path else Adaptive(1, 0, 2, Fraction(1, 2)))
+def _more_shapes(main: DraftScheme, multi_path: bool, batch: bool) -> dict[str, tuple[int, DraftScheme]]:
+    """Vocabulary and scheme of the cases in which lengths and numbers of paths vary, and of the wide ones.
+
+    Wide cases have two tokens more than paths: some token is never drafted, so that every draft may be rejected.
+    """
+    free = isinstance(main, (Delayed, Adaptive))  # paths that do not know of each other
+    wanted: dict[str, tuple[int, DraftScheme | None]] = {}
     if not multi_path:
-        return {**more, "deep": (2, Delayed(1, 0, 3))}
-    shapes = {"many_paths": Delayed(4, 0, 1), "trunk": Delayed(2, 1, 1), "three_paths": Delayed(3, 0, 2)}
-    return {**more, **{name: (2, shape) for name, shape in shapes.items()}}
+        wanted["short"] = (3, _shaped(main, 1, 1))
+        if not batch:
+            wanted["ragged"] = (2, Adaptive(1, 0, 2, Fraction(1, 2)) if free else None)
+            wanted["deep"] = (2, _shaped(main, 1, 3))
+    else:
+        wanted["many_paths"] = (2, _shaped(main, 3 if batch else 4, 1))
+        wanted["wide"] = (4, _shaped(main, 2, 1))
+        if not batch:
+            wanted["short"] = (3, _shaped(main, 1, 1))
+            wanted["ragged"] = (2, Ragged((2, 1)) if free else None)
+            wanted["trunk"] = (2, _shaped(main, 2, 1, 1))
+            wanted["three_paths"] = (2, _shaped(main, 3, 2))
+            wanted["wider"] = (5, _shaped(main, 3, 1))
+            most = getattr(main, "K", 0)
+            wanted["widest"] = (most + 2, _shaped(main, most, 1) if 3 < most <= MOST_WIDE else None)
+    return {name: (size, scheme) for name, (size, scheme) in wanted.items() if scheme is not None}
+
+
+def _shaped(main: DraftScheme, K: int, L2: int, L1: int = 0) -> DraftScheme | None:
+    """A scheme of the same kind with another shape; None where the kind has none."""
+    if isinstance(main, Branching):
+        return type(main)(K, L1, L2)
+    return Delayed(K, L1, L2) if isinstance(main, (Delayed, Adaptive)) else None
 
 
 TITLES.update(
     trunk="a trunk of one token, then two branches",
     three_paths="three paths of two tokens: as many paths as depth + 1",
+    wide="two paths of four tokens: some are never drafted",
+    wider="three paths of five tokens: some are never drafted",
+    widest="two tokens more than there are paths",
 )
 
 _FAMILY = {"zeros": "zeros", "equal": "equal", "disjoint": "disjoint"}

@@ -167,12 +167,14 @@ def _run_corners(report: Report) -> None:
 
 
 def _beside(audit: Audit, case: Case) -> Beside | None:
-    """The zoo and the optimum on the same instance; None where they do not apply."""
-    if audit.batch > 1:
-        return None
+    """The zoo and the optimum on the same instance; None where they do not apply.
+
+    Of a function that drafts by itself nobody knows how often it drafts, or how many blocks it puts out: there is
+    nothing that it could exceed.
+    """
     scheme: DraftScheme = case.scheme
-    if isinstance(scheme, SelfDrafted):
-        scheme = Delayed(1, 0, scheme.length)
+    if audit.batch > 1 or isinstance(scheme, SelfDrafted):
+        return None
     processed = audit.processing.instance(case.instance).converted(RATIONAL, scheme.depth)
     zoo = {}
     for name in BESIDE[audit.audited.interface.multi_path]:
