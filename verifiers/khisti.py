@@ -14,22 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
-
-import numpy as np
-from scipy.optimize import linprog
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import TopDown
-from simulator.vectors import acceptance, is_tensor, layers, one_hot, positive_part, residual, stacked, stacked_layers
-from verifiers._memo import memoised
+from simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
 from verifiers._top_down import acceptance_rate, walk
-
-#: Weights are multiples of one over this number.
-GRAIN = 1024
-#: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
-DECIMALS = 10
+from verifiers._tournament import GRAIN, like, tournament
 
 
 @dataclass(frozen=True)
@@ -70,71 +61,6 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
 
 
-@memoised
-def tournament(p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
-    """For each round after the first draft: the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the winner's new law.
-
-    A token that meets itself stands on the diagonal with one half, since the sum counts that meeting twice.
-    """
-    rounds = []
-    winner = q
-    for _ in range(k - 1):
-        units = _weights(_rounded(p), _rounded(winner), _rounded(q))
-        winner = _play(units, winner, q)
-        rounds.append((units, winner))
-    return rounds
-
-
-def _play(units: Any, winner: Vector, challenger: Vector) -> Vector:
-    """One round: the (possibly incomplete) law of the new winner."""
-    meet = winner[:, None] * challenger[None, :]
-    return (_like(units, winner) * (meet + meet.T)).sum(1) / GRAIN
-
-
-def _like(units: Any, q: Vector) -> Any:
-    """Whole numbers as something that multiplies the entries of `q`."""
-    if is_tensor(q):
-        return q.new_tensor(units.tolist())
-    return units.astype(q.dtype)
-
-
-def _rounded(row: Vector) -> tuple[float, ...]:
-    return tuple(round(float(value), DECIMALS) for value in row.tolist())
-
-
-@lru_cache(maxsize=65536)
-def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -> Any:
-    """The weights of one round in units of `1/GRAIN`, shape `(V, V)`."""
-    size = len(p)
-    units = np.full((size, size), GRAIN // 2)
-    pairs = [(i, j) for i in range(size) for j in range(i + 1, size) if r[i] * q[j] + r[j] * q[i] > 0]
-    if p == r or not pairs:
-        return units
-    # variables: w_ij for the pairs, then t_i <= min(p_i, r'_i); maximise sum t
-    gain = np.zeros((size, len(pairs) + size))
-    base = np.array([r[i] * q[i] for i in range(size)])
-    for column, (i, j) in enumerate(pairs):
-        meet = r[i] * q[j] + r[j] * q[i]
-        gain[i, column] = -meet  # t_i - w_ij meet <= ...
-        gain[j, column] = meet  # t_j - (1 - w_ij) meet <= ...
-        base[j] += meet
-    gain[:, len(pairs) :] = np.eye(size)
-    bounds = [(0.0, 1.0)] * len(pairs) + [(0.0, value) for value in p]
-    objective = np.concatenate([np.zeros(len(pairs)), -np.ones(size)])
-    solved = linprog(objective, A_ub=gain, b_ub=base, bounds=bounds, method="highs")
-    if solved.x is None:
-        return units  # any weights are lossless
-    for column, (i, j) in enumerate(pairs):
-        units[i, j] = round(GRAIN * min(1.0, max(0.0, float(solved.x[column]))))
-        units[j, i] = GRAIN - units[i, j]
-    return units
-
-
-def linear_programs() -> int:
-    """How many have been solved so far."""
-    return _weights.cache_info().misses
-
-
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     winner, law = drafted[0], q
     for challenger, (units, after) in zip(drafted[1:], tournament(p, q, len(drafted)), strict=True):
@@ -159,7 +85,7 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
     miss = q - hit
     states = [miss, hit]  # by the number of drafts equal to y: row y is the law of the winner
     for units, _ in tournament(p, q, k):
-        weights = _like(units, q)
+        weights = like(units, q)
         missed = [_meet(weights, state, miss) for state in states]
         equal = [_meet(weights, state, hit) for state in states]
         states = [missed[0], *(a + b for a, b in zip(missed[1:], equal, strict=False)), equal[-1]]
@@ -170,14 +96,14 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
 
 
 def _meet(weights: Any, winner: Vector, challenger: Vector) -> Vector:
-    """`_play` for every row of two arrays of shape `(V, V)`."""
+    """`play` for every row of two arrays of shape `(V, V)`."""
     return (winner * (challenger @ weights.T) + challenger * (winner @ weights.T)) / GRAIN
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     winner = one_hot(q, drafted[0])
     for challenger, (units, _) in zip(drafted[1:], tournament(p, q, len(drafted)), strict=True):
-        loses = winner * _like(units[challenger], q) / GRAIN
+        loses = winner * like(units[challenger], q) / GRAIN
         loses[challenger] = loses[challenger] * 0
         winner = winner - loses
         winner[challenger] = winner[challenger] + loses.sum()

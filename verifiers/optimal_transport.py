@@ -19,10 +19,8 @@ from typing import Any, ClassVar
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import ascending_ratio, entries, layers, one_hot, stacked, stacked_layers
-from verifiers._memo import memoised
+from verifiers._set_flow import set_masses, transport
 from verifiers._top_down import walk
-
-Set = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -68,63 +66,6 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     `k - m` drafts having the set `S` without `y`.
     """
     return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
-
-
-@memoised
-def transport(p: Vector, q: Vector, k: int) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
-    """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`."""
-    rest = entries(p)
-    masses = set_masses(entries(q), k)
-    left = dict(masses)
-    flow: dict[Set, dict[int, Any]] = {drafts: {} for drafts in masses}
-    for drafts in masses:  # small sets first: they have the least choice
-        while left[drafts] > 0 and (path := _augmenting(drafts, flow, rest)) is not None:
-            _push(path, flow, left, rest)
-    return masses, flow, rest
-
-
-def set_masses(q: list[Any], k: int) -> dict[Set, Any]:
-    """The probability that `k` draws from `q` give exactly this set of tokens, draw by draw, smallest sets first."""
-    masses: dict[Set, Any] = {(): 1}
-    for _ in range(k):
-        grown: dict[Set, Any] = {}
-        for drafts, mass in masses.items():
-            for token, chance in enumerate(q):
-                if chance > 0:
-                    larger = drafts if token in drafts else tuple(sorted((*drafts, token)))
-                    grown[larger] = grown.get(larger, 0) + mass * chance
-        masses = grown
-    return dict(sorted(masses.items(), key=lambda item: (len(item[0]), item[0])))
-
-
-def _augmenting(start: Set, flow: dict[Set, dict[int, Any]], rest: list[Any]) -> list[tuple[Set, int]] | None:
-    """A shortest chain of (set, token) steps that ends at a token with mass left; flow is taken back in between."""
-    chains = [[(start, token)] for token in start]
-    seen = set(start)
-    for chain in chains:  # grows while it is walked: breadth first
-        token = chain[-1][1]
-        if rest[token] > 0:
-            return chain
-        for drafts, sent in flow.items():
-            if sent.get(token, 0) > 0:
-                for other in drafts:
-                    if other not in seen:
-                        seen.add(other)
-                        chains.append([*chain, (drafts, other)])
-    return None
-
-
-def _push(path: list[tuple[Set, int]], flow: dict[Set, dict[int, Any]], left: dict[Set, Any], rest: list[Any]) -> None:
-    """Send as much as fits along the chain: each later set gives up the token before and takes its own."""
-    start, end = path[0][0], path[-1][1]
-    taken = [(drafts, token) for (drafts, _), (_, token) in zip(path[1:], path, strict=False)]
-    amount = min(left[start], rest[end], *(flow[drafts][token] for drafts, token in taken))
-    for drafts, token in taken:
-        flow[drafts][token] = flow[drafts][token] - amount  # not in place: an entry may be a view of its row
-    for drafts, token in path:
-        flow[drafts][token] = flow[drafts].get(token, 0) + amount
-    left[start] = left[start] - amount
-    rest[end] = rest[end] - amount
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

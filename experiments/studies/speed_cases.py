@@ -22,7 +22,8 @@ from simulator.laws.structured import MarkovRows, MetricsSink, Rows, TableRows, 
 from simulator.laws.structured.collapsed import CollapsedTopDown
 from simulator.protocol import Card, Coin, DraftNode, Verdict, Verifier
 from simulator.structures import TopDown
-from verifiers import khisti, make
+from verifiers import make
+from verifiers._tournament import linear_programs
 
 TOP_DOWN = ("nss", "naive_tree", "specinfer", "spectr")
 #: Standard error of the sampled `E[tau + 1]` whose cost is stated.
@@ -222,9 +223,9 @@ def program_rows(sizes: Sizes) -> Iterator[Row]:
         for L in count(1):
             rows, _, _ = random_rows(4, L, seed=L)  # other rows each time: solutions are remembered
             counted, scheme = Counted(make(name)), Delayed(4, 0, L)
-            before = khisti.linear_programs()
+            before = linear_programs()
             seconds = seconds_of(summed(counted, rows, scheme))
-            solved = khisti.linear_programs() - before
+            solved = linear_programs() - before
             note = f"{counted.nodes:,} programs" + (f", {solved:,} linear" if solved else "")
             row = Row("programs", named(name, 4, scheme), seconds, "20 s", 20.0, 1.0, note=note)
             if seconds <= sizes.limit:

@@ -19,8 +19,9 @@ from simulator.structures import branch_of
 from simulator.vectors import one_hot, positive_part, residual, residuals, sums
 from simulator.verdicts.conformance import CASES, case_instances, conformance_instances, corner_instances
 from verifiers import STANDALONE, make
-from verifiers.khisti import _play, tournament, winner_law
-from verifiers.optimal_transport import set_masses
+from verifiers._set_flow import set_masses
+from verifiers._tournament import play, tournament
+from verifiers.khisti import winner_law
 from verifiers.spectr import pieces
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
@@ -70,7 +71,7 @@ def khisti(p, q, k):
         others = q - q * one_hot(q, token)
         unseen = others  # the winner is i and `token` was not drawn yet
         for units, _ in tournament(p, q, k):
-            unseen = _play(units, unseen, others)
+            unseen = play(units, unseen, others)
         rate = rate + residual(p, law)[token] * ((law - unseen) * lost).sum()
     return rate
 

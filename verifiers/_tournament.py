@@ -1,0 +1,83 @@
+"""The rounds of a tournament between drafts: weights by a linear program each, and the laws that they induce."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from simulator.protocol import Vector
+from simulator.vectors import is_tensor
+from verifiers._memo import memoised
+
+#: Weights are multiples of one over this number.
+GRAIN = 1024
+#: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
+DECIMALS = 10
+
+
+@memoised
+def tournament(p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
+    """For each round after the first draft: the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the winner's new law.
+
+    A token that meets itself stands on the diagonal with one half, since the sum counts that meeting twice.
+    """
+    rounds = []
+    winner = q
+    for _ in range(k - 1):
+        units = _weights(_rounded(p), _rounded(winner), _rounded(q))
+        winner = play(units, winner, q)
+        rounds.append((units, winner))
+    return rounds
+
+
+def play(units: Any, winner: Vector, challenger: Vector) -> Vector:
+    """One round: the (possibly incomplete) law of the new winner."""
+    meet = winner[:, None] * challenger[None, :]
+    return (like(units, winner) * (meet + meet.T)).sum(1) / GRAIN
+
+
+def like(units: Any, q: Vector) -> Any:
+    """Whole numbers as something that multiplies the entries of `q`."""
+    if is_tensor(q):
+        return q.new_tensor(units.tolist())
+    return units.astype(q.dtype)
+
+
+def _rounded(row: Vector) -> tuple[float, ...]:
+    return tuple(round(float(value), DECIMALS) for value in row.tolist())
+
+
+@lru_cache(maxsize=65536)
+def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -> Any:
+    """The weights of one round in units of `1/GRAIN`, shape `(V, V)`."""
+    size = len(p)
+    units = np.full((size, size), GRAIN // 2)
+    pairs = [(i, j) for i in range(size) for j in range(i + 1, size) if r[i] * q[j] + r[j] * q[i] > 0]
+    if p == r or not pairs:
+        return units
+    # variables: w_ij for the pairs, then t_i <= min(p_i, r'_i); maximise sum t
+    gain = np.zeros((size, len(pairs) + size))
+    base = np.array([r[i] * q[i] for i in range(size)])
+    for column, (i, j) in enumerate(pairs):
+        meet = r[i] * q[j] + r[j] * q[i]
+        gain[i, column] = -meet  # t_i - w_ij meet <= ...
+        gain[j, column] = meet  # t_j - (1 - w_ij) meet <= ...
+        base[j] += meet
+    gain[:, len(pairs) :] = np.eye(size)
+    bounds = [(0.0, 1.0)] * len(pairs) + [(0.0, value) for value in p]
+    objective = np.concatenate([np.zeros(len(pairs)), -np.ones(size)])
+    solved = linprog(objective, A_ub=gain, b_ub=base, bounds=bounds, method="highs")
+    if solved.x is None:
+        return units  # any weights are lossless
+    for column, (i, j) in enumerate(pairs):
+        units[i, j] = round(GRAIN * min(1.0, max(0.0, float(solved.x[column]))))
+        units[j, i] = GRAIN - units[i, j]
+    return units
+
+
+def linear_programs() -> int:
+    """How many have been solved so far."""
+    return _weights.cache_info().misses
