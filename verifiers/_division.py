@@ -1,4 +1,4 @@
-"""The number `rho` of K-SEQ, by which acceptance is divided: sought in floats, proved on a grid in the arithmetic asked."""
+"""The number `rho` of K-SEQ, by which acceptance is divided: sought in floats, proved in the arithmetic asked for."""
 
 from __future__ import annotations
 
