@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from lp_analysis.reference.cuts import CutBound, cut_bound
     from lp_analysis.reference.direct import direct_bound, direct_variables
     from lp_analysis.reference.hitting import Hitting, IidBranches, ListedTrees
+    from lp_analysis.setting import MOST_PATHS, MOST_TRUNKS
     from lp_analysis.single_step import single_step_optimum
-    from lp_analysis.solve import METHODS, MOST_PATHS, MOST_TRUNKS, Optimum, optimum
+    from lp_analysis.solve import METHODS, Optimum, optimum
 
 __all__ = [
     "METHODS",
@@ -48,8 +49,9 @@ _MODULES = {
     **dict.fromkeys(("CutBound", "cut_bound"), "reference.cuts"),
     **dict.fromkeys(("direct_bound", "direct_variables"), "reference.direct"),
     **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "reference.hitting"),
+    **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "setting"),
     "single_step_optimum": "single_step",
-    **dict.fromkeys(("METHODS", "MOST_PATHS", "MOST_TRUNKS", "Optimum", "optimum"), "solve"),
+    **dict.fromkeys(("METHODS", "Optimum", "optimum"), "solve"),
 }
 
 

@@ -17,66 +17,69 @@ from typing import Any
 import numpy as np
 
 from lp_analysis.decompose import repaired
-from lp_analysis.nodes import conditional, efficiency, from_leaves, prefix_masses, reach
+from lp_analysis.nodes import efficiency, from_leaves, reach
 from lp_analysis.prices import price_bound
+from lp_analysis.setting import Setting, delayed_only
 from lp_analysis.solve import PRICE_UNIT, Optimum
 from simulator.arithmetic import RATIONAL, as_python, to_fmpq
-from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.instances.exact import Given, exact_instance
 from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme
 
 FORMAT = "draftproof bound 1"
 #: Longest text of a probability that the reader of instance files takes.
 LONGEST_TEXT = 4000
 
 
-def certificate(instance: Instance, found: Optimum) -> dict[str, Any]:
-    """The certificate of an optimum as plain data. Raises `InvalidInput` if it is about another instance."""
-    plan = found.plan
-    rows = _exact_rows(instance, plan.depth)
-    masses = prefix_masses(rows.draft.tables, plan.depth)
-    lower = efficiency(reach(plan.selection(rows.draft.tables), rows.target.tables))
-    prices = [RATIONAL.vector(values) for values in found.prices]
-    upper = price_bound(prices, rows.target.tables, masses, plan.K, plan.L1)
-    if (lower, upper) != (to_fmpq(found.lower), to_fmpq(found.upper)):
+def certificate(target: Given, draft: Given, bounds: Optimum) -> dict[str, Any]:
+    """The certificate of an optimum as plain data; the target needs rows to depth `L`.
+
+    Raises `InvalidInput` if the bounds are about another instance.
+    """
+    plan = bounds.plan
+    rows = _exact_rows(target, draft, plan.depth)
+    setting = Setting.of(rows.target, rows.draft, plan.scheme)
+    lower = efficiency(reach(plan.selection(setting.draft), setting.target))
+    prices = [RATIONAL.vector(values) for values in bounds.prices]
+    upper = price_bound(prices, setting)
+    if (lower, upper) != (to_fmpq(bounds.lower), to_fmpq(bounds.upper)):
         raise InvalidInput(
-            f"bounds near {float(found.lower)} and {float(found.upper)} belong to another instance; "
+            f"bounds near {float(bounds.lower)} and {float(bounds.upper)} belong to another instance; "
             f"this one gives {float(as_python(lower))} and {float(as_python(upper))}"
         )
     proof = {"weights": _texts(plan.weights), "orders": plan.as_dict()["orders"]}
-    return _fields(rows, Delayed(plan.K, plan.L1, plan.L2), prices, {"plan": proof}, (lower, upper))
+    return _fields(rows, plan.scheme, prices, {"plan": proof}, (lower, upper))
 
 
 def law_certificate(
-    instance: Instance, K: int, L1: int, L2: int, prices: Sequence[Any], law: Sequence[float]
+    target: Given, draft: Given, scheme: DraftScheme, prices: Sequence[Any], law: Sequence[float]
 ) -> dict[str, Any]:
     """The certificate from floats alone: prices by depth `0..L` and a selection law on the `V**L` paths.
 
     Both are rounded to rationals; what the law has in excess is cut off, so that it is a selection law, exactly. Raises
     `InvalidInput` for lists of other lengths and for numbers that are not finite or, beyond rounding, negative.
     """
-    scheme = Delayed(K, L1, L2)
-    rows = _exact_rows(instance, scheme.depth)
-    size, depth = rows.vocab_size, scheme.depth
-    masses = prefix_masses(rows.draft.tables, depth)
+    rows = _exact_rows(target, draft, delayed_only(scheme).depth)
+    setting = Setting.of(rows.target, rows.draft, scheme)
+    size, depth, paths = setting.vocab_size, setting.depth, setting.paths
     if not isinstance(prices, Sequence) or len(prices) != depth + 1:
         raise InvalidInput(f"prices must be lists, one for each depth 0 to {depth}")
     exact = []
     for d, values in enumerate(prices):
         floats = _floats(f"prices at depth {d}", values, size**d)
         exact.append(RATIONAL.vector([Fraction(round(value * PRICE_UNIT), PRICE_UNIT) for value in floats]))
-    upper = price_bound(exact, rows.target.tables, masses, K, L1)
-    paths = conditional(masses, L1)
+    upper = price_bound(exact, setting)
     wanted = RATIONAL.vector([Fraction(mass) for mass in _floats("law", law, size**depth)]).reshape(paths.shape)
-    parts = [repaired(r, q, K) * t for r, q, t in zip(wanted, paths, masses[L1], strict=True)]
+    parts = [repaired(r, q, setting.scheme.K) * t for r, q, t in zip(wanted, paths, setting.trunks, strict=True)]
     leaves = np.concatenate(parts)
-    lower = efficiency(reach(from_leaves(leaves, size, depth), rows.target.tables))
-    return _fields(rows, scheme, exact, {"law": _texts(leaves)}, (lower, upper))
+    lower = efficiency(reach(from_leaves(leaves, size, depth), setting.target))
+    return _fields(rows, setting.scheme, exact, {"law": _texts(leaves)}, (lower, upper))
 
 
-def _exact_rows(instance: Instance, depth: int) -> Instance:
+def _exact_rows(target: Given, draft: Given, depth: int) -> Instance:
     """The rows for trees of this depth; raises `InvalidInput` for rows that the reader of files would not take back."""
-    rows = instance.converted(RATIONAL, depth)
+    rows = exact_instance(target, draft, depth)
     for name, process in (("target", rows.target), ("draft", rows.draft)):
         for value in chain.from_iterable(table.flat for table in process.tables):
             if len(str(value)) > LONGEST_TEXT:
@@ -101,7 +104,7 @@ def _floats(name: str, values: Any, length: int) -> list[float]:
     return [max(value, 0.0) for value in floats.tolist()]
 
 
-def _fields(rows: Instance, scheme: Delayed, prices: Any, proof: Any, bounds: tuple[Any, Any]) -> dict[str, Any]:
+def _fields(rows: Instance, scheme: DraftScheme, prices: Any, proof: Any, bounds: tuple[Any, Any]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "instance": Instance(rows.target, rows.draft, scheme).as_dict(),

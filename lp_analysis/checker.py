@@ -17,6 +17,7 @@ from typing import Any
 from flint import fmpq, fmpz
 
 from simulator.errors import InvalidInput
+from simulator.instances.exact import exact_instance
 from simulator.instances.instance import Instance
 
 _KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
@@ -47,7 +48,7 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
     _same("depth", rows.depth, depth)
     _same("digest", fields["digest"], rows.digest())
     if instance is not None:
-        own = instance.converted(rows.target.arithmetic, depth)
+        own = exact_instance(instance.target, instance.draft, depth)
         _same("digest of this instance", fields["digest"], own.digest())
         for name in ("target", "draft"):  # a digest is short: rows that share it by design are found here
             _same_tables(name, getattr(rows, name).tables, getattr(own, name).tables)

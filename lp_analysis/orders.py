@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues, conditional, from_leaves, meets
+from lp_analysis.nodes import NodeValues, from_leaves, meets
+from lp_analysis.setting import Setting
+from simulator.drafts import Delayed
 from simulator.instances.plan import PathPlan
 
 #: Weights of orders are rounded to multiples of one over this.
@@ -32,18 +34,14 @@ def order_law(order: Any, masses: Any, K: int) -> Any:
     return law
 
 
-def selection_law(order: Any, masses: NodeValues, K: int, L1: int) -> NodeValues:
-    """`r(c)` of every node under one order, shape of `order`: `(T, N)`. masses: the draft's prefix masses."""
-    below = conditional(masses, L1)
-    law = np.concatenate(
-        [order_law(part, paths, K) * mass for part, paths, mass in zip(order, below, masses[L1], strict=True)]
-    )
-    return from_leaves(law, len(masses[1]) if len(masses) > 1 else 1, len(masses) - 1)
+def selection_law(order: Any, setting: Setting) -> NodeValues:
+    """`r(c)` of every node under one order, shape of `order`: `(T, N)`."""
+    trunks = zip(order, setting.paths, setting.trunks, strict=True)
+    law = np.concatenate([order_law(part, paths, setting.scheme.K) * mass for part, paths, mass in trunks])
+    return from_leaves(law, setting.vocab_size, setting.depth)
 
 
-def as_plan(
-    vocab_size: int, K: int, L1: int, L2: int, mixtures: Sequence[tuple[Sequence[float], Sequence[Any]]]
-) -> PathPlan:
+def as_plan(vocab_size: int, scheme: Delayed, mixtures: Sequence[tuple[Sequence[float], Sequence[Any]]]) -> PathPlan:
     """One plan from a float mixture of orders for each trunk: `mixtures[trunk] = (weights, orders)`.
 
     The weights are rounded to multiples of 2^-40. One number drawn uniformly from (0, 1) picks the order of every
@@ -56,7 +54,7 @@ def as_plan(
         index = [int(np.searchsorted(trunk, start, side="right")) for trunk in ends]
         weights.append(Fraction(end - start, WEIGHT_UNIT))
         orders.append(tuple(tuple(map(int, mixtures[t][1][i])) for t, i in enumerate(index)))
-    return PathPlan(vocab_size, K, L1, L2, tuple(weights), tuple(orders))
+    return PathPlan(vocab_size, scheme.K, scheme.L1, scheme.L2, tuple(weights), tuple(orders))
 
 
 def _ends(weights: Sequence[float]) -> list[int]:

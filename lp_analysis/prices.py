@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues, children, conditional, from_leaves, meets
+from lp_analysis.nodes import NodeValues, children, from_leaves, meets
+from lp_analysis.setting import Setting
 from simulator.errors import InvalidInput
 from simulator.vectors import positive_part
 
@@ -54,45 +55,43 @@ def path_prices(prices: NodeValues, size: int) -> Any:
     return total
 
 
-def price_bound(prices: NodeValues, target_tables: Sequence[Any], masses: NodeValues, K: int, L1: int) -> Any:
+def price_bound(prices: NodeValues, setting: Setting) -> Any:
     """`u(mu)` in the arithmetic of its arguments.
 
-    prices: by depth, 0 at the root. masses: the draft's prefix masses. Raises `InvalidInput` on a negative price.
+    prices: by depth, 0 at the root. Raises `InvalidInput` on a negative price.
     """
     if any((values < 0).any() for values in prices) or prices[0][0] != 0:
         raise InvalidInput("node prices must be at least 0, and 0 at the root")
-    total = node_worths(prices, target_tables)[0][0]
-    _, jumps, below = sorted_levels(prices, masses, L1)
-    for trunk, mass in enumerate(masses[L1]):
-        total = total + mass * (jumps[trunk] * meets(below[trunk], K)).sum()
+    total = node_worths(prices, setting.target)[0][0]
+    _, jumps, below = sorted_levels(prices, setting)
+    for trunk, mass in enumerate(setting.trunks):
+        total = total + mass * (jumps[trunk] * meets(below[trunk], setting.scheme.K)).sum()
     return total
 
 
-def sorted_levels(prices: NodeValues, masses: NodeValues, L1: int) -> tuple[Any, Any, Any]:
+def sorted_levels(prices: NodeValues, setting: Setting) -> tuple[Any, Any, Any]:
     """For each trunk, paths by `pi`, largest first: their order, `pi_i - pi_{i+1}` and the mass of the first `i`.
 
     Each of shape `(V**L1, V**L2)`; the masses are given the trunk.
     """
-    paths = conditional(masses, L1)
-    size = len(prices[1]) if len(prices) > 1 else 1
-    values = path_prices(prices, size).reshape(paths.shape)
+    paths = setting.paths
+    values = path_prices(prices, setting.vocab_size).reshape(paths.shape)
     order = (-values).argsort(axis=1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=1)
     jumps = ranked - np.concatenate([ranked[:, 1:], ranked[:, :1] * 0], axis=1)
     return order, jumps, np.take_along_axis(paths, order, axis=1).cumsum(axis=1)
 
 
-def subgradient(prices: NodeValues, target_tables: Sequence[Any], masses: NodeValues, K: int, L1: int) -> NodeValues:
+def subgradient(prices: NodeValues, setting: Setting) -> NodeValues:
     """A subgradient of `u`: the selection law of the order by `pi`, minus the reach through nodes with `t > 0`."""
-    size = target_tables[0].shape[1]
-    order, _, below = sorted_levels(prices, masses, L1)
-    gained = meets(below, K)
+    order, _, below = sorted_levels(prices, setting)
+    gained = meets(below, setting.scheme.K)
     gained[:, 1:] = gained[:, 1:] - gained[:, :-1].copy()
     law = np.empty_like(gained)
-    np.put_along_axis(law, order, gained * masses[L1][:, np.newaxis], axis=1)
-    selected = from_leaves(law.reshape(-1), size, len(prices) - 1)
-    worths = node_worths(prices, target_tables)
+    np.put_along_axis(law, order, gained * setting.trunks[:, np.newaxis], axis=1)
+    selected = from_leaves(law.reshape(-1), setting.vocab_size, setting.depth)
+    worths = node_worths(prices, setting.target)
     reached = [selected[0]]
     for depth in range(1, len(prices)):
-        reached.append(children(reached[-1], target_tables[depth - 1]) * (worths[depth] > 0))
+        reached.append(children(reached[-1], setting.target[depth - 1]) * (worths[depth] > 0))
     return [chosen - through for chosen, through in zip(selected, reached, strict=True)]

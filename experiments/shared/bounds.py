@@ -13,9 +13,10 @@ from experiments.shared.output import number_fields
 from experiments.shared.problem import Root
 from experiments.shared.progress import Tick
 from experiments.shared.rows import mixture
-from lp_analysis import MOST_PATHS, MOST_TRUNKS, Optimum, optimum
+from lp_analysis import Optimum, optimum
+from lp_analysis.setting import assert_size
 from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, TooLarge
+from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
 
 #: Seconds that programs have taken on two slow cores, by number of paths `V**L`; for estimates only.
@@ -60,18 +61,8 @@ def bound_root(root: Root, scheme: Delayed, goal: Goal, tick: Tick | None = None
             tick(done - told)
             told = done
 
-    found = optimum(
-        instance.target.tables,
-        instance.draft.tables,
-        scheme.K,
-        scheme.L1,
-        scheme.L2,
-        goal.gap,
-        goal.seconds,
-        goal.method,
-        report,
-        time.perf_counter,
-    )
+    limits: Any = {"gap": goal.gap, "seconds": goal.seconds, "method": goal.method}
+    found = optimum(instance.target, instance.draft, scheme, **limits, report=report, clock=time.perf_counter)
     if tick:
         tick(10 - told)
     return Bound(root, found, time.perf_counter() - started)
@@ -86,14 +77,7 @@ def _tenths(gap: float, goal: float) -> int:
 
 def expected_seconds(vocab_size: int, scheme: Delayed) -> float:
     """A rough time for one program; raises `TooLarge` for one that would not be begun."""
-    if float(vocab_size) ** scheme.depth > MOST_PATHS:
-        raise TooLarge(
-            f"V^L = {vocab_size}^{scheme.depth} paths are more than {MOST_PATHS:,}; use a smaller vocabulary or tree"
-        )
-    if scheme.K > 1 and float(vocab_size) ** scheme.L1 > MOST_TRUNKS:
-        raise TooLarge(
-            f"V^L1 = {vocab_size}^{scheme.L1} trunks are more than {MOST_TRUNKS}; use a shorter trunk or a smaller V"
-        )
+    assert_size(vocab_size, scheme)
     if scheme.K == 1 or scheme.depth <= 1:
         return 0.05
     paths = float(vocab_size) ** scheme.depth

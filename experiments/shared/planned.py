@@ -45,7 +45,7 @@ class PlannedEvaluator(Evaluator):
         if not isinstance(scheme, Delayed):
             raise InvalidInput(f"{self.verifier.card.name} is planned for delayed trees, not for {scheme}")
         rows = Instance.of(target, draft, scheme.depth, RATIONAL)
-        plan = optimum(rows.target.tables, rows.draft.tables, scheme.K, scheme.L1, scheme.L2, GAP).plan
+        plan = optimum(rows.target, rows.draft, scheme, gap=GAP).plan
         made = verifiers.make(self.verifier.card.name, plan=plan, draft_tables=rows.draft.tables)
         evaluator = Evaluator(made, self.arithmetic, self.engine, self.device, self.memory)
         return evaluator.check(rows.target, rows.draft, scheme, progress)

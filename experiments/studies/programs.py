@@ -16,6 +16,7 @@ from experiments.shared.output import check_files, write_json
 from experiments.shared.progress import bar
 from lp_analysis.reference.comparison import ProgramRow, compare_programs
 from simulator.arithmetic import RATIONAL
+from simulator.drafts import Delayed
 from simulator.instances.families import FAMILIES
 
 #: (V, K, L1, L2).
@@ -67,7 +68,8 @@ def main(
     with bar("shapes", shapes) as tick:
         for V, K, L1, L2 in SHAPES[:shapes]:
             instance = FAMILIES["perturbed"].instance(V, L1 + L2, np.random.default_rng(0), 2**16, RATIONAL, s=1.0)
-            rows = compare_programs(instance, K, L1, L2, time.perf_counter, seconds=seconds)
+            scheme, clock = Delayed(K, L1, L2), time.perf_counter
+            rows = compare_programs(instance.target, instance.draft, scheme, clock=clock, seconds=seconds)
             found += [((V, K, L1, L2), row) for row in rows]
             tick(1)
     fields: list[dict[str, Any]] = [

@@ -107,7 +107,7 @@ def compute(case: Case) -> dict[str, Any]:
     instance = FAMILIES[case.family].instance(
         case.vocab_size, scheme.depth, generator, DENOMINATOR, RATIONAL, **case.parameters
     )
-    found = optimum(instance.target.tables, instance.draft.tables, case.K, case.L1, case.L2, GAP)
+    found = optimum(instance.target, instance.draft, scheme, gap=GAP)
     upper = float(found.upper)
     reach = {name: _reach(verifiers.make(name), instance, scheme) for name in studied()}
     mixed = verifiers.make("mixed_order", a=best_mixture(instance.target, instance.draft, scheme)[0])

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 
 from lp_analysis.nodes import NodeValues
-from lp_analysis.reference.hitting import Cut, Hitting
+from lp_analysis.reference.hitting import Cut, Hitting, hitting_of
 from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
+from simulator.arithmetic import FLOAT64
 from simulator.errors import TooLarge
-from simulator.instances.processes import context_index
+from simulator.instances.exact import Given, as_process
+from simulator.instances.processes import context_index, tabulate
+from simulator.protocol import DraftScheme
 
 #: A set counts as violated beyond this; the simplex method works to 1e-10.
 TOLERANCE = 1e-10
@@ -41,15 +44,24 @@ class CutBound:
     complete: bool
 
 
-def cut_bound(target_tables: Sequence[Any], scheme: Hitting, stop: Callable[[], bool] = lambda: False) -> CutBound:
-    """The optimum over all lossless verifiers for this scheme, in float64; ends early when `stop` says so.
+def cut_bound(
+    target: Given, draft: Given, scheme: DraftScheme, *, stop: Callable[[], bool] = lambda: False
+) -> CutBound:
+    """The optimum over all lossless verifiers for any scheme, in float64; ends early when `stop` says so.
 
-    target_tables: tables to the depth of the scheme less 1, in either arithmetic. Raises `TooLarge`.
+    target, draft: processes, or their tables to the depth of the scheme less 1, in either arithmetic. Raises
+    `InvalidInput` for rows that do not fit, `TooLarge` above 100,000 nodes or 200,000 draft trees.
     """
+    process = as_process(target, "target")
+    _starts(process.vocab_size, scheme.depth)
+    tables = tabulate(process, max(scheme.depth - 1, 0), FLOAT64, "target").tables
+    return solve_cuts(tables, hitting_of(draft, scheme), stop)
+
+
+def solve_cuts(target_tables: Sequence[Any], scheme: Hitting, stop: Callable[[], bool] = lambda: False) -> CutBound:
+    """`cut_bound` of a scheme as the program sees it. target_tables: of depths `0..L - 1`, in either arithmetic."""
     size, depth = scheme.vocab_size, scheme.depth
-    starts = np.cumsum([0] + [size**d for d in range(depth + 1)])
-    if starts[-1] > MOST_NODES:
-        raise TooLarge(f"{starts[-1]:,} nodes are more than {MOST_NODES:,}; use a smaller vocabulary or tree")
+    starts = _starts(size, depth)
     tables = [np.asarray(table, dtype=np.float64) for table in target_tables[:depth]]
     model = _reach_program(tables, starts)
     cuts: list[Cut] = []
@@ -65,6 +77,13 @@ def cut_bound(target_tables: Sequence[Any], scheme: Hitting, stop: Callable[[], 
         cuts += new
         for cut in new:
             _add(model, cut, starts, size, depth)
+
+
+def _starts(size: int, depth: int) -> Any:
+    """Where the nodes of each depth begin, and their number; raises `TooLarge`."""
+    if float(size) ** depth > MOST_NODES or sum(size**d for d in range(depth + 1)) > MOST_NODES:
+        raise TooLarge(f"V = {size}, L = {depth}: more than {MOST_NODES:,} nodes; use a smaller vocabulary or tree")
+    return np.cumsum([0] + [size**d for d in range(depth + 1)])
 
 
 def _reach_program(tables: list[Any], starts: Any) -> Any:

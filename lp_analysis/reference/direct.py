@@ -15,27 +15,44 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from lp_analysis.modelling import modelling
-from lp_analysis.reference.hitting import Trees
+from lp_analysis.reference.hitting import Trees, hitting_of
+from simulator.arithmetic import FLOAT64
 from simulator.errors import InvalidInput, TooLarge
-from simulator.protocol import Context
+from simulator.instances.exact import Given, as_process
+from simulator.instances.processes import tabulate
+from simulator.protocol import Context, DraftScheme
 
 #: Most variables that are handed to the solver.
 MOST_VARIABLES = 300_000
 
 
-def direct_variables(trees: Trees) -> int:
-    """Number of pairs of a tree and a node of it."""
+def direct_variables(draft: Given, scheme: DraftScheme) -> int:
+    """Number of pairs of a draft tree and a node of it."""
+    return _variables(hitting_of(draft, scheme).trees)
+
+
+def _variables(trees: Trees) -> int:
     return sum(len(tree) for tree, _ in trees)
 
 
-def direct_bound(target_tables: Sequence[Any], trees: Trees) -> float:
-    """The optimum over all lossless verifiers for a scheme given by its trees, in float64.
+def direct_bound(target: Given, draft: Given, scheme: DraftScheme) -> float:
+    """The optimum over all lossless verifiers for any scheme, in float64.
+
+    target, draft: processes, or their tables to the depth of the scheme less 1. Raises `InvalidInput`, `TooLarge`.
+    """
+    trees = hitting_of(draft, scheme).trees
+    tables = tabulate(as_process(target, "target"), max(scheme.depth - 1, 0), FLOAT64, "target").tables
+    return solve_direct(tables, trees)
+
+
+def solve_direct(target_tables: Sequence[Any], trees: Trees) -> float:
+    """`direct_bound` of a scheme given by its trees.
 
     trees: sets of contexts, closed under prefixes, with probabilities that sum to 1. Raises `InvalidInput`, `TooLarge`.
     """
     cp = modelling()
-    if direct_variables(trees) > MOST_VARIABLES:
-        raise TooLarge(f"{direct_variables(trees):,} variables; the direct program is for at most {MOST_VARIABLES:,}")
+    if _variables(trees) > MOST_VARIABLES:
+        raise TooLarge(f"{_variables(trees):,} variables; the direct program is for at most {MOST_VARIABLES:,}")
     _validate(trees)
     tables = [np.asarray(table, dtype=np.float64) for table in target_tables]
     pairs = [(t, context) for t, (tree, _) in enumerate(trees) for context in sorted(tree)]

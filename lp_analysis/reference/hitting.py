@@ -19,10 +19,12 @@ from scipy.sparse import csr_array
 
 from lp_analysis.nodes import NodeValues, conditional, meets, prefix_masses
 from lp_analysis.reference.antichains import antichain_at, corners, hull
-from simulator.arithmetic import arithmetic_of
+from simulator.arithmetic import FLOAT64, arithmetic_of
 from simulator.coins import outcomes
+from simulator.drafts import Delayed
 from simulator.errors import TooLarge
-from simulator.instances.processes import context_at
+from simulator.instances.exact import Given, as_process
+from simulator.instances.processes import context_at, tabulate
 from simulator.protocol import Context, DraftScheme, TokenProcess
 
 #: The draft tree as its set of nodes, with its probability; each set once.
@@ -49,6 +51,11 @@ class Hitting(Protocol):
     @property
     def depth(self) -> int: ...
 
+    @property
+    def trees(self) -> Trees:
+        """The possible sets of nodes with their probabilities."""
+        ...
+
     def probability(self, nodes: Iterable[Context]) -> Any:
         """`P(T meets nodes)`."""
         ...
@@ -66,9 +73,7 @@ class IidBranches:
     """
 
     draft_tables: Sequence[Any]
-    K: int
-    L1: int
-    L2: int
+    scheme: Delayed
 
     @property
     def vocab_size(self) -> int:
@@ -78,25 +83,25 @@ class IidBranches:
     @property
     def depth(self) -> int:
         """`L`."""
-        return self.L1 + self.L2
+        return self.scheme.depth
 
     def probability(self, nodes: Iterable[Context]) -> Any:
         """Trunk by trunk: 1 if the trunk has a node of the set, else `g` of the mass below it."""
         wanted = set(nodes)
         masses = prefix_masses(self.draft_tables, self.depth)
-        below = conditional(masses, self.L1)
+        below = conditional(masses, self.scheme.L1)
         total = masses[0][0] * 0
-        for index, mass in enumerate(masses[self.L1]):
-            trunk = context_at(index, self.L1, self.vocab_size)
-            if any(trunk[:d] in wanted for d in range(self.L1 + 1)):
+        for index, mass in enumerate(masses[self.scheme.L1]):
+            trunk = context_at(index, self.scheme.L1, self.vocab_size)
+            if any(trunk[:d] in wanted for d in range(self.scheme.L1 + 1)):
                 total = total + mass
                 continue
             hit = mass * 0
             for path in range(below.shape[1]):
-                branch = context_at(path, self.L2, self.vocab_size)
-                if any(trunk + branch[:d] in wanted for d in range(1, self.L2 + 1)):
+                branch = context_at(path, self.scheme.L2, self.vocab_size)
+                if any(trunk + branch[:d] in wanted for d in range(1, self.scheme.L2 + 1)):
                     hit = hit + below[index][path]
-            total = total + mass * meets(hit, self.K)
+            total = total + mass * meets(hit, self.scheme.K)
         return total
 
     def violated(self, reached: NodeValues, tolerance: float) -> list[Cut]:
@@ -106,9 +111,9 @@ class IidBranches:
             self._cut([(depth, c)], float(masses[depth][c]))
             for depth in range(1, self.depth + 1)
             for c in np.flatnonzero(reached[depth] > masses[depth] + tolerance).tolist()
-            if depth <= self.L1 or not masses[depth][c] > 0
+            if depth <= self.scheme.L1 or not masses[depth][c] > 0
         ]
-        for trunk, mass in enumerate(masses[self.L1]):
+        for trunk, mass in enumerate(masses[self.scheme.L1]):
             if mass > 0:
                 cuts += self._violated_below(trunk, float(mass), reached, masses, tolerance)
         return cuts
@@ -119,15 +124,15 @@ class IidBranches:
         size = self.vocab_size
 
         def below(values: NodeValues) -> NodeValues:
-            widths = [size**d for d in range(self.L2 + 1)]
-            return [values[self.L1 + d][trunk * w : (trunk + 1) * w] / mass for d, w in enumerate(widths)]
+            widths = [size**d for d in range(self.scheme.L2 + 1)]
+            return [values[self.scheme.L1 + d][trunk * w : (trunk + 1) * w] / mass for d, w in enumerate(widths)]
 
         segments, slopes = hull(below(reached), below(masses))
         cuts = []
         for slope, width, height in corners(segments):
-            bound = float(mass * meets(min(width, 1.0), self.K))
+            bound = float(mass * meets(min(width, 1.0), self.scheme.K))
             if float(height * mass) > bound + tolerance:
-                nodes = [(self.L1 + d, trunk * size**d + c) for d, c in antichain_at(slope, slopes)]
+                nodes = [(self.scheme.L1 + d, trunk * size**d + c) for d, c in antichain_at(slope, slopes)]
                 cuts.append(self._cut(nodes, bound))
         return cuts
 
@@ -140,23 +145,26 @@ class IidBranches:
                 nodes |= {context_at(i, d, size) for i in range(first, first + size ** (d - depth))}
         return Cut(frozenset(nodes), bound)
 
+    @property
     def trees(self) -> Trees:
-        """The possible sets of nodes with their probabilities, by inclusion and exclusion over sets of branches."""
+        """See `Hitting`: by inclusion and exclusion over sets of branches."""
         masses = prefix_masses(self.draft_tables, self.depth)
-        below = conditional(masses, self.L1)
-        width = self.vocab_size**self.L2
-        if len(masses[self.L1]) * sum(comb(width, count) for count in range(1, self.K + 1)) > MOST_TREES:
+        below = conditional(masses, self.scheme.L1)
+        width = self.vocab_size**self.scheme.L2
+        if len(masses[self.scheme.L1]) * sum(comb(width, count) for count in range(1, self.scheme.K + 1)) > MOST_TREES:
             raise TooLarge(f"more than {MOST_TREES:,} draft trees; use a smaller shape or the cuts")
         listed = []
-        for index, mass in enumerate(masses[self.L1]):
+        for index, mass in enumerate(masses[self.scheme.L1]):
             if not mass > 0:
                 continue
-            trunk = context_at(index, self.L1, self.vocab_size)
+            trunk = context_at(index, self.scheme.L1, self.vocab_size)
             paths = [path for path in range(below.shape[1]) if below[index][path] > 0]
-            for count in range(1, self.K + 1):
+            for count in range(1, self.scheme.K + 1):
                 for branches in combinations(paths, count):
                     q = [below[index][path] for path in branches]
-                    listed.append((_nodes(trunk, branches, self.L2, self.vocab_size), mass * _exactly(q, self.K)))
+                    listed.append(
+                        (_nodes(trunk, branches, self.scheme.L2, self.vocab_size), mass * _exactly(q, self.scheme.K))
+                    )
         return listed
 
 
@@ -187,7 +195,7 @@ class ListedTrees:
     depth: int
 
     @classmethod
-    def of(cls, scheme: DraftScheme, draft: TokenProcess) -> ListedTrees:
+    def of(cls, draft: TokenProcess, scheme: DraftScheme) -> ListedTrees:
         """The trees of a scheme by enumeration, in the arithmetic of `draft`; raises `TooLarge` for too many."""
         if scheme.count(draft) > MOST_TREES:
             raise TooLarge(f"{scheme} has more than {MOST_TREES:,} draft trees; use a smaller one")
@@ -221,6 +229,14 @@ class ListedTrees:
         nodes = frozenset(c for c, value in zip(contexts, solution.x, strict=False) if value > 0.5)
         bound = float(self.probability(nodes))
         return [Cut(nodes, bound)] if sum(accepted[c] for c in nodes) > bound + tolerance else []
+
+
+def hitting_of(draft: Given, scheme: DraftScheme) -> Hitting:
+    """What is known of any scheme: delayed trees by their branches, in float64; others by the list of their trees."""
+    process = as_process(draft, "draft")
+    if not isinstance(scheme, Delayed):
+        return ListedTrees.of(process, scheme)
+    return IidBranches(tabulate(process, max(scheme.depth - 1, 0), FLOAT64, "draft").tables, scheme)
 
 
 def _contexts(tree: Any, size: int, depth: int) -> set[Context]:

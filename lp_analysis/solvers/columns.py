@@ -21,6 +21,7 @@ import numpy as np
 from lp_analysis.nodes import NodeValues, conditional, prefix_masses
 from lp_analysis.orders import order_law
 from lp_analysis.prices import path_prices, price_bound, subgradient
+from lp_analysis.setting import Setting
 from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from lp_analysis.solvers.minimise import Search
 
@@ -32,19 +33,13 @@ ROUNDS = 2000
 
 @dataclass
 class Columns:
-    """The master program. target, draft: float tables."""
+    """The master program. setting: in float64."""
 
-    target: list[Any]
-    draft: list[Any]
-    K: int
-    L1: int
-    L2: int
+    setting: Setting
     orders: list[list[Any]] = field(init=False)  # for each trunk, the orders in it
 
     def __post_init__(self) -> None:
-        self.V, self.L = int(self.target[0].shape[1]), self.L1 + self.L2
-        self.masses = prefix_masses(self.draft, self.L)
-        self.paths = conditional(self.masses, self.L1)
+        self.V, self.L, self.paths = self.setting.vocab_size, self.setting.depth, self.setting.paths
         self.starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])
         self.orders = [[] for _ in self.paths]
         self._columns: list[list[int]] = [[] for _ in self.paths]
@@ -53,18 +48,18 @@ class Columns:
 
     def _build(self) -> None:
         """Variables `D(c)`; rows `D(c) <= r(c)`, one convexity row a trunk, `D(c,y) <= D(c) p(y|c)`."""
-        n, trunks = int(self.starts[-1]), len(self.paths)
+        n, trunks, target = int(self.starts[-1]), len(self.paths), self.setting.target
         model = warm_model()
-        caps = np.concatenate([self.target[0].ravel(), np.full(n - self.V, 1.0)])
+        caps = np.concatenate([target[0].ravel(), np.full(n - self.V, 1.0)])
         model.addCols(n, -np.ones(n), np.zeros(n), caps, 0, EMPTY[0], *EMPTY)
         for depth in range(1, self.L + 1):
-            fixed = self.masses[depth] if depth <= self.L1 else np.zeros(self.V**depth)
+            fixed = self.setting.masses[depth] if depth <= self.setting.scheme.L1 else np.zeros(self.V**depth)
             for i, right in enumerate(fixed):
                 model.addRow(-INFINITY, float(right), 1, np.array([self.starts[depth - 1] + i]), np.ones(1))
         for _ in range(trunks):
             model.addRow(1.0, 1.0, 0, *EMPTY)
         for depth in range(1, self.L):
-            for i, p in enumerate(self.target[depth].ravel()):
+            for i, p in enumerate(target[depth].ravel()):
                 index = np.array([self.starts[depth] + i, self.starts[depth - 1] + i // self.V])
                 model.addRow(-INFINITY, 0.0, 2, index, np.array([1.0, -float(p)]))
         self.n, self.model = n, model
@@ -75,9 +70,9 @@ class Columns:
         if key in self._seen[trunk]:
             return False
         self._seen[trunk].add(key)
-        law = order_law(order, self.paths[trunk], self.K) * self.masses[self.L1][trunk]
+        law = order_law(order, self.paths[trunk], self.setting.scheme.K) * self.setting.trunks[trunk]
         rows, values = [np.array([self.n + trunk])], [np.ones(1)]
-        for depth in range(self.L, self.L1, -1):
+        for depth in range(self.L, self.setting.scheme.L1, -1):
             below = len(law)
             rows.append(self.starts[depth - 1] + trunk * below + np.arange(below))
             values.append(-law)
@@ -112,7 +107,8 @@ def generate(
     for trunk, orders in enumerate(start):
         for order in orders:
             columns.add(trunk, order)
-    target_paths = conditional(prefix_masses(columns.target, columns.L), columns.L1)
+    setting = columns.setting
+    target_paths = conditional(prefix_masses(setting.target, setting.depth), setting.scheme.L1)
     for trunk, paths in enumerate(columns.paths):
         columns.add(trunk, np.argsort(-target_paths[trunk] / np.maximum(paths, 1e-300), kind="stable"))
     best: list[tuple[Any, list[Any]]] = []
@@ -120,14 +116,10 @@ def generate(
         lower, prices, weights = columns.solve()
         if not best or lower > search.lower:
             best = [(w, list(orders)) for w, orders in zip(weights, columns.orders, strict=True)]
-        search.offer(lower, None, _bound(columns, prices), prices)
+        search.offer(lower, None, float(price_bound(prices, setting)), prices)
         if search.gap <= gap or search.late or not _grow(columns, prices, search):
             break
     return best
-
-
-def _bound(columns: Columns, prices: NodeValues) -> float:
-    return float(price_bound(prices, columns.target, columns.masses, columns.K, columns.L1))
 
 
 def _grow(columns: Columns, prices: NodeValues, search: Search) -> bool:
@@ -136,7 +128,7 @@ def _grow(columns: Columns, prices: NodeValues, search: Search) -> bool:
     points = [[share * b + (1 - share) * p for b, p in zip(search.prices, prices, strict=True)] for share in IN_OUT]
     points.append(_lowered(columns, search))
     for point in points:
-        search.offer(search.lower, search.law, _bound(columns, point), point)
+        search.offer(search.lower, search.law, float(price_bound(point, columns.setting)), point)
         for trunk in range(len(columns.paths)):
             grown |= columns.add(trunk, columns.order_for(point, trunk))
     return grown
@@ -144,7 +136,7 @@ def _grow(columns: Columns, prices: NodeValues, search: Search) -> bool:
 
 def _lowered(columns: Columns, search: Search) -> NodeValues:
     """One Polyak step from the best prices towards the lower bound."""
-    slope = subgradient(search.prices, columns.target, columns.masses, columns.K, columns.L1)
+    slope = subgradient(search.prices, columns.setting)
     square = sum(float((values[...] ** 2).sum()) for values in slope[1:])
     length = search.gap / square if square > 0 else 0.0
     return [search.prices[0]] + [

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import children, conditional, meets, prefix_masses, reach
+from lp_analysis.nodes import children, meets, reach
+from lp_analysis.setting import Setting
 from lp_analysis.solvers.level_rows import LevelRows, Rows, Unknowns
 from lp_analysis.solvers.tree_system import TreeSystem
 
@@ -46,33 +47,30 @@ class State:
 class LevelProgram:
     """The program for one instance and one set of knots; `step` moves a `State` towards the optimum.
 
-    target, draft: float tables, every entry positive. knots: shape `(T, M + 1)`, increasing from 0 to 1.
+    setting: in float64, every entry positive. knots: shape `(T, M + 1)`, increasing from 0 to 1.
     """
 
-    def __init__(self, target: list[Any], draft: list[Any], K: int, L1: int, L2: int, knots: Any) -> None:
-        self.masses = prefix_masses(draft, L1 + L2)
-        self.widths = np.diff(knots, axis=1)
-        self.rows = LevelRows(target, L1, L1 + L2, np.diff(meets(knots, K), axis=1) / self.widths)
+    def __init__(self, setting: Setting, knots: Any) -> None:
+        self.setting = setting
+        widths = np.diff(knots, axis=1)
+        self.rows = LevelRows(setting, np.diff(meets(knots, setting.scheme.K), axis=1) / widths)
         self.system = TreeSystem(self.rows)
-        self.target = target
-        self.trunks = self.masses[L1]
         self.cost = Unknowns(
-            np.concatenate([target[0].ravel(), np.zeros(self.rows.n - self.rows.V)]),
+            np.concatenate([setting.target[0].ravel(), np.zeros(self.rows.n - self.rows.V)]),
             np.zeros(self.rows.n),
-            self.masses[-1].reshape(self.rows.T, -1),
-            self.trunks[:, None] * self.widths,
+            setting.masses[-1].reshape(self.rows.T, -1),
+            setting.trunks[:, None] * widths,
         )
-        self.L1 = L1
 
     def start(self) -> State:
         """A strictly feasible start: half the reach of the law `q`, the independent transport, loose prices."""
-        rows, L = self.rows, self.rows.L
-        reached = reach(self.masses, self.target)
+        rows, L, target, masses = self.rows, self.rows.L, self.setting.target, self.setting.masses
+        reached = reach(masses, target)
         held = [values * (1 - 0.5 * d / L) for d, values in enumerate(reached)]
         i = np.concatenate(held[1:])
-        ii = np.concatenate([children(held[d], self.target[d]) for d in range(L)]) - i
-        iii = np.concatenate(self.masses[1:]) - i
-        cells = conditional(self.masses, self.L1)[:, :, None] * self.cost.b[:, None, :]
+        ii = np.concatenate([children(held[d], target[d]) for d in range(L)]) - i
+        iii = np.concatenate(masses[1:]) - i
+        cells = self.setting.paths[:, :, None] * self.cost.b[:, None, :]
         natural = Rows(i, ii + i, iii + i, cells)
         mean = natural.flat().mean()
         omega = Rows(*(np.sqrt(mean * mass) for mass in natural))

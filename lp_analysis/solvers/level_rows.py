@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lp_analysis.nodes import NodeValues
+from lp_analysis.setting import Setting
 
 
 class Unknowns(NamedTuple):
@@ -47,18 +48,17 @@ class Rows(NamedTuple):
 class LevelRows:
     """The constraints i to iv as an operator on `Unknowns`.
 
-    target: float tables. trunk_depth: `L1`. depth: `L`. slopes: of the cells of each trunk, shape `(T, M)`.
+    setting: in float64. slopes: of the cells of each trunk, shape `(T, M)`.
     """
 
-    def __init__(self, target: list[Any], trunk_depth: int, depth: int, slopes: Any) -> None:
-        self.target = target
-        self.V = int(target[0].shape[1])
-        self.L1, self.L = trunk_depth, depth
-        self.T, self.N = self.V**trunk_depth, self.V ** (depth - trunk_depth)
+    def __init__(self, setting: Setting, slopes: Any) -> None:
+        self.target = setting.target
+        self.V, self.L1, self.L = setting.vocab_size, setting.scheme.L1, setting.depth
+        self.T, self.N = setting.paths.shape
         self.slopes = slopes
         self.M = int(slopes.shape[1])
-        starts = np.cumsum([0] + [self.V**d for d in range(1, depth + 1)])
-        self.at = [slice(0, 0)] + [slice(int(starts[d]), int(starts[d + 1])) for d in range(depth)]
+        starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])
+        self.at = [slice(0, 0)] + [slice(int(starts[d]), int(starts[d + 1])) for d in range(self.L)]
         self.n = int(starts[-1])
 
     def nodes(self, values: Any) -> NodeValues:

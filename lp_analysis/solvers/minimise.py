@@ -8,15 +8,16 @@ Near the end the knots sit where the optimal order changes level, and the interp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from lp_analysis.nodes import NodeValues, efficiency, from_leaves, prefix_masses, reach
+from lp_analysis.nodes import NodeValues, efficiency, from_leaves, reach
 from lp_analysis.prices import price_bound, trimmed
+from lp_analysis.setting import Setting
 from lp_analysis.solvers.interior import LevelProgram, State
 from lp_analysis.solvers.levels import errors, first_knots, refined
 
@@ -84,36 +85,25 @@ class Search:
         return self.clock() - self.started > self.seconds
 
 
-def minimise(target: list[Any], draft: list[Any], K: int, L1: int, L2: int, gap: float, search: Search) -> None:
-    """Drive `search` towards `gap`, until it is met, time is up, or float64 goes no further. Tables in float64."""
-    smooth_target, smooth_draft = _blended(target), _blended(draft[: L1 + L2])
-    true_masses, masses = prefix_masses(draft, L1 + L2), prefix_masses(smooth_draft, L1 + L2)
-    nothing = [values * 0 for values in true_masses]  # one path and no prices: bounds, whatever happens after
-    alone = float(efficiency(reach(true_masses, target)))
-    search.offer(alone, true_masses[-1], float(price_bound(nothing, target, true_masses, K, L1)), nothing)
-    knots = first_knots(len(masses[L1]), 16)
+def minimise(setting: Setting, gap: float, search: Search) -> None:
+    """Drive `search` towards `gap`, until it is met, time is up, or float64 goes no further. setting: in float64."""
+    smooth = Setting(_blended(setting.target), _blended(setting.draft), setting.scheme)
+    nothing = [values * 0 for values in setting.masses]  # one path and no prices: bounds, whatever happens after
+    alone = float(efficiency(reach(setting.masses, setting.target)))
+    search.offer(alone, setting.masses[-1], float(price_bound(nothing, setting)), nothing)
+    knots = first_knots(len(setting.trunks), 16)
     idle = 0
-    while idle < 3 and not search.late and masses[-1].size * knots.shape[1] < CELLS:
+    while idle < 3 and not search.late and setting.paths.size * knots.shape[1] < CELLS:
         before = search.gap
-        program = LevelProgram(smooth_target, smooth_draft, K, L1, L2, knots)
-        prices = _stage(program, (target, true_masses, masses), knots, (K, L1), gap, search)
+        prices = _stage(LevelProgram(smooth, knots), setting, knots, gap, search)
         if search.gap <= gap or prices is None:
             return
         idle = 0 if search.gap < 0.8 * before else idle + 1
-        knots = refined(prices, masses, knots, K, L1)
+        knots = refined(prices, smooth, knots)
 
 
-def _stage(
-    program: LevelProgram,
-    truth: tuple[list[Any], NodeValues, NodeValues],
-    knots: Any,
-    shape: tuple[int, int],
-    gap: float,
-    search: Search,
-) -> NodeValues | None:
+def _stage(program: LevelProgram, truth: Setting, knots: Any, gap: float, search: Search) -> NodeValues | None:
     """Solve for one set of knots; returns the last prices, None if not even one step could be made."""
-    target, true_masses, masses = truth
-    K, L1 = shape
     state, rows = program.start(), program.rows
     prices, latest = None, (np.inf, 0)
     for step in range(STEPS):
@@ -122,12 +112,12 @@ def _stage(
             break
         state = advanced
         law = np.maximum(rows.law(state.multiplier.cells), 0)
-        prices = trimmed(rows.nodes(np.maximum(rows.steps(state.x.pi), 0)), target)
-        low = float(efficiency(reach(from_leaves(law, rows.V, rows.L), target)))
-        search.offer(low, law, float(price_bound(prices, target, true_masses, K, L1)), prices)
+        prices = trimmed(rows.nodes(np.maximum(rows.steps(state.x.pi), 0)), truth.target)
+        low = float(efficiency(reach(from_leaves(law, rows.V, rows.L), truth.target)))
+        search.offer(low, law, float(price_bound(prices, truth)), prices)
         own = program.value(state.x) - low
         latest = (own, step) if own < 0.9 * latest[0] else latest
-        error = float(errors(prices, masses, knots, K, L1)[0].sum())
+        error = float(errors(prices, program.setting, knots)[0].sum())
         if (
             own < max(STAGE_END * min(error, search.gap), 1e-11)
             or search.gap <= gap
@@ -148,5 +138,5 @@ def _advanced(program: LevelProgram, state: State) -> State | None:
     return state if finite else None
 
 
-def _blended(tables: list[Any]) -> list[Any]:
+def _blended(tables: Sequence[Any]) -> list[Any]:
     return [table if (table >= SMALLEST).all() else (1 - BLEND) * table + BLEND / table.shape[1] for table in tables]

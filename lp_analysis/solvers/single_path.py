@@ -8,21 +8,19 @@ The price of `c` is `v(c)` where `D(c) = q(c)` stops the reach, 0 elsewhere; the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from lp_analysis.nodes import NodeValues, children, prefix_masses, reach
+from lp_analysis.nodes import NodeValues, children, reach
+from lp_analysis.setting import Setting
 
 
-def single_path_prices(target_tables: Sequence[Any], draft_tables: Sequence[Any], depth: int) -> NodeValues:
+def single_path_prices(setting: Setting) -> NodeValues:
     """Optimal prices by depth, 0 at the root, in the arithmetic of the tables."""
-    law = prefix_masses(draft_tables, depth)
-    reached = reach(law, target_tables)
-    worth = law[depth] * 0 + 1
+    law = setting.masses
+    reached = reach(law, setting.target)
+    worth = law[-1] * 0 + 1
     prices: NodeValues = []
-    for d in range(depth, 0, -1):
-        stopped = law[d] < children(reached[d - 1], target_tables[d - 1])
+    for d in range(setting.depth, 0, -1):
+        stopped = law[d] < children(reached[d - 1], setting.target[d - 1])
         prices.insert(0, worth * stopped)
-        table = target_tables[d - 1]
+        table = setting.target[d - 1]
         worth = 1 + (table * (worth * ~stopped).reshape(table.shape)).sum(axis=1)
     return [law[0] * 0, *prices]

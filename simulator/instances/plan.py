@@ -73,6 +73,11 @@ class PathPlan:
         """`L = L1 + L2`."""
         return self.L1 + self.L2
 
+    @property
+    def scheme(self) -> Delayed:
+        """The trees it is for."""
+        return Delayed(self.K, self.L1, self.L2)
+
     @cached_property
     def ranks(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """`ranks[i][trunk][path]`: the place of a path in order `i`, 0 for the best."""

@@ -45,9 +45,12 @@ def of_denominators(depth, size):
 
 def test_numbers_beyond_the_longest_text_of_whole_numbers_are_written_and_checked(digit_limit, tmp_path):
     instance = of_denominators(4, 900)
-    found = optimum(instance.target.tables, instance.draft.tables, 2, 0, 4, gap=1e-3)
+    found = optimum(instance.target, instance.draft, Delayed(2, 0, 4), gap=1e-3)
     law = found.plan.selection([table.astype(float) for table in instance.draft.tables])[-1]
-    for fields in (certificate(instance, found), law_certificate(instance, 2, 0, 4, found.prices, law)):
+    for fields in (
+        certificate(*pair(instance), found),
+        law_certificate(*pair(instance), Delayed(2, 0, 4), found.prices, law),
+    ):
         assert len(fields["lower"].split("/")[0]) > DIGITS
         save(fields, tmp_path / "long.json")
         lower, upper = check_file(tmp_path / "long.json", instance)
@@ -62,9 +65,13 @@ def test_rows_that_no_file_could_hold_are_refused(digit_limit):
     share = Fraction(1, 10**5000 + 1)
     rows = RATIONAL.vector([[share, 1 - share]])
     instance = Instance(TableProcess([rows, rows.repeat(2, axis=0)], "target"), TableProcess([rows], "draft"))
-    found = optimum(instance.target.tables, instance.draft.tables, 2, 0, 1)
+    found = optimum(instance.target, instance.draft, Delayed(2, 0, 1))
     with pytest.raises(InvalidInput, match=r"target rows hold a fraction of 5,003 characters.*rationalise"):
-        certificate(instance, found)
+        certificate(*pair(instance), found)
+
+
+def pair(instance):
+    return instance.target, instance.draft
 
 
 def perturbed(seed=0, size=2, depth=2):
@@ -75,11 +82,13 @@ PRICES, LAW = [[0], [1, 0], [0, 0, 0, 0]], [0.25] * 4
 
 
 def test_floats_alone_give_a_certificate_and_what_rounding_made_negative_is_nothing():
-    exact = law_certificate(perturbed(), *SHAPE, PRICES, LAW)
-    rough = law_certificate(perturbed(), *SHAPE, [[-1e-14], [1, -1e-13], [0, 0, 0, 0]], [0.25, 0.25, 0.25, 0.25])
+    exact = law_certificate(*pair(perturbed()), Delayed(*SHAPE), PRICES, LAW)
+    rough = law_certificate(
+        *pair(perturbed()), Delayed(*SHAPE), [[-1e-14], [1, -1e-13], [0, 0, 0, 0]], [0.25, 0.25, 0.25, 0.25]
+    )
     assert check_certificate(exact) == check_certificate(rough)
-    none = law_certificate(perturbed(), *SHAPE, PRICES, [1, 0, 0, -1e-15])
-    assert none == law_certificate(perturbed(), *SHAPE, PRICES, [1, 0, 0, 0])
+    none = law_certificate(*pair(perturbed()), Delayed(*SHAPE), PRICES, [1, 0, 0, -1e-15])
+    assert none == law_certificate(*pair(perturbed()), Delayed(*SHAPE), PRICES, [1, 0, 0, 0])
 
 
 @pytest.mark.parametrize(
@@ -105,14 +114,16 @@ def test_floats_alone_give_a_certificate_and_what_rounding_made_negative_is_noth
 )
 def test_lists_that_prove_nothing_are_named(prices, law, message):
     with pytest.raises(InvalidInput, match=message) as caught:
-        law_certificate(perturbed(), *SHAPE, prices, law)
+        law_certificate(*pair(perturbed()), Delayed(*SHAPE), prices, law)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("shape", "message"), [((2, 0, 3), "the scheme needs 3"), ((0, 0, 2), "K"), ((2, 2, 0), "L2")])
+@pytest.mark.parametrize(
+    ("shape", "message"), [((2, 0, 3), "target has no row for context"), ((0, 0, 2), "K"), ((2, 2, 0), "L2")]
+)
 def test_shapes_that_do_not_fit_are_named(shape, message):
     with pytest.raises(InvalidInput, match=message):
-        law_certificate(perturbed(), *shape, PRICES, LAW)
+        law_certificate(*pair(perturbed()), Delayed(*shape), PRICES, LAW)
 
 
 def others():
@@ -135,9 +146,12 @@ def others():
 @pytest.mark.parametrize(("difference", "other"), list(others()), ids=lambda value: value if type(value) is str else "")
 def test_a_certificate_for_another_instance_is_refused_however_it_is_dressed(difference, other):
     instance = perturbed()
-    found = optimum(instance.target.tables, instance.draft.tables, *SHAPE)
+    found = optimum(instance.target, instance.draft, Delayed(*SHAPE))
     law = found.plan.selection([table.astype(float) for table in instance.draft.tables])[-1]
-    for fields in (certificate(instance, found), law_certificate(instance, *SHAPE, found.prices, law)):
+    for fields in (
+        certificate(*pair(instance), found),
+        law_certificate(*pair(instance), Delayed(*SHAPE), found.prices, law),
+    ):
         with pytest.raises(InvalidInput):
             check_certificate(fields, other)
         dressed = fields | {"instance": Instance(other.target, other.draft, Delayed(*SHAPE)).as_dict()}
@@ -145,7 +159,7 @@ def test_a_certificate_for_another_instance_is_refused_however_it_is_dressed(dif
             check_certificate(dressed, other)
         with suppress(InvalidInput):  # what is accepted with another digest is true of the other instance
             lower, upper = check_certificate(dressed | {"digest": other.digest()}, other)
-            own = optimum(other.target.tables, other.draft.tables, *SHAPE)
+            own = optimum(other.target, other.draft, Delayed(*SHAPE))
             assert lower <= own.upper
             assert own.lower <= upper
             assert (lower, upper) == check_certificate(fields, instance)
@@ -155,8 +169,8 @@ def test_a_certificate_for_another_instance_is_refused_however_it_is_dressed(dif
 @pytest.mark.parametrize("shape", [(3, 0, 2), (1, 0, 2), (2, 1, 1)], ids=str)
 def test_a_certificate_for_another_shape_is_refused(shape):
     instance = perturbed()
-    found = optimum(instance.target.tables, instance.draft.tables, *SHAPE)
-    fields = certificate(instance, found)
+    found = optimum(instance.target, instance.draft, Delayed(*SHAPE))
+    fields = certificate(*pair(instance), found)
     other = Instance(instance.target, instance.draft, Delayed(*shape)).as_dict()
     with pytest.raises(InvalidInput):
         check_certificate(fields | {"instance": other}, instance)
@@ -165,7 +179,7 @@ def test_a_certificate_for_another_shape_is_refused(shape):
 def test_a_law_on_paths_that_are_never_drafted_is_refused():
     half = RATIONAL.vector([["1/2", "1/2"]])
     never = Instance(TableProcess([half, half.repeat(2, axis=0)]), TableProcess([RATIONAL.vector([["1", "0"]])]))
-    fields = law_certificate(never, 2, 0, 1, [[0], [0, 0]], [1, 0])
+    fields = law_certificate(*pair(never), Delayed(2, 0, 1), [[0], [0, 0]], [1, 0])
     assert check_certificate(fields) == (Fraction(3, 2), 2)
     with pytest.raises(InvalidInput, match="law on what is never drafted after trunk 0"):
         check_certificate(fields | {"law": ["1/2", "1/2"], "lower": "2", "gap": "0"})
@@ -173,14 +187,14 @@ def test_a_law_on_paths_that_are_never_drafted_is_refused():
 
 @pytest.mark.parametrize("scheme", [None, {"name": "top_k", "K": 2, "L1": 0, "L2": 2}], ids=str)
 def test_a_certificate_for_another_draft_scheme_is_refused(scheme):
-    fields = law_certificate(perturbed(), *SHAPE, PRICES, LAW)
+    fields = law_certificate(*pair(perturbed()), Delayed(*SHAPE), PRICES, LAW)
     rows = {key: value for key, value in fields["instance"].items() if key != "scheme"}
     with pytest.raises(InvalidInput, match="draft scheme"):
         check_certificate(fields | {"instance": rows | ({"scheme": scheme} if scheme else {})})
 
 
 def test_rows_deeper_than_the_trees_are_refused():
-    fields, deep = law_certificate(perturbed(), *SHAPE, PRICES, LAW), perturbed(depth=3)
+    fields, deep = law_certificate(*pair(perturbed()), Delayed(*SHAPE), PRICES, LAW), perturbed(depth=3)
     rows = Instance(deep.target, deep.draft, Delayed(*SHAPE)).as_dict()
     with pytest.raises(InvalidInput, match="depth: the certificate states 3, recomputed it is 2"):
         check_certificate(fields | {"instance": rows, "digest": deep.digest()})
@@ -189,13 +203,13 @@ def test_rows_deeper_than_the_trees_are_refused():
 def test_one_token_is_always_accepted():
     only = TableProcess([RATIONAL.vector([["1"]])] * 3)
     instance = Instance(only, only)
-    found = optimum(only.tables, only.tables, *SHAPE)
-    assert check_certificate(certificate(instance, found), instance) == (3, 3)
+    found = optimum(only.tables, only.tables, Delayed(*SHAPE))
+    assert check_certificate(certificate(*pair(instance), found), instance) == (3, 3)
 
 
 @pytest.mark.parametrize("key", ["depth", "vocab_size"])
 def test_numbers_beyond_all_memory_are_refused_with_one_line(key):
-    fields = law_certificate(perturbed(), *SHAPE, PRICES, LAW)
+    fields = law_certificate(*pair(perturbed()), Delayed(*SHAPE), PRICES, LAW)
     with pytest.raises(InvalidInput, match=f"{key} above.*make it smaller") as caught:
         check_certificate(fields | {"instance": fields["instance"] | {key: 10**400}})
     assert len(str(caught.value)) < 200

@@ -20,6 +20,7 @@ import pytest
 import lp_analysis
 from lp_analysis import certificate, check_certificate, check_file, checker, law_certificate, optimum, save
 from simulator.arithmetic import RATIONAL
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
@@ -31,15 +32,19 @@ SHAPES = [(2, 2, 0, 2), (2, 3, 1, 1), (3, 2, 0, 1), (2, 1, 1, 1)]
 def made(shape, family="perturbed", seed=0, gap=1e-3):
     V, K, L1, L2 = shape
     instance = FAMILIES[family].instance(V, L1 + L2, np.random.default_rng(seed), denominator=64)
-    return instance, optimum(instance.target.tables, instance.draft.tables, K, L1, L2, gap=gap)
+    return instance, optimum(instance.target, instance.draft, Delayed(K, L1, L2), gap=gap)
+
+
+def pair(instance):
+    return instance.target, instance.draft
 
 
 def both(shape, **how):
     """The certificate with a plan and the one with a law."""
     instance, found = made(shape, **how)
     law = found.plan.selection([table.astype(float) for table in instance.draft.tables])[-1]
-    yield instance, found, certificate(instance, found)
-    yield instance, found, law_certificate(instance, *shape[1:], found.prices, law)
+    yield instance, found, certificate(*pair(instance), found)
+    yield instance, found, law_certificate(*pair(instance), Delayed(*shape[1:]), found.prices, law)
 
 
 def numbers(value, path=()):
@@ -100,27 +105,27 @@ def test_each_number_changed_is_refused_or_proves_the_same(shape, rise):
 def test_a_certificate_for_another_instance_is_refused():
     instance, found = made((2, 2, 0, 2))
     other, _ = made((2, 2, 0, 2), seed=1)
-    fields = certificate(instance, found)
+    fields = certificate(*pair(instance), found)
     with pytest.raises(InvalidInput, match="digest of this instance"):
         check_certificate(fields, other)
-    swapped = fields | {"instance": certificate(other, made((2, 2, 0, 2), seed=1)[1])["instance"]}
+    swapped = fields | {"instance": certificate(*pair(other), made((2, 2, 0, 2), seed=1)[1])["instance"]}
     with pytest.raises(InvalidInput, match="digest"):
         check_certificate(swapped)
     with pytest.raises(InvalidInput, match="lower"):
         check_certificate(swapped | {"digest": other.digest()}, other)
     with pytest.raises(InvalidInput, match="another instance"):
-        certificate(other, found)
+        certificate(*pair(other), found)
 
 
 def test_a_deeper_instance_is_cut_to_the_trees():
     deep = FAMILIES["perturbed"].instance(2, 4, np.random.default_rng(0))
-    found = optimum(deep.target.tables, deep.draft.tables, 2, 0, 2)
-    assert check_certificate(certificate(deep, found), deep) == (found.lower, found.upper)
+    found = optimum(deep.target, deep.draft, Delayed(2, 0, 2))
+    assert check_certificate(certificate(*pair(deep), found), deep) == (found.lower, found.upper)
 
 
 def test_better_bounds_cannot_be_claimed():
     instance, found = made((2, 2, 0, 2))
-    fields = certificate(instance, found)
+    fields = certificate(*pair(instance), found)
     for key, value in (("lower", found.upper), ("upper", found.lower), ("gap", Fraction(0))):
         with pytest.raises(InvalidInput, match=f"{key}: the certificate states"):
             check_certificate(fields | {key: str(value + (found.gap == 0))}, instance)
@@ -129,7 +134,7 @@ def test_better_bounds_cannot_be_claimed():
 def test_laws_outside_the_base_polytope_are_refused():
     instance, found = made((2, 2, 0, 1))
     law = [str(Fraction(1)), "0"]
-    fields = law_certificate(instance, 2, 0, 1, found.prices, [0.5, 0.5])
+    fields = law_certificate(*pair(instance), Delayed(2, 0, 1), found.prices, [0.5, 0.5])
     with pytest.raises(InvalidInput, match="more often than they are drafted"):
         check_certificate(fields | {"law": law}, instance)
     with pytest.raises(InvalidInput, match="law on trunk 0"):
@@ -147,7 +152,9 @@ def test_laws_outside_the_base_polytope_are_refused():
 def test_laws_that_only_their_order_by_ratio_finds_out_are_refused(draft, law):
     row = RATIONAL.vector([draft])
     instance = Instance(TableProcess([row, row.repeat(len(draft), axis=0)]), TableProcess([row]))
-    fields = law_certificate(instance, 2, 0, 1, [[0], [0] * len(draft)], [float(Fraction(x)) for x in draft])
+    fields = law_certificate(
+        *pair(instance), Delayed(2, 0, 1), [[0], [0] * len(draft)], [float(Fraction(x)) for x in draft]
+    )
     kept = sum(min(Fraction(x), Fraction(y)) for x, y in zip(draft, law, strict=True))
     lower = 1 + kept
     with pytest.raises(InvalidInput, match="some paths of trunk 0 more often than they are drafted"):
@@ -156,7 +163,7 @@ def test_laws_that_only_their_order_by_ratio_finds_out_are_refused(draft, law):
 
 def test_rows_that_share_a_digest_are_compared_themselves(monkeypatch):
     instance, found = made((2, 2, 0, 2))
-    fields = certificate(instance, found)
+    fields = certificate(*pair(instance), found)
     monkeypatch.setattr(Instance, "digest", lambda self: fields["digest"])
     assert check_certificate(fields, instance) == (found.lower, found.upper)
     for name in ("target", "draft"):
@@ -189,7 +196,7 @@ def test_rows_that_share_a_digest_are_compared_themselves(monkeypatch):
 def test_malformed_files_are_refused_with_one_line(change, message):
     instance, found = made((2, 2, 0, 2))
     with pytest.raises(InvalidInput, match=message) as caught:
-        check_certificate(certificate(instance, found) | change, instance)
+        check_certificate(certificate(*pair(instance), found) | change, instance)
     assert "\n" not in str(caught.value)
 
 
@@ -212,7 +219,8 @@ def test_the_checker_imports_no_solver_and_no_maker():
         if isinstance(node, (ast.Import, ast.ImportFrom))
     }
     foreign = {name for name in modules if name.split(".")[0] not in sys.stdlib_module_names}
-    assert foreign == {"flint", "simulator.errors", "simulator.instances.instance"}
+    readers = {"simulator.instances.instance", "simulator.instances.exact"}  # of files, and of the rows one asks about
+    assert foreign == {"flint", "simulator.errors", *readers}
 
 
 def test_the_checker_loads_no_solver():

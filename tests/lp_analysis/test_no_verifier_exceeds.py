@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import verifiers
-from lp_analysis import ListedTrees, cut_bound, optimum
+from lp_analysis import cut_bound, optimum
 from simulator.drafts import Adaptive, Delayed, Greedy, Topology, WithoutReplacement
 from simulator.instances.families import FAMILIES
 from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
@@ -20,7 +20,7 @@ def assert_nothing_exceeds(shape, instances):
     scheme = Delayed(*shape[1:])
     for instance in instances:
         target, draft = instance.target, instance.draft
-        found = optimum(target.tables, draft.tables, scheme.K, scheme.L1, scheme.L2, float(GAP))
+        found = optimum(target, draft, scheme, gap=float(GAP))
         assert 0 <= found.gap <= GAP
         for name in LOSSLESS:
             law = block_law(verifiers.make(name), target, draft, scheme, "rational")
@@ -62,7 +62,7 @@ def test_verifiers_of_other_schemes_do_not_exceed_the_bound_of_those(name, schem
         instance = FAMILIES[family].instance(3, scheme.depth, np.random.default_rng(seed), 20)
         law = block_law(verifiers.make(name), instance.target, instance.draft, scheme, "rational")
         assert law.max_deviation(instance.target) == 0
-        bound = cut_bound(instance.target.tables, ListedTrees.of(scheme, instance.draft))
+        bound = cut_bound(instance.target, instance.draft, scheme)
         assert bound.complete
         assert law.block_efficiency <= bound.value + 1e-8  # the separation is solved to 1e-9
 
@@ -76,6 +76,6 @@ def test_a_lossy_verifier_exceeds_it():
     shape = SHAPES[0]
     instance = next(conformance_instances(shape, 1))
     scheme = Delayed(*shape[1:])
-    found = optimum(instance.target.tables, instance.draft.tables, scheme.K, scheme.L1, scheme.L2)
+    found = optimum(instance.target, instance.draft, scheme)
     law = block_law(verifiers.make("relaxed", w=0), instance.target, instance.draft, scheme, "rational")
     assert law.block_efficiency == scheme.depth + 1 > found.upper

@@ -8,14 +8,17 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from lp_analysis import optimum, single_step_optimum
-from lp_analysis.nodes import efficiency, prefix_masses, reach
+from lp_analysis import certificate, check_certificate, optimum, single_step_optimum
+from lp_analysis.nodes import efficiency, reach
 from lp_analysis.prices import price_bound
+from lp_analysis.setting import Setting
 from simulator import check
 from simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from simulator.drafts import Delayed
+from simulator.drafts import Delayed, TopK
 from simulator.errors import InvalidInput, TooLarge
+from simulator.instances.exact import exact_tables
 from simulator.instances.families import CORNER_CASES, FAMILIES
+from simulator.instances.processes import CallableProcess
 from verifiers import make
 
 
@@ -27,7 +30,7 @@ def instance_of(family="perturbed", V=3, depth=2, seed=0):
 @pytest.mark.parametrize("shape", [(0, 0), (0, 1), (0, 3), (1, 2), (3, 0)], ids=str)
 def test_one_path_is_block_verification_exactly(family, shape):
     instance = instance_of(family, 2, sum(shape))
-    found = optimum(instance.target.tables, instance.draft.tables, 1, *shape)
+    found = optimum(instance.target, instance.draft, Delayed(1, *shape))
     law = check(make("block"), instance.target, instance.draft, Delayed(1, *shape))
     assert found.lower == found.upper == law.block_efficiency
     assert (found.gap, found.method) == (0, "exact")
@@ -37,7 +40,7 @@ def test_one_path_is_block_verification_exactly(family, shape):
 @pytest.mark.parametrize(("V", "K"), [(2, 2), (3, 4), (8, 3)])
 def test_one_step_is_the_subset_form_exactly(family, V, K):
     instance = instance_of(family, V, 1)
-    found = optimum(instance.target.tables, instance.draft.tables, K, 0, 1)
+    found = optimum(instance.target, instance.draft, Delayed(K, 0, 1))
     assert found.upper == single_step_optimum(instance.target.tables[0][0], instance.draft.tables[0][0], K)
     assert 0 <= found.gap <= 1e-11  # weights of orders are multiples of 2^-40
 
@@ -46,7 +49,7 @@ def test_one_step_is_the_subset_form_exactly(family, V, K):
 @pytest.mark.parametrize("shape", [(2, 0, 2), (2, 1, 1), (3, 0, 2)], ids=str)
 def test_no_verifier_is_above_the_upper_bound(name, shape):
     instance = instance_of("perturbed", 2, shape[1] + shape[2], seed=4)
-    found = optimum(instance.target.tables, instance.draft.tables, *shape)
+    found = optimum(instance.target, instance.draft, Delayed(*shape))
     law = check(make(name), instance.target, instance.draft, Delayed(*shape))
     assert law.block_efficiency <= found.upper
 
@@ -56,10 +59,10 @@ def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
     V, K, L1, L2 = shape
     instance = instance_of("perturbed", V, L1 + L2)
     target, draft = instance.target.tables, instance.draft.tables
-    found = optimum(target, draft, K, L1, L2)
+    found = optimum(target, draft, Delayed(K, L1, L2))
     prices = [RATIONAL.vector(values) for values in found.prices]
     assert as_python(efficiency(reach(found.plan.selection(draft), target))) == found.lower
-    assert as_python(price_bound(prices, target, prefix_masses(draft, L1 + L2), K, L1)) == found.upper
+    assert as_python(price_bound(prices, Setting(target, draft, Delayed(K, L1, L2)))) == found.upper
     assert isinstance(found.gap, Fraction)
     assert 0 <= found.gap <= 1e-6
     assert found.history[-1][2] - found.history[-1][1] <= 1e-6
@@ -71,7 +74,7 @@ def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
 def test_the_gap_is_below_1e_6_up_to_256_paths(family, shape):
     V, K, L1, L2 = shape
     instance = instance_of(family, V, L1 + L2, seed=1)
-    assert optimum(instance.target.tables, instance.draft.tables, K, L1, L2).gap < Fraction(1, 10**6)
+    assert optimum(instance.target, instance.draft, Delayed(K, L1, L2)).gap < Fraction(1, 10**6)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.heavy) for seed in (1, 2))])
@@ -83,7 +86,7 @@ def test_large_shapes_are_close_in_time(shape, gap, seconds, seed):
     V, K, L1, L2 = shape
     instance = instance_of("perturbed", V, L1 + L2, seed)
     target, draft = instance.target.tables, instance.draft.tables
-    found = optimum(target, draft, K, L1, L2, gap=gap, seconds=seconds, clock=perf_counter)
+    found = optimum(target, draft, Delayed(K, L1, L2), gap=gap, seconds=seconds, clock=perf_counter)
     assert found.gap < Fraction(gap)
 
 
@@ -93,7 +96,7 @@ def test_large_shapes_are_close_in_time(shape, gap, seconds, seed):
 def test_large_shapes_reach_1e_6(shape, seed):
     V, K, L1, L2 = shape
     instance = instance_of("perturbed", V, L1 + L2, seed)
-    found = optimum(instance.target.tables, instance.draft.tables, K, L1, L2, seconds=300, clock=perf_counter)
+    found = optimum(instance.target, instance.draft, Delayed(K, L1, L2), seconds=300, clock=perf_counter)
     assert found.gap < Fraction(1, 10**6)
 
 
@@ -108,7 +111,7 @@ def test_every_shape_up_to_256_paths_reaches_1e_6(shape, K):
     V, L1, L2 = shape
     for seed, family in enumerate(("perturbed", "dirichlet")):
         instance = instance_of(family, V, L1 + L2, seed)
-        assert optimum(instance.target.tables, instance.draft.tables, K, L1, L2).gap < Fraction(1, 10**6)
+        assert optimum(instance.target, instance.draft, Delayed(K, L1, L2)).gap < Fraction(1, 10**6)
 
 
 @pytest.mark.heavy
@@ -120,13 +123,13 @@ def test_every_family_reaches_1e_6(family, shape):
     V, K, L1, L2 = shape
     for seed in range(3):
         instance = instance_of(family, V, L1 + L2, seed)
-        assert optimum(instance.target.tables, instance.draft.tables, K, L1, L2).gap <= Fraction(1, 10**6)
+        assert optimum(instance.target, instance.draft, Delayed(K, L1, L2)).gap <= Fraction(1, 10**6)
 
 
 def test_time_limit_still_gives_valid_bounds():
     instance = instance_of("perturbed", 4, 5)
-    found = optimum(instance.target.tables, instance.draft.tables, 3, 0, 5, gap=1e-9, seconds=0.3, clock=perf_counter)
-    best = optimum(instance.target.tables, instance.draft.tables, 3, 0, 5, gap=1e-5)
+    found = optimum(instance.target, instance.draft, Delayed(3, 0, 5), gap=1e-9, seconds=0.3, clock=perf_counter)
+    best = optimum(instance.target, instance.draft, Delayed(3, 0, 5), gap=1e-5)
     assert found.lower <= best.upper
     assert best.lower <= found.upper
     assert found.history[-1][0] < 5
@@ -136,31 +139,62 @@ def test_time_limit_still_gives_valid_bounds():
 def test_progress_is_told_what_the_history_keeps():
     instance = instance_of()
     heard = []
-    found = optimum(
-        instance.target.tables, instance.draft.tables, 2, 0, 2, progress=lambda *bounds: heard.append(bounds)
-    )
+
+    def report(*bounds):
+        heard.append(bounds)
+
+    found = optimum(instance.target, instance.draft, Delayed(2, 0, 2), report=report)
     assert heard == list(found.history)
     assert heard
+
+
+def test_every_way_to_give_the_rows_is_the_same_question():
+    """Rows over a power of two are floats without rounding, so that all arithmetics mean the same rows."""
+    instance = FAMILIES["perturbed"].instance(3, 2, np.random.default_rng(0), 2**16)
+    floats, scheme = instance.converted(FLOAT64, 2), Delayed(2, 0, 2)
+    called = [CallableProcess(3, process.row) for process in (floats.target, floats.draft)]
+    pairs = [
+        (instance.target, instance.draft),
+        (instance.target.tables, instance.draft.tables),
+        (floats.target, floats.draft),
+        (floats.target.tables[:2], instance.draft),
+        called,
+    ]
+    first, *others = [optimum(*pair, scheme) for pair in pairs]
+    assert first.gap <= Fraction(1, 10**6)
+    assert all((each.lower, each.upper, each.plan) == (first.lower, first.upper, first.plan) for each in others)
+    fields = certificate(floats.target, floats.draft, first)
+    assert fields == certificate(instance.target, instance.draft, first)
+    assert check_certificate(fields, floats) == (first.lower, first.upper)
+
+
+def test_floats_that_are_no_binary_fractions_are_rounded_to_distributions():
+    rows = [np.array([[0.1, 0.2, 0.7]]), np.array([[1 / 3, 1 / 3, 1 / 3]] * 3)]
+    tables = exact_tables(rows, 1)
+    assert all((table.sum(axis=1) == 1).all() for table in tables)
+    assert all(abs(a.astype(float) - b).max() < 2**-50 for a, b in zip(tables, rows, strict=True))
+    assert as_python(tables[0][0][0]).denominator <= 2**52
 
 
 def test_bad_input_is_named():
     instance = instance_of()
     target, draft = instance.target.tables, instance.draft.tables
-    floats = instance.converted(FLOAT64, 2)
-    with pytest.raises(InvalidInput, match="floats"):
-        optimum(floats.target.tables, floats.draft.tables, 2, 0, 2)
+    with pytest.raises(InvalidInput, match=r"delayed trees, not for top_k.*cut_bound"):
+        optimum(target, draft, TopK(2, 0, 2))
+    with pytest.raises(InvalidInput, match="draft is 3; give a process"):
+        optimum(target, 3, Delayed(2, 0, 2))
     with pytest.raises(InvalidInput, match="unknown method 'guess'"):
-        optimum(target, draft, 2, 0, 2, method="guess")
+        optimum(target, draft, Delayed(2, 0, 2), method="guess")
     with pytest.raises(InvalidInput, match="K = 0"):
-        optimum(target, draft, 0, 0, 2)
-    with pytest.raises(InvalidInput, match="target tables end at depth 2"):
-        optimum(target, draft, 2, 0, 4)
+        optimum(target, draft, Delayed(0, 0, 2))
+    with pytest.raises(InvalidInput, match="target has no row for context"):
+        optimum(target, draft, Delayed(2, 0, 4))
     with pytest.raises(InvalidInput, match="gap = 0"):
-        optimum(target, draft, 2, 0, 2, gap=0)
-    with pytest.raises(InvalidInput, match="shape"):
-        optimum(target, instance_of(V=2).draft.tables, 2, 0, 2)
+        optimum(target, draft, Delayed(2, 0, 2), gap=0)
+    with pytest.raises(InvalidInput, match="target has 3 tokens, draft has 2"):
+        optimum(target, instance_of(V=2).draft, Delayed(2, 0, 2))
     with pytest.raises(InvalidInput, match="needs a clock"):
-        optimum(target, draft, 2, 0, 2, seconds=1)
+        optimum(target, draft, Delayed(2, 0, 2), seconds=1)
     wide = instance_of(V=150, depth=1)
     with pytest.raises(TooLarge, match="paths are more than"):
-        optimum([*wide.target.tables], [*wide.draft.tables, wide.target.tables[1]], 2, 0, 2)
+        optimum(wide.target, wide.draft, Delayed(2, 0, 2))

@@ -11,6 +11,7 @@ import pytest
 
 from lp_analysis.orders import as_plan
 from simulator.arithmetic import FLOAT64, as_python
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.families import FAMILIES
 from simulator.instances.plan import PathPlan
@@ -106,7 +107,7 @@ def test_files_with_other_types_are_refused(key, value):
 def test_mixtures_of_trunks_are_coupled_without_changing_them():
     orders = [np.array(order) for order in permutations(range(3))]
     mixtures = [([0.25, 0.75], orders[:2]), ([0.5, 0.25, 0.25], orders[2:5]), ([1.0], orders[5:])]
-    plan = as_plan(3, 2, 1, 1, mixtures)
+    plan = as_plan(3, Delayed(2, 1, 1), mixtures)
     assert plan.weights == (Fraction(1, 4),) * 4  # the shares of the trunks end at 1/4, 1/2, 3/4 and 1
     for trunk, (weights, own) in enumerate(mixtures):
         for weight, order in zip(weights, own, strict=True):

@@ -70,7 +70,7 @@ def efficiency_agrees(blocks, law):
 def planned(shape, seed=0):
     V, K, L1, L2 = shape
     instance = FAMILIES["perturbed"].instance(V, L1 + L2, np.random.default_rng(seed), denominator=20)
-    found = optimum(instance.target.tables, instance.draft.tables, K, L1, L2)
+    found = optimum(instance.target, instance.draft, Delayed(K, L1, L2))
     return instance, found, make("optimum", plan=found.plan, draft_tables=instance.draft.tables)
 
 

@@ -14,6 +14,7 @@ from lp_analysis import check_certificate, law_certificate, optimum, solve
 from lp_analysis.decompose import ROUNDING, decompose, repaired, slack
 from lp_analysis.orders import order_law
 from simulator.arithmetic import RATIONAL
+from simulator.drafts import Delayed
 from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
 from simulator.instances.processes import TableProcess
@@ -105,19 +106,19 @@ PEAKED = [
 def test_peaked_drafts_reach_the_gap_and_so_does_the_certificate_from_floats(case):
     seed, V, K, L1, L2, *how = case
     instance = peaked(seed, V, L1 + L2, *how)
-    target, draft = instance.target.tables, instance.draft.tables
-    found = optimum(target, draft, K, L1, L2)
+    target, draft = instance.target, instance.draft
+    found = optimum(target, draft, Delayed(K, L1, L2))
     assert 0 <= found.gap < GAP
     assert not found.timed_out
-    law = found.plan.selection([table.astype(float) for table in draft])[-1]
-    lower, upper = check_certificate(law_certificate(instance, K, L1, L2, found.prices, law), instance)
+    law = found.plan.selection([table.astype(float) for table in draft.tables])[-1]
+    lower, upper = check_certificate(law_certificate(target, draft, Delayed(K, L1, L2), found.prices, law), instance)
     assert upper == found.upper
     assert abs(lower - found.lower) < Fraction(1, 10**9)  # a law that went through float64
 
 
 def test_a_peaked_family_reaches_the_gap():
     instance = FAMILIES["dirichlet"].instance(4, 3, np.random.default_rng(1), 2**30, alpha=0.1)
-    assert optimum(instance.target.tables, instance.draft.tables, 4, 0, 3).gap < GAP
+    assert optimum(instance.target, instance.draft, Delayed(4, 0, 3)).gap < GAP
 
 
 @pytest.mark.parametrize("digits", [17, 100, 320, 700])
@@ -127,7 +128,7 @@ def test_probabilities_below_what_floats_hold_are_bounded(digits, shape):
     rows = [[Fraction(int(n), 10**digits) for n in rng.integers(1, 10, 2**d)] for d in range(3)]
     draft = [RATIONAL.vector([[1 - share, share] for share in level]) for level in rows]
     target = FAMILIES["perturbed"].instance(2, 3, rng).target.tables
-    found = optimum(target, draft, *shape)
+    found = optimum(target, draft, Delayed(*shape))
     assert 0 <= found.gap < GAP
 
 
@@ -139,12 +140,12 @@ def uncapped(law, masses, K):
 def test_column_generation_goes_on_where_the_exact_gap_is_wide(monkeypatch):
     instance = FAMILIES["perturbed"].instance(3, 2, np.random.default_rng(0))
     tables = instance.target.tables, instance.draft.tables
-    assert optimum(*tables, 2, 0, 2).method == "levels"
+    assert optimum(*tables, Delayed(2, 0, 2)).method == "levels"
     monkeypatch.setattr(solve, "repaired", uncapped)
-    left = optimum(*tables, 2, 0, 2, method="levels")
+    left = optimum(*tables, Delayed(2, 0, 2), method="levels")
     assert left.gap > GAP
     assert not left.timed_out
-    found = optimum(*tables, 2, 0, 2)
+    found = optimum(*tables, Delayed(2, 0, 2))
     assert found.gap < GAP
     assert found.method == "levels+columns"
 
@@ -157,6 +158,6 @@ def test_the_better_plan_is_kept(monkeypatch):
         return [([1.0], [np.arange(9)])]
 
     monkeypatch.setattr(solve, "generate", idle)
-    wanted = optimum(*tables, 2, 0, 2, gap=1e-30, method="levels")  # out of reach of floats on any machine
-    found = optimum(*tables, 2, 0, 2, gap=1e-30)
+    wanted = optimum(*tables, Delayed(2, 0, 2), gap=1e-30, method="levels")  # out of reach of floats on any machine
+    found = optimum(*tables, Delayed(2, 0, 2), gap=1e-30)
     assert (found.lower, found.plan, found.method) == (wanted.lower, wanted.plan, "levels+columns")

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import lp_analysis
 from lp_analysis import optimum
-from lp_analysis.nodes import efficiency, prefix_masses, reach
+from lp_analysis.nodes import efficiency, reach
 from lp_analysis.prices import price_bound
+from lp_analysis.setting import Setting
 from simulator.arithmetic import RATIONAL, as_python
+from simulator.drafts import Delayed
 from simulator.instances.plan import PathPlan
 
 HALF = Fraction(1, 2)
@@ -32,15 +34,15 @@ def plan_value(weights, orders) -> Fraction:
 def test_the_table_of_the_theory_page():
     prices = [RATIONAL.vector(values) for values in ([0], [0, 2], [0, 0, 0, 0])]
     found = {
-        "block": optimum(TARGET, DRAFT, K=1, L1=0, L2=2).lower,
+        "block": optimum(TARGET, DRAFT, Delayed(1, 0, 2)).lower,
         "one": plan_value([1], [FIRST]),
         "half": plan_value([HALF, HALF], [FIRST, SECOND]),
-        "bound": as_python(price_bound(prices, TARGET, prefix_masses(DRAFT, 2), 2, 0)),
+        "bound": as_python(price_bound(prices, Setting(TARGET, DRAFT, Delayed(2, 0, 2)))),
     }
     assert found == stated() == {"block": 2, "one": Fraction(39, 16), "half": Fraction(5, 2), "bound": Fraction(5, 2)}
 
 
 def test_the_solver_finds_the_example():
-    found = optimum(TARGET, DRAFT, K=2, L1=0, L2=2)
+    found = optimum(TARGET, DRAFT, Delayed(2, 0, 2))
     assert found.lower <= Fraction(5, 2) <= found.upper
     assert found.gap <= Fraction(1, 10**6)

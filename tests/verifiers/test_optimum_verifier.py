@@ -167,7 +167,7 @@ def test_meets_the_certified_lower_bound_exactly():
     lp_analysis = pytest.importorskip("lp_analysis")
     for shape in ((3, 2, 0, 2), (2, 3, 0, 2), (2, 2, 1, 2), (3, 3, 0, 1)):
         for instance in conformance_instances(shape, 3):
-            best = lp_analysis.optimum(instance.target.tables, instance.draft.tables, *shape[1:])
+            best = lp_analysis.optimum(instance.target, instance.draft, Delayed(*shape[1:]))
             verifier = make("optimum", plan=best.plan, draft_tables=instance.draft.tables)
             found = check(verifier, instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate")
             assert found.max_deviation == 0

@@ -239,7 +239,7 @@ def test_efficiency_lies_between_the_greedy_order_on_average_and_the_certified_o
         V, K, L1, L2 = shape
         for seed, family in enumerate(("perturbed", "dirichlet", "temperature")):
             instance = FAMILIES[family].instance(V, L1 + L2, np.random.default_rng((seed, *shape)), 1000)
-            best = lp_analysis.optimum(instance.target.tables, instance.draft.tables, K, L1, L2, gap=1e-4)
+            best = lp_analysis.optimum(instance.target, instance.draft, Delayed(K, L1, L2), gap=1e-4)
             ours, greedy = (
                 check(make(name), instance.target, instance.draft, Delayed(K, L1, L2)).block_efficiency
                 for name in ("path_transport", "gbv")

@@ -188,7 +188,7 @@ def _beside(audit: Audit, case: Case) -> Beside | None:
     if isinstance(scheme, Delayed) and processed.vocab_size**scheme.depth <= OPTIMUM_PATHS:
         from lp_analysis import optimum
 
-        best = optimum(processed.target.tables, processed.draft.tables, scheme.K, scheme.L1, scheme.L2).upper
+        best = optimum(processed.target, processed.draft, scheme).upper
     return Beside(zoo, best)
 
 

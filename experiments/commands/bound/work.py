@@ -45,7 +45,8 @@ def certificate_names(path: str, count: int) -> list[str]:
 def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[str]) -> Sequence[str]:
     """Write the certificate of every root."""
     for bound, name in zip(bounds, names, strict=False):
-        write_whole(name, dumps(certificate(bound.root.instance(scheme.depth), bound.found)))
+        instance = bound.root.instance(scheme.depth)
+        write_whole(name, dumps(certificate(instance.target, instance.draft, bound.found)))
     return names[: len(bounds)]
 
 

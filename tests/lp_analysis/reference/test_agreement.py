@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from lp_analysis import IidBranches, ListedTrees, cut_bound, direct_bound, direct_variables, optimum
-from lp_analysis.nodes import as_floats
 from lp_analysis.reference.comparison import compare_programs, direct_size
+from lp_analysis.reference.cuts import solve_cuts
+from lp_analysis.setting import Setting
 from lp_analysis.solvers.columns import Columns, generate
 from lp_analysis.solvers.minimise import Search
 from simulator.arithmetic import FLOAT64
@@ -45,12 +46,10 @@ def test_direct_cuts_and_columns_agree(seed, shape):
     V, K, L1, L2 = shape
     family = FAMILIES[FAMILY_NAMES[seed % 3]]
     instance = family.instance(V, L1 + L2, np.random.default_rng(seed))
-    target, draft = as_floats(instance.target.tables), as_floats(instance.draft.tables)
-    scheme = IidBranches(draft, K, L1, L2)
-    direct = direct_bound(target[: L1 + L2], scheme.trees())
-    cuts = cut_bound(target, scheme)
+    given = instance.target, instance.draft, Delayed(K, L1, L2)
+    direct, cuts = direct_bound(*given), cut_bound(*given)
     search = Search()
-    generate(Columns(target, draft, K, L1, L2), 1e-11, search)
+    generate(Columns(Setting.of(*given).floats), 1e-11, search)
     assert cuts.complete
     assert cuts.value == pytest.approx(direct, abs=1e-9, rel=0)  # the solvers work to 1e-10
     assert search.lower == pytest.approx(direct, abs=1e-9, rel=0)
@@ -62,9 +61,8 @@ def test_direct_cuts_and_columns_agree(seed, shape):
 def test_exact_bounds_enclose_the_direct_program(shape, method):
     V, K, L1, L2 = shape
     instance = FAMILIES["perturbed"].instance(V, L1 + L2, np.random.default_rng(7))
-    found = optimum(instance.target.tables, instance.draft.tables, K, L1, L2, gap=1e-8, method=method)
-    scheme = IidBranches(as_floats(instance.draft.tables), K, L1, L2)
-    direct = direct_bound(instance.target.tables[: L1 + L2], scheme.trees())
+    found = optimum(instance.target, instance.draft, Delayed(K, L1, L2), gap=1e-8, method=method)
+    direct = direct_bound(instance.target, instance.draft, Delayed(K, L1, L2))
     assert 0 <= found.gap <= 1e-8
     assert float(found.lower) - 1e-9 <= direct <= float(found.upper) + 1e-9  # direct: solver accuracy
 
@@ -74,10 +72,10 @@ def test_exact_bounds_enclose_the_direct_program(shape, method):
 def test_corner_cases_agree(family, shape):
     V, K, L1, L2 = shape
     instance = FAMILIES[family].instance(V, L1 + L2, np.random.default_rng(3))
-    scheme = IidBranches(as_floats(instance.draft.tables), K, L1, L2)
-    direct = direct_bound(instance.target.tables[: L1 + L2], scheme.trees())
-    assert cut_bound(instance.target.tables, scheme).value == pytest.approx(direct, abs=1e-9, rel=0)
-    found = optimum(instance.target.tables, instance.draft.tables, K, L1, L2)
+    given = instance.target, instance.draft, Delayed(K, L1, L2)
+    direct = direct_bound(*given)
+    assert cut_bound(*given).value == pytest.approx(direct, abs=1e-9, rel=0)
+    found = optimum(*given)
     assert float(found.lower) - 1e-9 <= direct <= float(found.upper) + 1e-9
     assert found.gap <= 1e-6
 
@@ -98,9 +96,8 @@ def test_general_schemes_cuts_equal_direct(scheme, seed):
     instance = (
         FAMILIES["perturbed"].instance(3, scheme.depth, np.random.default_rng(seed)).converted(FLOAT64, scheme.depth)
     )
-    listed = ListedTrees.of(scheme, instance.draft)
-    direct = direct_bound(instance.target.tables[: scheme.depth], listed.trees)
-    found = cut_bound(instance.target.tables, listed)
+    direct = direct_bound(instance.target, instance.draft, scheme)
+    found = cut_bound(instance.target, instance.draft, scheme)
     assert found.complete
     assert found.value == pytest.approx(direct, abs=1e-8, rel=0)  # the separation is solved to 1e-9
 
@@ -109,32 +106,33 @@ def test_general_schemes_cuts_equal_direct(scheme, seed):
 def test_a_listed_delayed_tree_gives_the_antichain_optimum(shape):
     V, K, L1, L2 = shape
     instance = FAMILIES["dirichlet"].instance(V, L1 + L2, np.random.default_rng(1)).converted(FLOAT64, L1 + L2)
-    listed = ListedTrees.of(Delayed(K, L1, L2), instance.draft)
-    iid = IidBranches(instance.draft.tables, K, L1, L2)
-    assert cut_bound(instance.target.tables, listed).value == pytest.approx(
-        cut_bound(instance.target.tables, iid).value, abs=1e-8, rel=0
-    )
+    scheme = Delayed(K, L1, L2)
+    listed = solve_cuts(instance.target.tables[: scheme.depth], ListedTrees.of(instance.draft, scheme))
+    iid = solve_cuts(instance.target.tables[: scheme.depth], IidBranches(instance.draft.tables, scheme))
+    assert listed.value == pytest.approx(iid.value, abs=1e-8, rel=0)
 
 
 def test_an_adaptive_tree_is_a_scheme_like_any_other():
     scheme = Adaptive(1, 0, 3)
     instance = FAMILIES["perturbed"].instance(2, 3, np.random.default_rng(2)).converted(FLOAT64, 3)
-    listed = ListedTrees.of(scheme, instance.draft)
-    direct = direct_bound(instance.target.tables[:3], listed.trees)
-    assert cut_bound(instance.target.tables, listed).value == pytest.approx(direct, abs=1e-8, rel=0)
+    direct = direct_bound(instance.target, instance.draft, scheme)
+    assert cut_bound(instance.target, instance.draft, scheme).value == pytest.approx(direct, abs=1e-8, rel=0)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_size_of_the_direct_program_is_what_it_builds(shape):
     V, K, L1, L2 = shape
     instance = FAMILIES["perturbed"].instance(V, L1 + L2, np.random.default_rng(0))
-    assert direct_size(*shape) == direct_variables(IidBranches(as_floats(instance.draft.tables), K, L1, L2).trees())
+    assert direct_size(V, Delayed(K, L1, L2)) == direct_variables(instance.draft, Delayed(K, L1, L2))
 
 
 def test_programs_side_by_side():
     instance = FAMILIES["perturbed"].instance(2, 3, np.random.default_rng(0))
-    rows = {row.program: row for row in compare_programs(instance, 2, 0, 3, perf_counter)}
-    assert [row.variables for row in rows.values()] == [direct_size(2, 2, 0, 3), 14, 14, 14]
+    rows = {
+        row.program: row
+        for row in compare_programs(instance.target, instance.draft, Delayed(2, 0, 3), clock=perf_counter)
+    }
+    assert [row.variables for row in rows.values()] == [direct_size(2, Delayed(2, 0, 3)), 14, 14, 14]
     assert all(row.value == pytest.approx(rows["direct"].value, abs=1e-6) for row in rows.values())  # the gap asked for
     assert all(row.complete for row in rows.values())
 
@@ -142,13 +140,14 @@ def test_programs_side_by_side():
 def test_a_program_that_ran_out_of_time_does_not_look_finished():
     instance = FAMILIES["perturbed"].instance(3, 3, np.random.default_rng(0))
     late = count(step=1.0)  # a clock on which everything takes a second
-    rows = {row.program: row for row in compare_programs(instance, 3, 0, 3, lambda: next(late), seconds=0.5)}
+    given = instance.target, instance.draft, Delayed(3, 0, 3)
+    rows = {row.program: row for row in compare_programs(*given, clock=lambda: next(late), seconds=0.5)}
     assert [name for name, row in rows.items() if row.complete] == ["direct"]
-    done = optimum(instance.target.tables, instance.draft.tables, 3, 0, 3)
+    done = optimum(*given)
     assert all(row.value >= float(done.lower) for row in rows.values())
 
 
 def test_too_large_programs_say_so():
     instance = FAMILIES["perturbed"].instance(3, 4, np.random.default_rng(0))
     with pytest.raises(TooLarge, match="draft trees"):
-        IidBranches(as_floats(instance.draft.tables), 4, 0, 4).trees()
+        direct_bound(instance.target, instance.draft, Delayed(4, 0, 4))

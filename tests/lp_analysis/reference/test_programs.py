@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lp_analysis.decompose import decompose, repaired, slack
-from lp_analysis.nodes import as_floats, conditional, efficiency, from_leaves, meets, prefix_masses, reach
+from lp_analysis.nodes import efficiency, from_leaves, meets, prefix_masses, reach
 from lp_analysis.orders import order_law, selection_law
 from lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
 from lp_analysis.reference.antichains import antichain_at, corners, hull
 from lp_analysis.reference.hitting import IidBranches, ListedTrees
+from lp_analysis.setting import Setting
 from lp_analysis.solvers.interior import LevelProgram
 from lp_analysis.solvers.level_rows import Rows
 from lp_analysis.solvers.levels import errors, first_knots, refined
-from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.arithmetic import RATIONAL
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.families import FAMILIES
@@ -67,8 +68,8 @@ def test_the_hull_holds_the_best_antichain_for_every_slope(family, V, depth):
 def test_hitting_probabilities_equal_enumeration(shape):
     V, K, L1, L2 = shape
     draft = instance_of(V, L1 + L2).draft
-    iid = IidBranches(draft.tables, K, L1, L2)
-    listed = ListedTrees.of(Delayed(K, L1, L2), draft)
+    iid = IidBranches(draft.tables, Delayed(K, L1, L2))
+    listed = ListedTrees.of(draft, Delayed(K, L1, L2))
     contexts = [c for d in range(L1 + L2 + 1) for c in product(range(V), repeat=d)]
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -76,7 +77,7 @@ def test_hitting_probabilities_equal_enumeration(shape):
         assert iid.probability(some) == listed.probability(some)
     assert iid.probability([()]) == 1
     assert iid.probability([]) == 0
-    assert dict(iid.trees()) == dict(listed.trees)
+    assert dict(iid.trees) == dict(listed.trees)
 
 
 def random_prices(V, depth, seed):
@@ -90,12 +91,12 @@ def random_prices(V, depth, seed):
 def test_any_prices_bound_any_order(seed, shape):
     V, K, L1, L2 = shape
     instance = instance_of(V, L1 + L2, seed=seed % 7)
-    masses = prefix_masses(instance.draft.tables, L1 + L2)
+    setting = Setting.of(instance.target, instance.draft, Delayed(K, L1, L2))
     prices = random_prices(V, L1 + L2, seed)
-    bound = price_bound(prices, instance.target.tables, masses, K, L1)
+    bound = price_bound(prices, setting)
     order = np.stack([np.random.default_rng(seed + t).permutation(V**L2) for t in range(V**L1)])
-    for chosen in (order, sorted_levels(prices, masses, L1)[0]):
-        law = selection_law(chosen, masses, K, L1)
+    for chosen in (order, sorted_levels(prices, setting)[0]):
+        law = selection_law(chosen, setting)
         assert efficiency(reach(law, instance.target.tables)) <= bound
 
 
@@ -103,34 +104,36 @@ def test_any_prices_bound_any_order(seed, shape):
 def test_the_bound_is_convex_with_this_subgradient_and_trimming_helps(seed, shape):
     V, K, L1, L2 = shape
     instance = instance_of(V, L1 + L2, seed=seed % 5)
-    target, masses = instance.target.tables, prefix_masses(instance.draft.tables, L1 + L2)
+    setting = Setting.of(instance.target, instance.draft, Delayed(K, L1, L2))
     here, there = (random_prices(V, L1 + L2, seed + i) for i in range(2))
 
     def bound(prices):
-        return price_bound(prices, target, masses, K, L1)
+        return price_bound(prices, setting)
 
-    slope = subgradient(here, target, masses, K, L1)
+    slope = subgradient(here, setting)
     step = sum(((b - a) * s).sum() for a, b, s in zip(here, there, slope, strict=True))
     assert bound(there) >= bound(here) + step
     middle = [(a + b) / 2 for a, b in zip(here, there, strict=True)]
     assert 2 * bound(middle) <= bound(here) + bound(there)
-    less = trimmed(here, target)
+    less = trimmed(here, setting.target)
     assert bound(less) <= bound(here)
-    assert all((a == b).all() for a, b in zip(node_worths(less, target), node_worths(here, target), strict=True))
+    assert all(
+        (a == b).all() for a, b in zip(*(node_worths(prices, setting.target) for prices in (less, here)), strict=True)
+    )
 
 
 def test_negative_prices_are_refused():
     instance = instance_of(2, 1)
-    masses = prefix_masses(instance.draft.tables, 1)
+    setting = Setting.of(instance.target, instance.draft, Delayed(2, 0, 1))
     for prices in ([[0], [-1, 0]], [[1], [0, 0]]):
         with pytest.raises(InvalidInput, match="at least 0"):
-            price_bound([RATIONAL.vector(v) for v in prices], instance.target.tables, masses, 2, 0)
+            price_bound([RATIONAL.vector(v) for v in prices], setting)
 
 
 def level_program(V, K, L1, L2, cells=7):
-    instance = instance_of(V, L1 + L2).converted(FLOAT64, L1 + L2)
-    knots = first_knots(V**L1, cells)
-    return LevelProgram(list(instance.target.tables), list(instance.draft.tables), K, L1, L2, knots)
+    instance = instance_of(V, L1 + L2)
+    setting = Setting.of(instance.target, instance.draft, Delayed(K, L1, L2)).floats
+    return LevelProgram(setting, first_knots(V**L1, cells))
 
 
 @pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 3, 1, 2), (2, 2, 2, 3), (2, 4, 3, 1)], ids=str)
@@ -160,16 +163,15 @@ def test_apply_and_adjoint_are_transposed(shape):
 def test_every_interior_step_gives_bounds_in_order(shape):
     V, K, L1, L2 = shape
     program = level_program(*shape)
-    state = program.start()
-    paths = conditional(program.masses, L1)
+    state, setting = program.start(), program.setting
     for _ in range(20):
         state = program.step(state)
         law = program.rows.law(state.multiplier.cells)
-        lower = efficiency(reach(from_leaves(law, V, L1 + L2), program.target))
+        lower = efficiency(reach(from_leaves(law, V, L1 + L2), setting.target))
         prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
-        upper = price_bound(prices, program.target, program.masses, K, L1)
+        upper = price_bound(prices, setting)
         assert lower <= upper + 1e-12
-        for r, q, mass in zip(law.reshape(paths.shape), paths, program.masses[L1], strict=True):
+        for r, q, mass in zip(law.reshape(setting.paths.shape), setting.paths, setting.trunks, strict=True):
             assert slack(r / mass, q, K).min() > -1e-10  # rounding of the normal equations
         if program.value(state.x) - lower < 1e-6:
             break
@@ -182,13 +184,13 @@ def test_refined_knots_lower_the_error():
     for _ in range(8):
         state = program.step(state)
     prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
-    before = errors(prices, program.masses, knots, 3, 1)[0].sum()
-    finer = refined(prices, program.masses, knots, 3, 1)
+    before = errors(prices, program.setting, knots)[0].sum()
+    finer = refined(prices, program.setting, knots)
     assert finer.shape[0] == 3
     assert (np.diff(finer, axis=1) > 0).all()
     assert (finer[:, 0] == 0).all()
     assert (finer[:, -1] == 1).all()
-    assert errors(prices, program.masses, finer, 3, 1)[0].sum() < before / 2
+    assert errors(prices, program.setting, finer)[0].sum() < before / 2
 
 
 @given(seed=st.integers(0, 10**6), K=st.integers(1, 4), N=st.integers(1, 12))
@@ -222,9 +224,8 @@ def test_repair_gives_a_law_exactly_and_leaves_laws_alone(seed, K):
 
 def test_selection_laws_match_plans_and_floats():
     instance = instance_of(3, 3)
-    masses = prefix_masses(instance.draft.tables, 3)
+    setting = Setting.of(instance.target, instance.draft, Delayed(3, 1, 2))
     order = np.stack([np.random.default_rng(t).permutation(9) for t in range(3)])
-    exact = selection_law(order, masses, 3, 1)
-    floats = selection_law(order, prefix_masses(as_floats(instance.draft.tables), 3), 3, 1)
+    exact, floats = selection_law(order, setting), selection_law(order, setting.floats)
     assert all(np.allclose(a.astype(float), b, atol=1e-14) for a, b in zip(exact, floats, strict=True))
-    assert (exact[1] == masses[1]).all()
+    assert (exact[1] == setting.masses[1]).all()
