@@ -1,10 +1,49 @@
-"""Settings for the whole suite: Hypothesis draws the same examples on every machine, without a database."""
+"""Settings for the whole suite: Hypothesis draws the same examples on every machine, without a database.
+
+Tests that import an optional package are skipped where it is not installed: those of real models, and files that say so
+by importing it.
+"""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "tests", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tests")
+
+OPTIONAL = ("torch", "transformers", "tokenizers", "huggingface_hub")
+MODELS = Path(__file__).parent / "experiments" / "models"
+
+
+@cache
+def missing() -> tuple[str, ...]:
+    return tuple(name for name in OPTIONAL if find_spec(name) is None)
+
+
+def imported(path: Path) -> set[str]:
+    """The packages that a file imports when it is imported."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    names = {alias.name for node in body if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in body if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in names}
+
+
+class Skipped(pytest.Module):
+    """A file of tests for which something is not installed."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        pytest.skip(f"{missing()[0]} is not installed; MODELS=yes brings it", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    needed = set(missing()) if module_path.is_relative_to(MODELS) else imported(module_path) & set(missing())
+    return Skipped.from_parent(parent, path=module_path) if needed else None

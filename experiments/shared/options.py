@@ -15,7 +15,7 @@ from experiments.shared.grouped import grouped
 from experiments.shared.names import family_spec
 from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
 from experiments.shared.progress import remark
-from experiments.shared.text import EMBEDDED, read_text
+from experiments.shared.text import TOPICS, read_counted
 from simulator.arithmetic import RATIONAL, arithmetic_named, parse_fraction
 from simulator.drafts import SCHEMES, scheme_from_dict
 from simulator.errors import InvalidInput
@@ -33,7 +33,7 @@ InstanceFile = Annotated[str | None, typer.Option("--instance", help="An instanc
 TextFile = Annotated[
     str | None,
     typer.Option(
-        "--text", help=f"n-gram pair from a UTF-8 file, or from {EMBEDDED} (embedded).", rich_help_panel=_WHERE
+        "--text", help=f"n-gram pair from a UTF-8 file, or {TOPICS}: the counts that come along.", rich_help_panel=_WHERE
     ),
 ]
 Family = Annotated[
@@ -122,7 +122,7 @@ def choose_problem(given: Given) -> Problem:
     }
     for flag, value in orders.items():
         if value is not None and given.text is None:
-            raise InvalidInput(f"{flag} belongs to a text; add --text FILE or --text {EMBEDDED}")
+            raise InvalidInput(f"{flag} belongs to a text; add --text FILE or --text {TOPICS}")
     if given.instance is not None:
         for flag, number in (("--vocab", given.vocab), ("--denominator", given.denominator)):
             if number is not None:
@@ -142,7 +142,7 @@ def choose_problem(given: Given) -> Problem:
 def _text_problem(given: Given, text: str, size: int, grain: int) -> TextProblem:
     order = 3 if given.target_order is None else given.target_order
     draft = min(1, order) if given.draft_order is None else given.draft_order
-    pair = TextPair(read_text(text), size, order, draft, grain)
+    pair = TextPair(read_counted(text), size, order, draft, grain)
     root = given.root
     if root is None:
         return TextProblem(text, pair, count=8 if given.roots is None else given.roots)

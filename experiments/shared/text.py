@@ -1,17 +1,34 @@
-"""The embedded text: the language reference that every Python carries."""
+"""The texts that commands know by name: a table of counts that is the same everywhere, and the text it was counted in.
+
+`topics` is the language reference that every Python carries, as of Python 3.11: the counts of its four-grams, in `topics.npz`,
+made by `python -m experiments.pages.topics` under that Python. `pydoc_data.topics` is the text of the running Python,
+which differs between versions.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from simulator.errors import InvalidInput
+from simulator.instances.grams import GramTable
 
-#: The name under which `--text` finds the embedded text.
+#: The name under which `--text` finds the committed counts.
+TOPICS = "topics"
+#: The name under which `--text` finds the text of the running Python.
 EMBEDDED = "pydoc_data.topics"
+
+TABLE = Path(__file__).with_name("topics.npz")
+#: Hash of what the table holds; a damaged or exchanged file is refused.
+SEAL = "e8546ee7ab46a9393303cb4c3ea0e00f45a1db08800ad0b9f9857b28b7c4a551"
+#: Contexts of up to so many symbols are counted.
+ORDER = 3
 
 
 def read_text(name: str) -> str:
     """The text of a UTF-8 file, or the embedded one; it differs between Python versions, hence the hash in rows."""
+    if name == TOPICS:
+        raise InvalidInput(f"{TOPICS} is a table of counts, and a text is needed here; give a file or {EMBEDDED}")
     if name == EMBEDDED:
         from pydoc_data import topics
 
@@ -20,7 +37,18 @@ def read_text(name: str) -> str:
         return Path(name).read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidInput(
-            f"cannot read text {name}: {error.strerror}; give a UTF-8 file, or {EMBEDDED} for the embedded text"
+            f"cannot read text {name}: {error.strerror}; give a UTF-8 file, or {TOPICS} for the counts that come along"
         ) from None
     except UnicodeDecodeError:
         raise InvalidInput(f"text {name} is not UTF-8; convert it first") from None
+
+
+def read_counted(name: str) -> str | GramTable:
+    """What n-gram models are estimated from: the committed counts for `topics`, else the text of this name."""
+    return topics_table() if name == TOPICS else read_text(name)
+
+
+@cache
+def topics_table() -> GramTable:
+    """The committed counts; raises `InvalidInput` for a damaged file."""
+    return GramTable.load(TABLE, SEAL)

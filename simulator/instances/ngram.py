@@ -11,8 +11,6 @@ down to the uniform distribution below order 0.
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from simulator.errors import InvalidInput
+from simulator.instances.grams import Grams, GramTable, TextGrams
 from simulator.instances.processes import (
     MAX_TABLE_ENTRIES,
     MarkovProcess,
@@ -36,11 +35,11 @@ from simulator.protocol import Context
 class TextPair:
     """An order-m target and an order-n draft estimated from one text.
 
-    text: the whole text. vocab_size: `V`, at least 2. target_order, draft_order: `m >= n >= 0`.
+    text: the whole text, or the table of its counts. vocab_size: `V`, at least 2. target_order, draft_order: `m >= n >= 0`.
     Raises `InvalidInput` when the text has too few different symbols or the tables would be too large.
     """
 
-    text: str
+    text: str | GramTable
     vocab_size: int
     target_order: int
     draft_order: int
@@ -49,7 +48,7 @@ class TextPair:
     def __post_init__(self) -> None:
         if self.vocab_size < 2:
             raise InvalidInput(f"text needs a vocabulary of at least 2 tokens, not {self.vocab_size}")
-        distinct = len(set(self.text))
+        distinct = len(self.grams.symbols)
         if distinct < self.vocab_size:
             raise InvalidInput(f"the text has {distinct} different symbols, too few for --vocab {self.vocab_size}")
         if not 0 <= self.draft_order <= self.target_order:
@@ -63,20 +62,28 @@ class TextPair:
                 "lower one of them"
             )
         check_denominator(self.denominator, self.vocab_size)
-        if len(self.text) <= self.target_order:
-            raise InvalidInput(f"the text has {len(self.text)} symbols, too few for order {self.target_order}")
+        if self.grams.length <= self.target_order:
+            raise InvalidInput(f"the text has {self.grams.length} symbols, too few for order {self.target_order}")
+        if self.grams.max_order < self.target_order:
+            raise InvalidInput(
+                f"order {self.target_order}: the table of counts goes to order {self.grams.max_order}; "
+                "lower it, or give the text itself"
+            )
 
     @cached_property
+    def grams(self) -> Grams:
+        """Where the counts come from."""
+        return TextGrams(self.text) if isinstance(self.text, str) else self.text
+
+    @property
     def alphabet(self) -> str:
         """The symbols of tokens `0..V-2`, most frequent first, ties in code point order."""
-        counts = Counter(self.text)
-        ranked = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
-        return "".join(ranked[: self.vocab_size - 1])
+        return self.grams.symbols[: self.vocab_size - 1]
 
     @property
     def digest(self) -> str:
         """Hash of the text: 16 hexadecimal digits."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+        return self.grams.digest
 
     def encode(self, text: str) -> Context:
         """`text` as tokens; symbols outside the alphabet become token `V - 1`."""
@@ -90,16 +97,7 @@ class TextPair:
     @cached_property
     def counts(self) -> list[Any]:
         """For each order `0..m`, shape `(V**order, V)`: how often each token follows each context."""
-        tokens = np.array(self.encode(self.text))
-        counts = []
-        for order in range(self.target_order + 1):
-            windows = len(tokens) - order
-            index = np.zeros(windows, dtype=np.int64)
-            for offset in range(order + 1):
-                index = index * self.vocab_size + tokens[offset : offset + windows]
-            total = np.bincount(index, minlength=self.vocab_size ** (order + 1))
-            counts.append(total.reshape(-1, self.vocab_size))
-        return counts
+        return [self.grams.counts(self.vocab_size, order) for order in range(self.target_order + 1)]
 
     def model(self, order: int) -> Any:
         """The interpolated table of this order, shape `(V**order, V)`, rounded to exact rows over one denominator."""

@@ -12,7 +12,7 @@ from experiments.commands.compare import tables
 from experiments.shared.latency import cost_model
 from simulator import InvalidInput
 
-TOPICS = ("--text", "pydoc_data.topics")
+TOPICS = ("--text", "topics")
 SEVERAL = ["nss", "naive", "specinfer", "block", "gbv", "mixed_order", "traversal", "relaxed", "block_by_weights"]
 NUMBERS = ("block_efficiency", "variance", "depth_distribution", "lossless", "max_deviation", "total_variation")
 

@@ -21,7 +21,7 @@ def test_compare_leaves_it_less_than_the_certified_gap(draftproof):
 
 
 def test_each_root_gets_its_own_plan(draftproof):
-    text = ("--text", "pydoc_data.topics", "--roots", 2, "--K", 2, "--L2", 1)
+    text = ("--text", "topics", "--roots", 2, "--K", 2, "--L2", 1)
     found = draftproof("check", "optimum", *text, "--json", "-").json
     bound = draftproof("bound", *text, "--json", "-").json
     assert [root["block_efficiency"] for root in found["roots"]] == [root["lower"] for root in bound["roots"]]

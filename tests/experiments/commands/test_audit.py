@@ -141,7 +141,7 @@ def test_missing_package_is_named_with_the_extra_that_brings_it(draftproof, monk
 
 
 def test_roots_of_a_text(draftproof):
-    given = ("--interface", "chain", "--text", "pydoc_data.topics", "--vocab", 2, "--L2", 1, "--roots", 2)
+    given = ("--interface", "chain", "--text", "topics", "--vocab", 2, "--L2", 1, "--roots", 2)
     ran = draftproof("audit", spec("correction_from_target", "right"), *given, "--json", "-")
     assert (ran.code, ran.json["instances"]) == (0, 2)
 

@@ -41,7 +41,7 @@ def test_a_single_path_has_block_as_its_optimum(draftproof):
 
 
 def test_roots_of_a_text_are_bounded_one_by_one_and_averaged(draftproof):
-    found = json_of(draftproof, "--text", "pydoc_data.topics", "--roots", 3, "--K", 2, "--L2", 1)
+    found = json_of(draftproof, "--text", "topics", "--roots", 3, "--K", 2, "--L2", 1)
     average = sum(Fraction(root["weight"]) * Fraction(root["lower"]) for root in found["roots"])
     assert len(found["roots"]) == 3
     assert Fraction(found["lower"]) == average
@@ -69,7 +69,7 @@ def test_a_numbered_certificate_never_replaces_an_input(draftproof):
 
 
 def test_several_roots_give_numbered_certificates(draftproof):
-    roots = ("--text", "pydoc_data.topics", "--roots", 2, "--K", 2, "--L2", 1)
+    roots = ("--text", "topics", "--roots", 2, "--K", 2, "--L2", 1)
     found = json_of(draftproof, *roots, "--certificate", "b.json")
     assert [root["certificate"] for root in found["roots"]] == ["b-1.json", "b-2.json"]
     assert all(draftproof("bound", "--verify", name).code == 0 for name in ("b-1.json", "b-2.json"))
@@ -124,7 +124,7 @@ def test_ctrl_c_keeps_the_roots_that_are_done(draftproof, monkeypatch):
 
     calls: list[object] = []
     monkeypatch.setattr(bounds, "bound_root", second_is_interrupted)
-    ran = draftproof("bound", "--text", "pydoc_data.topics", "--roots", 3, "--L2", 1, "--certificate", "c.json")
+    ran = draftproof("bound", "--text", "topics", "--roots", 3, "--L2", 1, "--certificate", "c.json")
     assert ran.code == 130
     assert "after 1 of 3 roots" in ran.err
     assert [path.name for path in Path().iterdir()] == ["c-1.json"]

@@ -50,7 +50,7 @@ def test_ranges_give_every_valid_shape_and_a_budget_filters_them(draftproof):
 
 
 def test_average_over_roots_is_the_weighted_mean_and_the_mixture_variance(draftproof):
-    given = ("--text", "pydoc_data.topics", "--vocab", 3, "--roots", 3, "--arithmetic", "rational", "--json", "-")
+    given = ("--text", "topics", "--vocab", 3, "--roots", 3, "--arithmetic", "rational", "--json", "-")
     (row,) = draftproof("compare", "block", *given).json["rows"]
     weights = [Fraction(root["weight"]) for root in row["roots"]]
     means = [Fraction(root["block_efficiency"]) for root in row["roots"]]
@@ -184,6 +184,6 @@ def test_a_file_whose_verifier_changed_is_computed_again(draftproof, tmp_path):
 
 
 def test_by_root_shows_every_root(draftproof):
-    ran = draftproof("compare", "naive", "--text", "pydoc_data.topics", "--vocab", 2, "--roots", 3, "--by-root")
+    ran = draftproof("compare", "naive", "--text", "topics", "--vocab", 2, "--roots", 3, "--by-root")
     assert "by root context" in ran.out
     assert "average" in ran.out

@@ -94,7 +94,7 @@ def test_a_verifier_that_produces_nan_is_a_finding_beside_the_others(draftproof,
 
 
 def test_roots_of_a_text_are_all_measured_and_the_largest_stands_in_the_row(draftproof):
-    given = ("--text", "pydoc_data.topics", "--vocab", 2, "--roots", 3, "--precision", "float16", "--json", "-")
+    given = ("--text", "topics", "--vocab", 2, "--roots", 3, "--precision", "float16", "--json", "-")
     (row,) = draftproof("precision", "block", *given).json["rows"]
     biases = [Fraction(root["total_variation"]) for root in row["roots"]]
     assert len(biases) == 3

@@ -1,0 +1,14 @@
+"""Count the embedded text anew: `python -m experiments.pages.topics`, under the Python whose text it should be.
+
+It writes `experiments/shared/topics.npz` and prints the hash of the text and the seal that `experiments/shared/text.py` states.
+"""
+
+from __future__ import annotations
+
+from experiments.shared.text import EMBEDDED, ORDER, TABLE, read_text
+from simulator.instances.grams import GramTable
+
+if __name__ == "__main__":
+    table = GramTable.of(read_text(EMBEDDED), ORDER)
+    table.save(TABLE)
+    print(f"text {table.digest}, seal {table.seal}")

@@ -1,0 +1,182 @@
+"""Counts of n-grams, from a text or from a table that was counted before.
+
+Symbols are ranked: most frequent first, ties in code point order. For a vocabulary of `V` tokens the first `V - 1` symbols are
+tokens `0..V-2` and every other symbol is token `V - 1`. A table over all symbols therefore serves every `V`: ranks above `V - 1`
+merge. `n` is the number of different grams, `s` the number of different symbols.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from simulator.errors import InvalidInput
+
+
+class Grams(Protocol):
+    """Where the counts of an n-gram pair come from."""
+
+    @property
+    def symbols(self) -> str:
+        """The different symbols, most frequent first."""
+        ...
+
+    @property
+    def length(self) -> int:
+        """How many symbols the text has."""
+        ...
+
+    @property
+    def max_order(self) -> int:
+        """The longest context that was counted."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Hash of the text: 16 hexadecimal digits."""
+        ...
+
+    def counts(self, vocab_size: int, order: int) -> Any:
+        """Shape `(V**order, V)`: how often each token follows each context."""
+        ...
+
+
+def ranked(text: str) -> str:
+    """The different symbols of a text, most frequent first, ties in code point order."""
+    counts = Counter(text)
+    return "".join(sorted(counts, key=lambda symbol: (-counts[symbol], symbol)))
+
+
+def text_digest(text: str) -> str:
+    """Hash of a text: 16 hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class TextGrams:
+    """Grams counted in the text itself."""
+
+    text: str
+
+    @cached_property
+    def symbols(self) -> str:
+        """See `Grams`."""
+        return ranked(self.text)
+
+    @property
+    def length(self) -> int:
+        """See `Grams`."""
+        return len(self.text)
+
+    @property
+    def max_order(self) -> int:
+        """See `Grams`: no longer than the text."""
+        return len(self.text) - 1
+
+    @cached_property
+    def digest(self) -> str:
+        """See `Grams`."""
+        return text_digest(self.text)
+
+    @cached_property
+    def ranks(self) -> Any:
+        """The rank of every symbol of the text, in its order."""
+        rank = {symbol: number for number, symbol in enumerate(self.symbols)}
+        return np.array([rank[symbol] for symbol in self.text], dtype=np.int64)
+
+    def counts(self, vocab_size: int, order: int) -> Any:
+        """See `Grams`."""
+        windows = np.lib.stride_tricks.sliding_window_view(self.ranks, order + 1)
+        return _tally(windows, np.ones(len(windows), dtype=np.int64), vocab_size)
+
+
+@dataclass(frozen=True, eq=False)
+class GramTable:
+    """Grams of `m + 1` symbols counted before; all orders up to `m` and all vocabularies follow.
+
+    symbols: as `Grams`. grams: ranks, shape `(n, m + 1)`. times: shape `(n,)`. ending: the last `m` ranks of the text, which
+    hold the shorter grams that no longer one begins with. digest: hash of the text.
+    """
+
+    symbols: str
+    grams: Any
+    times: Any
+    ending: Any
+    digest: str
+
+    @property
+    def length(self) -> int:
+        """See `Grams`."""
+        return int(self.times.sum()) + len(self.ending)
+
+    @property
+    def max_order(self) -> int:
+        """See `Grams`."""
+        return int(self.grams.shape[1]) - 1
+
+    def counts(self, vocab_size: int, order: int) -> Any:
+        """See `Grams`; raises `InvalidInput` above `max_order`."""
+        if order > self.max_order:
+            raise InvalidInput(f"order {order}: the table counts contexts of up to {self.max_order} symbols")
+        heads, times = self.grams[:, : order + 1], self.times
+        if order < self.max_order:
+            tail = np.lib.stride_tricks.sliding_window_view(self.ending, order + 1)
+            heads, times = np.concatenate([heads, tail]), np.concatenate([times, np.ones(len(tail), dtype=np.int64)])
+        return _tally(heads, times, vocab_size)
+
+    @classmethod
+    def of(cls, text: str, order: int) -> GramTable:
+        """The table of a text with more than `order` symbols, for contexts of up to `order` symbols."""
+        counted = TextGrams(text)
+        windows = np.lib.stride_tricks.sliding_window_view(counted.ranks, order + 1)
+        grams, times = np.unique(windows, axis=0, return_counts=True)
+        return cls(counted.symbols, grams, times, counted.ranks[len(text) - order :], counted.digest)
+
+    @property
+    def seal(self) -> str:
+        """Hash of everything the table holds: 64 hexadecimal digits, the same on every machine."""
+        parts = [self.symbols.encode(), self.digest.encode()]
+        parts += [np.ascontiguousarray(part, dtype="<i8").tobytes() for part in (self.grams, self.times, self.ending)]
+        return hashlib.sha256(b"".join(parts)).hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as compressed numpy arrays: numbers only, symbols as code points, the digest as bytes."""
+        np.savez_compressed(
+            path,
+            symbols=np.array([ord(symbol) for symbol in self.symbols], dtype=np.uint32),
+            grams=self.grams.astype(np.uint8 if len(self.symbols) <= 256 else np.uint32),
+            times=self.times.astype(np.uint32),
+            ending=self.ending.astype(np.uint32),
+            digest=np.frombuffer(bytes.fromhex(self.digest), dtype=np.uint8),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path, seal: str) -> GramTable:
+        """A table that was saved; raises `InvalidInput` if it is not the one that has this seal."""
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as parts:
+                grams, times, ending = (parts[name].astype(np.int64) for name in ("grams", "times", "ending"))
+                symbols = "".join(chr(point) for point in parts["symbols"])
+                table = cls(symbols, grams, times, ending, parts["digest"].tobytes().hex())
+        except Exception as error:  # whatever a damaged archive makes numpy, zipfile or zlib raise
+            raise InvalidInput(f"cannot read the table of counts {path}: {error}; install draftproof again") from None
+        if table.seal != seal:
+            raise InvalidInput(f"the table of counts {path} is not the one it should be; install draftproof again")
+        return table
+
+
+def _tally(grams: Any, times: Any, vocab_size: int) -> Any:
+    """`times` of each gram of ranks, shape `(n, o + 1)`, as a table over tokens of shape `(V**o, V)`."""
+    order = grams.shape[1] - 1
+    index = np.zeros(len(grams), dtype=np.int64)
+    for column in range(order + 1):
+        index = index * vocab_size + np.minimum(grams[:, column], vocab_size - 1)
+    total = np.zeros(vocab_size ** (order + 1), dtype=np.int64)
+    np.add.at(total, index, times)
+    return total.reshape(-1, vocab_size)
