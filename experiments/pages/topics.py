@@ -1,6 +1,7 @@
 """Count the embedded text anew: `python -m experiments.pages.topics`, under the Python whose text it should be.
 
-It writes `experiments/shared/topics.npz` and prints the hash of the text and the seal that `experiments/shared/text.py` states.
+It writes `experiments/shared/topics.npz` and prints the hash of the text and the seal that
+`experiments/shared/text.py` states.
 """
 
 from __future__ import annotations

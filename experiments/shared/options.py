@@ -33,7 +33,9 @@ InstanceFile = Annotated[str | None, typer.Option("--instance", help="An instanc
 TextFile = Annotated[
     str | None,
     typer.Option(
-        "--text", help=f"n-gram pair from a UTF-8 file, or {TOPICS}: the counts that come along.", rich_help_panel=_WHERE
+        "--text",
+        help=f"n-gram pair from a UTF-8 file, or {TOPICS}: the counts that come along.",
+        rich_help_panel=_WHERE,
     ),
 ]
 Family = Annotated[

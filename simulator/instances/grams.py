@@ -1,8 +1,8 @@
 """Counts of n-grams, from a text or from a table that was counted before.
 
-Symbols are ranked: most frequent first, ties in code point order. For a vocabulary of `V` tokens the first `V - 1` symbols are
-tokens `0..V-2` and every other symbol is token `V - 1`. A table over all symbols therefore serves every `V`: ranks above `V - 1`
-merge. `n` is the number of different grams, `s` the number of different symbols.
+Symbols are ranked: most frequent first, ties in code point order. With `V` tokens the first `V - 1` symbols are
+tokens `0..V-2` and every other symbol is token `V - 1`. A table over all symbols therefore serves every `V`: ranks
+above `V - 1` merge. `n` is the number of different grams.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class TextGrams:
 class GramTable:
     """Grams of `m + 1` symbols counted before; all orders up to `m` and all vocabularies follow.
 
-    symbols: as `Grams`. grams: ranks, shape `(n, m + 1)`. times: shape `(n,)`. ending: the last `m` ranks of the text, which
+    symbols: as `Grams`. grams: ranks, shape `(n, m + 1)`. times: shape `(n,)`. ending: the last `m` ranks, which
     hold the shorter grams that no longer one begins with. digest: hash of the text.
     """
 

@@ -35,7 +35,7 @@ from simulator.protocol import Context
 class TextPair:
     """An order-m target and an order-n draft estimated from one text.
 
-    text: the whole text, or the table of its counts. vocab_size: `V`, at least 2. target_order, draft_order: `m >= n >= 0`.
+    text: the whole text, or a table of its counts. vocab_size: `V >= 2`. target_order, draft_order: `m >= n >= 0`.
     Raises `InvalidInput` when the text has too few different symbols or the tables would be too large.
     """
 

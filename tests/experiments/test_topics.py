@@ -37,7 +37,7 @@ def test_the_table_is_the_one_the_text_gives():
 
 
 def test_training_needs_a_text_and_says_so():
-    with pytest.raises(InvalidInput, match="topics is a table of counts, and a text is needed here; give a file or pydoc_"):
+    with pytest.raises(InvalidInput, match="topics is a table of counts, and a text is needed here"):
         read_text(TOPICS)
 
 

@@ -1,4 +1,4 @@
-"""A table of counts gives the models of the text that it was counted in, for every vocabulary and every shorter order."""
+"""A table of counts gives the models of the text it was counted in, for every vocabulary and every shorter order."""
 
 from __future__ import annotations
 
