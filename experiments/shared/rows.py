@@ -39,9 +39,9 @@ def mixture(weights: list[Fraction], values: list[Fraction | float]) -> Fraction
 
 
 def largest(values: Sequence[Fraction | float | None]) -> Fraction | float | None:
-    """The largest value, None if one of them is not known."""
+    """The largest value, None if one of them is not known or there is none."""
     known = [value for value in values if value is not None]
-    return max(known) if len(known) == len(values) else None
+    return max(known, default=None) if len(known) == len(values) else None
 
 
 def accepted_length(distribution: list[Fraction | float]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from simulator.audit.audited import Audited
 from simulator.audit.boundary import Corner, corners
 from simulator.audit.diagnosis.catalogue import CATALOGUE, Hypothesis, diagnose, diagnose_corners
 from simulator.audit.diagnosis.evidence import Evidence, Suspect
+from simulator.audit.failures import FunctionFailed
 from simulator.audit.instances import Case, default_cases
 from simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
 from simulator.audit.judge import Audit, Finding
@@ -27,6 +28,7 @@ __all__ = [
     "Corner",
     "Evidence",
     "Finding",
+    "FunctionFailed",
     "Hypothesis",
     "Interface",
     "Processing",

@@ -5,22 +5,19 @@ So everything that judges verifiers judges it too: the enumerating engine, the b
 
 from __future__ import annotations
 
-import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from flint import fmpq
 
 from simulator.audit.bisecting.bisected import Bisected
+from simulator.audit.failures import blamed
 from simulator.audit.interfaces import Call, Interface
 from simulator.audit.presentation import Presentation
 from simulator.audit.rows import Rows
-from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
+from simulator.errors import InvalidInput, InvalidVerifier
 from simulator.protocol import Card, Coin, DraftNode, Verdict
 from simulator.symbolic import ArgumentCoins, intercepted
 
@@ -93,14 +90,12 @@ class Audited:
         """The verdicts of one call for one or several requests; whatever goes wrong names the line of the function."""
         nodes = tuple(self.presentation.of(root) for root in roots)
         if self.coins == "bisect":
-            with self._blamed():
-                return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
+            return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
         sliver = 0.0 if self.boundary else self.rows.kind.sliver
         steady = _SliverCoin(coin, sliver, self.log) if sliver else coin
         with intercepted(steady, boundary=self.boundary, watch=(self.function,), fresh=self.fresh) as session:
             try:
-                with self._blamed():
-                    return self._call_with(nodes, ArgumentCoins(session), steady)
+                return self._call_with(nodes, ArgumentCoins(session), steady)
             finally:
                 self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
                 self.log.notes.update(dict.fromkeys(session.notes))
@@ -108,38 +103,32 @@ class Audited:
 
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
         call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords)
-        return list(self.interface.call(call))
+        hint = f"; the {self.interface.name} interface calls it with {self.interface.takes}"
+        hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library} (--library)"
+        with blamed(call.made, hint):
+            verdicts = list(self.interface.call(call))
+            for verdict, root in zip(verdicts, nodes, strict=False):
+                _check_place(verdict, root)
+        return verdicts
 
-    @contextmanager
-    def _blamed(self) -> Iterator[None]:
-        """Errors of the outsider's code become findings about it, with its innermost line; it prints on stderr."""
-        try:
-            with redirect_stdout(sys.stderr):
-                yield
-        except DraftproofError:
-            raise
-        except (Exception, SystemExit) as error:  # sys.exit(0) must not be taken for a verdict
-            where = _place(error)
-            if isinstance(error, (TypeError, LookupError, AttributeError)):  # perhaps it wants other arguments
-                where += f"; the {self.interface.name} interface calls it with {self.interface.takes}"
-                where += "" if self.rows.library == "torch" else f", rows for {self.rows.library} (--library)"
-            raise InvalidVerifier(f"it raised {type(error).__name__}: {error}{where}") from error
+
+def _check_place(verdict: Verdict, root: DraftNode) -> None:
+    """Raise `InvalidVerifier` for a block that is none of this tree."""
+    node = root
+    for token in verdict.accepted[len(root.context) :]:
+        if token not in node.children:
+            raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
+        node = node.child(token)
+    if not 0 <= verdict.correction < len(root.target):
+        raise InvalidVerifier(
+            f"correction {verdict.correction!r} is no token; tokens are 0..{len(root.target) - 1}"
+        )
 
 
 def _event(event: Any) -> str:
     value = event.value
     number = "0" if value == 0 else "the largest float below 1" if float(1 - value) < 2**-20 else f"{float(value):.6g}"
     return f"{event.what} = {number}, met at {event.line}"
-
-
-def _place(error: BaseException) -> str:
-    """The innermost line that is neither ours nor a library's."""
-    ours = Path(__file__).resolve().parents[1]
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if "site-packages" not in path.parts and not path.resolve().is_relative_to(ours) and path.exists():
-            return f" ({path.name} line {frame.lineno})"
-    return ""
 
 
 class _SliverCoin:

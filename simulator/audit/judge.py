@@ -114,10 +114,10 @@ class Audit:
         met = [(self.met(each, shape), shape) for each, shape in self._requests(instance, scheme)]
         return int(np.prod([shape.count(each.draft) for each, shape in met]))
 
-    def runs(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> float:
+    def runs(self, instance: Instance, scheme: DraftScheme, samples: int = 3, seed: int = 0) -> float:
         """About how many calls of the function `judge` makes, from some draft trees. Raises `InvalidVerifier`."""
         if self.batch == 1:
-            met, generator = self.met(instance, scheme), np.random.default_rng(0)
+            met, generator = self.met(instance, scheme), np.random.default_rng(seed)
             return estimate_size(
                 self.verifier(instance, scheme), met.target, met.draft, scheme, generator, samples
             ).runs

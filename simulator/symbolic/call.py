@@ -37,7 +37,7 @@ def intercepted(
     with ExitStack() as stack:
         where.listen(session.failed)
         stack.callback(where.unlisten, session.failed)
-        stack.enter_context(warned.relocated())
+        stack.enter_context(warned.noted(session.region.note))
         stack.enter_context(patches.applied())
         stack.enter_context(reach.swapped(watch))
         enter(session)

@@ -35,6 +35,17 @@ def concrete(value: Any) -> Any:
     return value
 
 
+def plain_values(value: Any) -> Any:
+    """What messages show of an argument: numbers and lists; random numbers as their placeholder."""
+    if isinstance(value, Symbol) or _is_random_tensor(value):
+        return value
+    if isinstance(value, (list, tuple)):
+        return type(value)(plain_values(each) for each in value) if type(value) in (list, tuple) else list(value)
+    if isinstance(value, dict):
+        return {key: plain_values(each) for key, each in value.items()}
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) or _is_tensor(value) else value
+
+
 def _is_tensor(value: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)

@@ -60,9 +60,13 @@ def place() -> tuple[str, int] | None:
     return None
 
 
+class NotFollowed(InvalidVerifier):
+    """Something that cannot be followed exactly: nothing is known about the function, good or bad."""
+
+
 def refusal(what: str, way_out: str = "") -> InvalidVerifier:
     """The error for something that cannot be followed exactly; names the operation and the line."""
-    error = InvalidVerifier(f"{what} ({caller()}){'; ' + way_out if way_out else ''}")
+    error = NotFollowed(f"{what} ({caller()}){'; ' + way_out if way_out else ''}")
     for listener in _listeners:
         listener(error)
     return error

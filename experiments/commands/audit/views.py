@@ -27,7 +27,7 @@ _CLOSE, _DENOMINATOR = 1e-12, 100_000
 
 def deliver(console: Console, report: Report, witness_file: str | None, json_target: str | None) -> int:
     """Show the verdict, find and save the witness, write the JSON; returns the exit code."""
-    if not report.findings:
+    if not report.findings and not report.failures:
         remark("interrupted before the first instance was done")
         return INTERRUPTED
     show(console, report)
@@ -81,7 +81,10 @@ def show(console: Console, report: Report) -> None:
     audit = report.request.audit
     verdict = Text(f"{report.request.spec} ({audit.audited.interface.name} interface): ", style="")
     console.print(verdict.append(*_verdict(report)))
-    console.print(_table(report))
+    if report.findings:
+        console.print(_table(report))
+    for failure in report.failures:
+        console.print(f"  fails here: {failure}", soft_wrap=True, markup=False)
     finding = report.refuted
     if finding is not None:
         _show_refutation(console, report, finding)
@@ -110,6 +113,9 @@ def _verdict(report: Report) -> tuple[str, str]:
     count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
     if report.refuted is not None or report.alarm:
         return "REFUTED", "bold red"
+    if report.failures:
+        failed = len(report.failures)
+        return f"FAILS on {failed} of {failed + len(report.findings)} instances", "bold red"
     if report.corners:
         return "REFUTED at a corner coin", "bold red"
     if not report.complete:
@@ -123,7 +129,7 @@ def _table(report: Report) -> Table:
     table = Table(show_edge=False, pad_edge=False)
     for heading in ("instance", "scheme", "max deviation", "total variation", "E[tau+1]", *names, "optimum"):
         table.add_column(heading, justify="left" if heading in ("instance", "scheme") else "right")
-    for case, finding, beside in zip(report.request.cases, report.findings, report.beside, strict=False):
+    for case, finding, beside in zip(report.judged, report.findings, report.beside, strict=False):
         found = finding.check
         others = [_cell(beside.zoo.get(name)) if beside else "" for name in names]
         mark = "" if finding.lossless else " <-"
@@ -146,7 +152,7 @@ def _cell(value: Fraction | float | None) -> str:
 
 
 def _show_refutation(console: Console, report: Report, finding: Finding) -> None:
-    case = report.request.cases[report.findings.index(finding)]
+    case = report.judged[report.findings.index(finding)]
     console.print(f"  refuted where {case.title}, {finding.scheme}" + _row(finding))
     place = finding.first
     if place is not None:
@@ -226,15 +232,20 @@ def as_json(report: Report) -> dict[str, Any]:
         "versions": versions(),
         "lossless": report.lossless,
         "tolerance": audited.rows.kind.tolerance,
-        **number_fields("max_deviation", max(deviations)),
+        **number_fields("max_deviation", largest(deviations)),
         **number_fields("total_variation", largest(variations)),
         "exceeds_optimum": report.alarm,
         "cases": [
             _case_fields(case.name, case.title, each, beside)
-            for case, each, beside in zip(report.request.cases, report.findings, report.beside, strict=False)
+            for case, each, beside in zip(report.judged, report.findings, report.beside, strict=False)
         ],
         "first_imbalance": _place_fields(finding.first) if finding else None,
         "hypotheses": [{"name": each.name, "text": each.text, "reason": each.reason} for each in report.hypotheses],
+        "failures": [
+            {"case": each.case.name, "scheme": each.case.scheme.as_dict(), "error": each.error.what}
+            | {"arguments": each.error.arguments}
+            for each in report.failures
+        ],
         "reuse": list(audited.log.reuse),
         "corners": [str(corner) for corner in report.corners] if report.request.boundary else None,
         "rests_on": _rests(report),

@@ -17,6 +17,7 @@ from simulator.audit import (
     Corner,
     Evidence,
     Finding,
+    FunctionFailed,
     Hypothesis,
     SelfDrafted,
     Suspect,
@@ -25,13 +26,15 @@ from simulator.audit import (
     diagnose_corners,
 )
 from simulator.drafts import Delayed
-from simulator.errors import DraftproofError, InvalidInput, TooLarge
-from simulator.protocol import DraftScheme
+from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge
+from simulator.protocol import DraftScheme, Progress
 from simulator.verdicts.lossless import Evaluator
 from simulator.verdicts.search import Witness, shrink
 
 #: Random examples on each shape while a witness is shrunk: a function under interception is slow.
 EXAMPLES = 40
+#: So many draft trees of each case are tried for its size, fewer where they take longer than so many seconds.
+SAMPLES, PATIENCE = 8, 0.2
 #: The certified optimum is computed where `V**L` is at most this.
 OPTIMUM_PATHS = 64
 #: Verifiers of the zoo beside which block efficiency is shown.
@@ -73,12 +76,28 @@ class Beside:
         return self.optimum is not None and finding.check.block_efficiency > self.optimum + finding.tolerance
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A legal case on which the function fails."""
+
+    case: Case
+    error: FunctionFailed
+
+    def __str__(self) -> str:
+        return f"where {self.case.title}, {self.case.scheme}: {self.error.what}; called with ({self.error.arguments})"
+
+
 @dataclass
 class Report:
-    """What is known in the end, case by case."""
+    """What is known in the end, case by case.
+
+    judged: the cases of the findings. failures: the others.
+    """
 
     request: Request
+    judged: list[Case] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
     beside: list[Beside | None] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
     hypotheses: list[Hypothesis] = field(default_factory=list)
@@ -100,30 +119,29 @@ class Report:
     @property
     def lossless(self) -> bool:
         """Whether nothing was found against it."""
-        return self.refuted is None and not self.corners and not self.alarm
+        return not (self.refuted or self.failures or self.corners or self.alarm)
 
 
 def conduct(request: Request) -> Report:
-    """Judge every case, with the size on stderr before it and a bar; Ctrl-C leaves the report incomplete."""
+    """Judge every case, with the size on stderr before it and a bar; Ctrl-C leaves the report incomplete.
+
+    A case on which the function fails is a finding, and the others are judged. Raises `InvalidVerifier` where it fails
+    on all of them in a way that another call might mend.
+    """
     report = Report(request)
-    audit, cases = request.audit, request.cases
-    with named_errors(f"{request.spec} on {cases[0].scheme}"):
-        audit.check_state(cases[0].instance, cases[0].scheme)
-    started = time.perf_counter()
-    report.calls, tried = _estimate(request)
-    each = (time.perf_counter() - started) / max(tried, 1)
-    trees = sum(audit.trees(case.instance, case.scheme) for case in cases)
-    plural = "s" if len(cases) > 1 else ""
+    surveyed = _survey(report)
+    cases, sizes = [case for case, _ in surveyed], [size for _, size in surveyed]
+    report.calls = sum(size.runs for size in sizes)
+    trees = sum(size.trees for size in sizes)
+    plural = "s" if len(cases) != 1 else ""
     remark(
-        f"{len(cases)} instance{plural}, {trees:,} draft trees, about {report.calls:,.0f} calls of {audit.name}, "
-        f"{duration(report.calls * each)}"
+        f"{len(cases)} instance{plural}, {trees:,} draft trees, about {report.calls:,.0f} calls of "
+        f"{request.audit.name}, {duration(sum(size.seconds for size in sizes))}"
     )
-    with bar(f"{audit.name}: draft trees", trees) as tick:
+    with bar(f"{request.audit.name}: draft trees", trees) as tick:
         try:
             for case in cases:
-                with named_errors(_where(request, case)):
-                    report.findings.append(audit.judge(case.instance, case.scheme, tick))
-                report.beside.append(_beside(audit, case))
+                _judge(report, case, tick)
             if request.boundary:
                 _run_corners(report)
         except KeyboardInterrupt:
@@ -131,9 +149,23 @@ def conduct(request: Request) -> Report:
     report.beside += [None] * (len(report.findings) - len(report.beside))
     if report.refuted is not None:
         with quiet():
-            report.hypotheses = diagnose(Evidence(audit, report.refuted, report.findings, _known()))
+            report.hypotheses = diagnose(Evidence(request.audit, report.refuted, report.findings, _known()))
     report.hypotheses += diagnose_corners(report.corners)
     return report
+
+
+def _judge(report: Report, case: Case, tick: Progress) -> None:
+    """Add what is found on one case."""
+    audit = report.request.audit
+    with named_errors(_where(report.request, case)):
+        try:
+            finding = audit.judge(case.instance, case.scheme, tick)
+        except FunctionFailed as error:
+            report.failures.append(Failure(case, error))
+            return
+    report.judged.append(case)
+    report.findings.append(finding)
+    report.beside.append(_beside(audit, case))
 
 
 def _where(request: Request, case: Case) -> str:
@@ -142,26 +174,55 @@ def _where(request: Request, case: Case) -> str:
     return f"{request.spec} on {case.scheme} ({title})"
 
 
-def _estimate(request: Request) -> tuple[float, float]:
-    """Expected calls of all cases, and calls made to find out; raises `TooLarge`."""
-    calls = tried = 0.0
+@dataclass(frozen=True)
+class _Size:
+    trees: int
+    runs: float
+    seconds: float
+
+
+def _survey(report: Report) -> list[tuple[Case, _Size]]:
+    """How large each case is, from some of its trees; what fails already there goes to the failures.
+
+    Raises `TooLarge`, and `InvalidVerifier` for state between calls.
+    """
+    request = report.request
+    sizes: list[tuple[Case, _Size]] = []
     for case in request.cases:
         with named_errors(_where(request, case)):
-            runs = request.audit.runs(case.instance, case.scheme)
-        calls += runs
-        tried += 3 * runs / max(request.audit.trees(case.instance, case.scheme), 1)
-        if calls > request.max_runs:
+            try:
+                if not sizes:
+                    request.audit.check_state(case.instance, case.scheme)
+                sizes.append((case, _size(request.audit, case)))
+            except FunctionFailed as error:
+                report.failures.append(Failure(case, error))
+                continue
+        if sum(size.runs for _, size in sizes) > request.max_runs:
             raise TooLarge(
-                f"{request.spec} on {case.scheme} needs about {runs:.1e} calls, more than {request.max_runs:,} in all; "
-                "use shorter or fewer drafts or a smaller vocabulary, or raise --max-runs"
+                f"{request.spec} on {case.scheme} needs about {sizes[-1][1].runs:.1e} calls, more than "
+                f"{request.max_runs:,} in all; use shorter or fewer drafts or a smaller vocabulary, or raise --max-runs"
             )
-    return calls, tried
+    if not sizes and all(failure.error.called_wrongly for failure in report.failures):
+        with named_errors(_where(request, report.failures[0].case)):
+            raise InvalidVerifier(str(report.failures[0].error))
+    return sizes
+
+
+def _size(audit: Audit, case: Case) -> _Size:
+    """Some trees are tried, more of them as long as that is quick: where trees differ, few of them say little."""
+    trees = audit.trees(case.instance, case.scheme)
+    most = min(trees, SAMPLES) if audit.batch == 1 else 1
+    runs: list[float] = []
+    started = time.perf_counter()
+    while len(runs) < most and (not runs or time.perf_counter() - started < PATIENCE):
+        runs.append(audit.runs(case.instance, case.scheme, 1, seed=len(runs)))
+    return _Size(trees, sum(runs) / len(runs), (time.perf_counter() - started) / len(runs) * trees)
 
 
 def _run_corners(report: Report) -> None:
     request = report.request
-    zeros = [case for case in request.cases if case.name in ("zeros", "disjoint", "one_hot")]
-    for case in zeros or request.cases:
+    zeros = [case for case in report.judged if case.name in ("zeros", "disjoint", "one_hot")]
+    for case in zeros or report.judged:
         with named_errors(f"{request.spec} at corner coins ({case.title})"):
             report.corners += corners(request.audit, case.instance, case.scheme)
 

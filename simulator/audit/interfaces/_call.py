@@ -25,7 +25,7 @@ class Call:
     """One call to be made.
 
     nodes: the roots of the draft trees, one a request. coins: gives coins as arguments. coin: for what the adapter
-    itself draws. batched: whether the function takes several requests at once.
+    itself draws. batched: whether the function takes several requests at once. made: the arguments of the call, once it is made.
     """
 
     function: Callable[..., Any]
@@ -35,10 +35,12 @@ class Call:
     coin: Coin
     batched: bool = False
     keywords: Mapping[str, Any] = field(default_factory=dict)
+    made: list[Any] = field(default_factory=list)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The function's own result for these arguments and the keywords of the audit."""
-        return self.function(*arguments, **self.keywords)
+        self.made[:] = [*arguments, *named.values()]
+        return self.function(*arguments, **named, **self.keywords)
 
 
 @dataclass(frozen=True)

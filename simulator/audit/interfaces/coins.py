@@ -77,7 +77,7 @@ def _call(call: Call) -> list[Verdict]:
             parameter.VAR_KEYWORD,
         ):
             raise InvalidInput(f"the coins interface has no argument {name!r}; it knows {', '.join(_ARGUMENTS)}")
-    result = call.function(**given, **call.keywords)
+    result = call(**given)
     wants = f"the coins interface wants {COINS.returns}"
     return [
         read_block(_as_list(each), path[-1].context, wants)

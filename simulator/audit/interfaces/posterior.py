@@ -76,7 +76,7 @@ def _read(call: Call, result: Any, root: DraftNode, paths: list[Context]) -> Ver
         plain = plain[0]
     if not isinstance(plain, list) or len(plain) != len(root.target):
         return Verdict(accepted, whole(result[2], "the next token"))
-    if abs(float(sum(plain)) - 1) > 1e-3:  # a row that is not normalised; finer flaws show in the law
+    if not abs(float(sum(plain)) - 1) <= 1e-3:  # a row that is not normalised; finer flaws show in the law
         raise InvalidVerifier(f"the next-token row {shown(plain)} sums to {float(sum(plain)):g}, not 1")
     return Verdict(accepted, call.coin.choose([x if isinstance(x, float) else to_fmpq(x) for x in plain]))
 

@@ -82,8 +82,8 @@ def _choice(
     weights = [ONE] * count if p is None else [real(weight) for weight in np.asarray(p).tolist()]
     if len(weights) != count:
         raise ValueError("'a' and 'p' must have same size")
-    if p is not None and abs(float(np.sum(p)) - 1) > 1e-8:  # as numpy has it
-        raise ValueError("probabilities do not sum to 1")
+    if p is not None and not (abs(float(np.sum(p)) - 1) <= 1e-8 and np.min(p) >= 0):  # as numpy has it
+        raise ValueError(f"probabilities {np.asarray(p).tolist()} are negative, NaN or do not sum to 1")
     shape = _shape(size)
     if not (replace or shuffle or p is not None) and math.prod(shape) > 1:
         raise refusal("numpy choice without shuffling gives an order that only numpy's algorithm decides")

@@ -44,6 +44,8 @@ def _choices(
     numbers = [ONE] * len(population) if weights is None else [real(weight) for weight in weights]
     if len(numbers) != len(population):
         raise ValueError("The number of weights does not match the population")
+    if any(type(number) is float for number in numbers):
+        raise ValueError(f"Total of weights must be finite, not that of {weights}")
     return [population[s.search(g, numbers, "random.choices")] for _ in range(k)]
 
 

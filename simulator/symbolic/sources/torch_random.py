@@ -95,6 +95,8 @@ def _bernoulli_into(session: Session, tensor: Any, heads: Any, generator: Any) -
     result = np.empty(heads.shape)
     for index in np.ndindex(*heads.shape):
         p = real(float(heads[index]))
+        if not 0 <= float(heads[index]) <= 1:
+            raise RuntimeError(f"torch.bernoulli was given {float(heads[index])}; it must lie in [0, 1]")
         result[index] = session.choose(source, (ONE - p, p), "torch bernoulli")
     session.tensors.write(tensor, result)
     return tensor
@@ -125,10 +127,10 @@ def _multinomial(session: Session, func: Any, args: Any, options: Any) -> Any:
 
 def _row(session: Session, source: Any, row: list[float], count: int, replacement: bool) -> list[int]:
     if not (all(math.isfinite(w) and w >= 0 for w in row) and sum(row) > 0):
-        raise refusal(f"torch.multinomial was given {row}; probabilities must be finite and >= 0, not all 0")
+        raise RuntimeError(f"torch.multinomial was given {row}; probabilities must be finite and >= 0, not all 0")
     weights = [real(w) for w in row]
     if not replacement and sum(1 for w in weights if w) < count:
-        raise refusal(f"torch.multinomial was asked for {count} samples without replacement from {row}")
+        raise RuntimeError(f"torch.multinomial was asked for {count} samples without replacement from {row}")
     drawn: list[int] = []
     for _ in range(count):
         drawn.append(session.choose(source, weights, "torch multinomial"))

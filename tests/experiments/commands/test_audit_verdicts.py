@@ -78,3 +78,121 @@ def test_the_third_child_is_rejected_in_some_default_case(audit, name, code, sha
     assert ran.code == code
     failed = {case["case"] for case in ran.json["cases"] if not case["lossless"]}
     assert ("wider" in failed) is bool(code)
+
+
+FAILING = """
+def divides(tokens, q, p):
+    for i, token in enumerate(tokens):
+        if random.random() * q[i][token] >= p[i][token]:
+            left = rest(p[i], q[i])
+            weights = [mass / left[0] for mass in left]  # left[0] may be 0
+            return i, draw(weights)
+    return len(tokens), draw(p[-1])
+
+def right(tokens, q, p):
+    for i, token in enumerate(tokens):
+        if random.random() * q[i][token] >= p[i][token]:
+            return i, draw(rest(p[i], q[i]))
+    return len(tokens), draw(p[-1])
+"""
+
+
+def test_a_crash_on_a_legal_case_is_a_finding_and_the_other_cases_are_judged(audit):
+    ran = audit(FAILING, "divides", "--interface", "chain", "--json", "-")
+    assert ran.code == 1
+    assert "theirs.py line 14" in ran.json["failures"][0]["error"]
+    assert all("ZeroDivisionError" in each["error"] and "[" in each["arguments"] for each in ran.json["failures"])
+    failed = {each["case"] for each in ran.json["failures"]}
+    judged = {each["case"] for each in ran.json["cases"]}
+    assert failed
+    assert {"equal"} <= judged
+    assert not failed & judged
+    assert len(failed) + len(judged) == 10
+    text = audit(FAILING, "divides", "--interface", "chain")
+    assert "FAILS on" in text.out
+    assert "fails here: where" in text.out
+    assert "called with ([" in text.out
+
+
+def test_its_twin_fails_nowhere(audit):
+    ran = audit(FAILING, "right", "--interface", "chain", "--json", "-")
+    assert (ran.code, ran.json["failures"]) == (0, [])
+
+
+NOT_A_NUMBER = """
+import torch
+
+def wrong(tokens, q, p):
+    for i, token in enumerate(tokens):
+        if torch.rand(()) >= p[i, token] / q[i, token]:
+            return i, torch.multinomial((p[i] - q[i]) / (p[i] - q[i]).sum(), 1)
+    return len(tokens), torch.multinomial(p[-1], 1)
+
+def right(tokens, q, p):
+    for i, token in enumerate(tokens):
+        if torch.rand(()) >= p[i, token] / q[i, token]:
+            return i, torch.multinomial((p[i] - q[i]).clamp(min=0), 1)
+    return len(tokens), torch.multinomial(p[-1], 1)
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("wrong", 1), ("right", 0)])
+def test_what_is_no_number_is_a_failure_of_the_function(audit, name, code):
+    pytest.importorskip("torch")
+    ran = audit(NOT_A_NUMBER, name, "--interface", "chain", "--library", "torch", "--json", "-")
+    assert ran.code == code
+    assert bool(ran.json["failures"]) is bool(code)
+    assert all("torch.multinomial was given" in each["error"] for each in ran.json["failures"])
+
+
+def test_a_function_that_wants_other_arguments_is_asked_for_wrongly(audit):
+    ran = audit("def two(a, b):\n    return 0, 0\n", "two", "--interface", "chain")
+    assert ran.code == 2
+    assert "the chain interface calls it with (tokens, q, p)" in ran.err
+
+
+WARNS = """
+import numpy as np
+
+def right(tokens, q, p):
+    p = np.where(p > 0, np.exp(np.log(p)), 0)
+    for i, token in enumerate(tokens):
+        if np.random.random() >= p[i, token] / q[i, token]:
+            left = np.maximum(p[i] - q[i], 0)
+            return i, np.random.choice(len(left), p=left / left.sum())
+    return len(tokens), np.random.choice(len(p[-1]), p=p[-1] / p[-1].sum())
+"""
+
+
+@pytest.mark.filterwarnings("default::RuntimeWarning")
+def test_warnings_are_reported_with_their_line_and_not_printed(audit):
+    ran = audit(WARNS, "right", "--interface", "chain", "--library", "numpy", "--cases", "zeros", "--json", "-")
+    assert ran.code == 0
+    assert "RuntimeWarning: divide by zero encountered in log (theirs.py:13)" in ran.json["rests_on"]
+    assert "RuntimeWarning" not in ran.err
+
+
+BARS = """
+import threading
+import torch
+from tqdm import tqdm
+
+def right(tokens, q, p):
+    for i, token in enumerate(tqdm(tokens)):
+        if torch.rand(()) >= p[i, token] / q[i, token]:
+            return i, torch.multinomial((p[i] - q[i]).clamp(min=0), 1)
+    return len(tokens), torch.multinomial(p[-1], 1)
+
+def threads(tokens, q, p):
+    threading.Thread(target=right, args=(tokens, q, p)).start()
+    return right(tokens, q, p)
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("right", 0), ("threads", 2)])
+def test_a_progress_bar_is_no_thread_that_computes(audit, name, code):
+    pytest.importorskip("torch")
+    pytest.importorskip("tqdm")
+    ran = audit(BARS, name, "--interface", "chain", "--library", "torch", "--cases", "short")
+    assert ran.code == code
+    assert ("a thread is started" in ran.err) is (name == "threads")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -45,12 +44,9 @@ def test_speculative_sampling_of_transformers_keeps_the_first_token_law(follow, 
         tokens, _ = speculative(torch.tensor([draft]), q.log()[None], L, p.log()[None])
         return tokens[0].tolist()
 
-    start = time.process_time()
     found, runs = first_token_law(follow, function, p, q, L)
-    seconds = time.process_time() - start
     assert np.abs(found - p[0].numpy()).max() < 1e-12  # rounding of float64 sums
     assert runs > 200
-    assert seconds < 10  # the chain of four with three tokens; takes about two
 
 
 def test_ensemble_weight_biases_the_first_token(follow, speculative):

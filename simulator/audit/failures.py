@@ -1,0 +1,70 @@
+"""A function that fails on a legal case: what it raised or returned, with its line and the arguments of that call."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.symbolic import NotFollowed
+from simulator.symbolic.result import plain_values
+
+#: Arguments longer than this are cut where they are shown.
+SHOWN = 400
+#: What a call with other arguments than the function wants raises; anything else is about the function itself.
+_PERHAPS_CALLED_WRONGLY = (TypeError, LookupError, AttributeError, SystemExit, InvalidVerifier)
+
+
+class FunctionFailed(InvalidVerifier):
+    """The function raised, or returned what is no block of the tree.
+
+    what: in words, with the line. arguments: of that call, as text. called_wrongly: whether the same would be seen if
+    the function wanted other arguments, or another interface read its result.
+    """
+
+    def __init__(self, what: str, hint: str, arguments: str, called_wrongly: bool) -> None:
+        super().__init__(what + hint)
+        self.what = what
+        self.arguments = arguments
+        self.called_wrongly = called_wrongly
+
+
+@contextmanager
+def blamed(arguments: Sequence[Any], hint: str) -> Iterator[None]:
+    """Within it errors of the outsider's code become `FunctionFailed`; it prints on stderr.
+
+    arguments: filled with those of the call. hint: how it was called, for errors that may come from that.
+    """
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except NotFollowed:
+        raise
+    except InvalidVerifier as error:
+        raise FunctionFailed(str(error), "", _shown(arguments), True) from error
+    except DraftproofError:
+        raise
+    except (Exception, SystemExit) as error:  # sys.exit(0) must not be taken for a verdict
+        wrongly = isinstance(error, _PERHAPS_CALLED_WRONGLY)
+        told = hint if isinstance(error, (TypeError, LookupError, AttributeError)) else ""
+        what = f"it raised {type(error).__name__}: {error}{_place(error)}"
+        raise FunctionFailed(what, told, _shown(arguments), wrongly) from error
+
+
+def _shown(arguments: Sequence[Any]) -> str:
+    text = ", ".join(" ".join(repr(plain_values(each)).split()) for each in arguments)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line that is neither ours nor a library's."""
+    ours = Path(__file__).resolve().parents[1]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if "site-packages" not in path.parts and not path.resolve().is_relative_to(ours) and path.exists():
+            return f" ({path.name} line {frame.lineno})"
+    return ""
