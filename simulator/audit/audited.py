@@ -120,9 +120,7 @@ def _check_place(verdict: Verdict, root: DraftNode) -> None:
             raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
         node = node.child(token)
     if not 0 <= verdict.correction < len(root.target):
-        raise InvalidVerifier(
-            f"correction {verdict.correction!r} is no token; tokens are 0..{len(root.target) - 1}"
-        )
+        raise InvalidVerifier(f"correction {verdict.correction!r} is no token; tokens are 0..{len(root.target) - 1}")
 
 
 def _event(event: Any) -> str:

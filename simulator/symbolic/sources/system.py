@@ -27,7 +27,9 @@ def _started(original: Any) -> Any:
     def start(self: Any) -> None:
         session = current()
         shows_progress = type(self).__module__.partition(".")[0] == "tqdm"  # it computes nothing
-        if session is not None and session.tensors is not None and not shows_progress:  # torch's modes belong to one thread
+        if (
+            session is not None and session.tensors is not None and not shows_progress
+        ):  # torch's modes belong to one thread
             raise refusal("a thread is started, in which torch cannot be followed", "call the function without threads")
         original(self)
 
