@@ -25,7 +25,8 @@ class Call:
     """One call to be made.
 
     nodes: the roots of the draft trees, one a request. coins: gives coins as arguments. coin: for what the adapter
-    itself draws. batched: whether the function takes several requests at once. made: the arguments of the call, once it is made.
+    itself draws. batched: whether the function takes several requests at once. made: the
+    arguments of the call, once it is made.
     """
 
     function: Callable[..., Any]

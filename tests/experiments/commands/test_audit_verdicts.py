@@ -139,7 +139,8 @@ def right(tokens, q, p):
 @pytest.mark.parametrize(("name", "code"), [("wrong", 1), ("right", 0)])
 def test_what_is_no_number_is_a_failure_of_the_function(audit, name, code):
     pytest.importorskip("torch")
-    ran = audit(NOT_A_NUMBER, name, "--interface", "chain", "--library", "torch", "--json", "-")
+    given = ("--interface", "chain", "--library", "torch", "--cases", "short,one_hot", "--json", "-")
+    ran = audit(NOT_A_NUMBER, name, *given)
     assert ran.code == code
     assert bool(ran.json["failures"]) is bool(code)
     assert all("torch.multinomial was given" in each["error"] for each in ran.json["failures"])
