@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from lp_analysis.reference.cuts import CutBound, cut_bound
     from lp_analysis.reference.direct import direct_bound, direct_variables
     from lp_analysis.reference.hitting import Hitting, IidBranches, ListedTrees
-    from lp_analysis.setting import MOST_PATHS, MOST_TRUNKS
     from lp_analysis.single_step import single_step_optimum
     from lp_analysis.solve import METHODS, Optimum, optimum
+    from lp_analysis.subject import MOST_PATHS, MOST_TRUNKS
 
 __all__ = [
     "METHODS",
@@ -49,7 +49,7 @@ _MODULES = {
     **dict.fromkeys(("CutBound", "cut_bound"), "reference.cuts"),
     **dict.fromkeys(("direct_bound", "direct_variables"), "reference.direct"),
     **dict.fromkeys(("Hitting", "IidBranches", "ListedTrees"), "reference.hitting"),
-    **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "setting"),
+    **dict.fromkeys(("MOST_PATHS", "MOST_TRUNKS"), "subject"),
     "single_step_optimum": "single_step",
     **dict.fromkeys(("METHODS", "Optimum", "optimum"), "solve"),
 }

@@ -19,8 +19,8 @@ import numpy as np
 from lp_analysis.decompose import repaired
 from lp_analysis.nodes import efficiency, from_leaves, reach
 from lp_analysis.prices import price_bound
-from lp_analysis.setting import Setting, delayed_only
 from lp_analysis.solve import PRICE_UNIT, Optimum
+from lp_analysis.subject import Subject, delayed_only
 from simulator.arithmetic import RATIONAL, as_python, to_fmpq
 from simulator.errors import InvalidInput
 from simulator.instances.exact import Given, exact_instance
@@ -39,10 +39,10 @@ def certificate(target: Given, draft: Given, bounds: Optimum) -> dict[str, Any]:
     """
     plan = bounds.plan
     rows = _exact_rows(target, draft, plan.depth)
-    setting = Setting.of(rows.target, rows.draft, plan.scheme)
-    lower = efficiency(reach(plan.selection(setting.draft), setting.target))
+    subject = Subject.of(rows.target, rows.draft, plan.scheme)
+    lower = efficiency(reach(plan.selection(subject.draft), subject.target))
     prices = [RATIONAL.vector(values) for values in bounds.prices]
-    upper = price_bound(prices, setting)
+    upper = price_bound(prices, subject)
     if (lower, upper) != (to_fmpq(bounds.lower), to_fmpq(bounds.upper)):
         raise InvalidInput(
             f"bounds near {float(bounds.lower)} and {float(bounds.upper)} belong to another instance; "
@@ -61,20 +61,20 @@ def law_certificate(
     `InvalidInput` for lists of other lengths and for numbers that are not finite or, beyond rounding, negative.
     """
     rows = _exact_rows(target, draft, delayed_only(scheme).depth)
-    setting = Setting.of(rows.target, rows.draft, scheme)
-    size, depth, paths = setting.vocab_size, setting.depth, setting.paths
+    subject = Subject.of(rows.target, rows.draft, scheme)
+    size, depth, paths = subject.vocab_size, subject.depth, subject.paths
     if not isinstance(prices, Sequence) or len(prices) != depth + 1:
         raise InvalidInput(f"prices must be lists, one for each depth 0 to {depth}")
     exact = []
     for d, values in enumerate(prices):
         floats = _floats(f"prices at depth {d}", values, size**d)
         exact.append(RATIONAL.vector([Fraction(round(value * PRICE_UNIT), PRICE_UNIT) for value in floats]))
-    upper = price_bound(exact, setting)
+    upper = price_bound(exact, subject)
     wanted = RATIONAL.vector([Fraction(mass) for mass in _floats("law", law, size**depth)]).reshape(paths.shape)
-    parts = [repaired(r, q, setting.scheme.K) * t for r, q, t in zip(wanted, paths, setting.trunks, strict=True)]
+    parts = [repaired(r, q, subject.scheme.K) * t for r, q, t in zip(wanted, paths, subject.trunks, strict=True)]
     leaves = np.concatenate(parts)
-    lower = efficiency(reach(from_leaves(leaves, size, depth), setting.target))
-    return _fields(rows, setting.scheme, exact, {"law": _texts(leaves)}, (lower, upper))
+    lower = efficiency(reach(from_leaves(leaves, size, depth), subject.target))
+    return _fields(rows, subject.scheme, exact, {"law": _texts(leaves)}, (lower, upper))
 
 
 def _exact_rows(target: Given, draft: Given, depth: int) -> Instance:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lp_analysis.nodes import NodeValues, from_leaves, meets
-from lp_analysis.setting import Setting
+from lp_analysis.subject import Subject
 from simulator.drafts import Delayed
 from simulator.instances.plan import PathPlan
 
@@ -34,11 +34,11 @@ def order_law(order: Any, masses: Any, K: int) -> Any:
     return law
 
 
-def selection_law(order: Any, setting: Setting) -> NodeValues:
+def selection_law(order: Any, subject: Subject) -> NodeValues:
     """`r(c)` of every node under one order, shape of `order`: `(T, N)`."""
-    trunks = zip(order, setting.paths, setting.trunks, strict=True)
-    law = np.concatenate([order_law(part, paths, setting.scheme.K) * mass for part, paths, mass in trunks])
-    return from_leaves(law, setting.vocab_size, setting.depth)
+    trunks = zip(order, subject.paths, subject.trunks, strict=True)
+    law = np.concatenate([order_law(part, paths, subject.scheme.K) * mass for part, paths, mass in trunks])
+    return from_leaves(law, subject.vocab_size, subject.depth)
 
 
 def as_plan(vocab_size: int, scheme: Delayed, mixtures: Sequence[tuple[Sequence[float], Sequence[Any]]]) -> PathPlan:

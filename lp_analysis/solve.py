@@ -16,12 +16,12 @@ from lp_analysis.decompose import ROUNDING, decompose, repaired
 from lp_analysis.nodes import NodeValues, efficiency, reach
 from lp_analysis.orders import as_plan
 from lp_analysis.prices import price_bound
-from lp_analysis.setting import Setting
 from lp_analysis.single_step.canonical import selection_law
 from lp_analysis.single_step.subsets import best_set
 from lp_analysis.solvers.columns import Columns, generate
 from lp_analysis.solvers.minimise import Clock, Report, Search, minimise, stopped
 from lp_analysis.solvers.single_path import single_path_prices
+from lp_analysis.subject import Subject
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.errors import InvalidInput
 from simulator.instances.exact import Given
@@ -88,60 +88,60 @@ def optimum(
         raise InvalidInput(f"gap = {gap} and seconds = {seconds} must be positive")
     if seconds is not None and clock is None:
         raise InvalidInput("seconds needs a clock; pass clock=time.perf_counter")
-    setting = Setting.of(target, draft, scheme)
-    if setting.scheme.K == 1:
-        first = ([1.0], [np.arange(setting.paths.shape[1])])
-        plan = as_plan(setting.vocab_size, setting.scheme, [first] * len(setting.trunks))
-        return _exact(setting, plan, single_path_prices(setting), (), "exact")
-    if setting.depth == 1:
-        return _exact(setting, *_one_step(setting), (), "exact")
+    subject = Subject.of(target, draft, scheme)
+    if subject.scheme.K == 1:
+        first = ([1.0], [np.arange(subject.paths.shape[1])])
+        plan = as_plan(subject.vocab_size, subject.scheme, [first] * len(subject.trunks))
+        return _exact(subject, plan, single_path_prices(subject), (), "exact")
+    if subject.depth == 1:
+        return _exact(subject, *_one_step(subject), (), "exact")
     search = Search(report, clock or stopped, np.inf if seconds is None else seconds)
-    return _searched(setting, gap, method, search)
+    return _searched(subject, gap, method, search)
 
 
-def _one_step(setting: Setting) -> tuple[PathPlan, NodeValues]:
+def _one_step(subject: Subject) -> tuple[PathPlan, NodeValues]:
     """Trees of depth 1: the canonical selection law as orders, and the price 1 for every token of the best set."""
-    p, q, K = setting.target[0][0], setting.draft[0][0], setting.scheme.K
+    p, q, K = subject.target[0][0], subject.draft[0][0], subject.scheme.K
     law = selection_law(p, q, K).astype(np.float64)
-    plan = as_plan(len(q), setting.scheme, [decompose(law, q.astype(np.float64), K, 1e-15)])
+    plan = as_plan(len(q), subject.scheme, [decompose(law, q.astype(np.float64), K, 1e-15)])
     prices = p * 0
     prices[best_set(p, q, K)] = prices[0] + 1
     return plan, [q[:1] * 0, prices]
 
 
-def _searched(setting: Setting, gap: float, method: str, search: Search) -> Optimum:
+def _searched(subject: Subject, gap: float, method: str, search: Search) -> Optimum:
     """The bounds by the level programs, by column generation, or by the latter after the former."""
     goal = 0.9 * gap  # the rest is for rounding
 
     def exact(mixtures: list[tuple[Any, list[Any]]], used: str) -> Optimum:
         late = search.late  # before the rationals, which take time too
-        plan = as_plan(setting.vocab_size, setting.scheme, mixtures)
-        bounds = _exact(setting, plan, _rounded(search.prices), tuple(search.history), used)
+        plan = as_plan(subject.vocab_size, subject.scheme, mixtures)
+        bounds = _exact(subject, plan, _rounded(search.prices), tuple(search.history), used)
         return replace(bounds, timed_out=late)
 
     if method == "columns":
-        return exact(generate(Columns(setting.floats), goal, search), method)
-    minimise(setting.floats, goal, search)
-    mixtures = _from_law(search.law, setting.floats, gap)
+        return exact(generate(Columns(subject.floats), goal, search), method)
+    minimise(subject.floats, goal, search)
+    mixtures = _from_law(search.law, subject.floats, gap)
     first = exact(mixtures, "levels")
     done = search.gap <= goal and first.gap <= gap
-    if done or method == "levels" or search.late or setting.paths.size > POLISHED:
+    if done or method == "levels" or search.late or subject.paths.size > POLISHED:
         return first
     search.lower = float(first.lower)  # what is attained, where rounding has hidden that it is less
     start = [orders for _, orders in mixtures]
-    finer = exact(generate(Columns(setting.floats), goal, search, start), "levels+columns")
+    finer = exact(generate(Columns(subject.floats), goal, search, start), "levels+columns")
     return finer if finer.lower >= first.lower else replace(finer, lower=first.lower, plan=first.plan)
 
 
-def _from_law(law: Any, setting: Setting, gap: float) -> list[tuple[Any, list[Any]]]:
-    """A mixture of orders for each trunk with this law on the paths; setting: in float64."""
+def _from_law(law: Any, subject: Subject, gap: float) -> list[tuple[Any, list[Any]]]:
+    """A mixture of orders for each trunk with this law on the paths; subject: in float64."""
     mixtures = []
-    for own, mass, parts in zip(setting.paths, setting.trunks, law.reshape(setting.paths.shape), strict=True):
+    for own, mass, parts in zip(subject.paths, subject.trunks, law.reshape(subject.paths.shape), strict=True):
         if not mass > 0:
             mixtures.append(([1.0], [np.arange(len(own))]))
             continue
-        stop = max(1e-3 * gap / setting.depth, ROUNDING)
-        mixtures.append(decompose(repaired(parts, own, setting.scheme.K), own, setting.scheme.K, stop))
+        stop = max(1e-3 * gap / subject.depth, ROUNDING)
+        mixtures.append(decompose(repaired(parts, own, subject.scheme.K), own, subject.scheme.K, stop))
     return mixtures
 
 
@@ -153,10 +153,10 @@ def _rounded(prices: NodeValues) -> NodeValues:
 
 
 def _exact(
-    setting: Setting, plan: PathPlan, prices: NodeValues, history: tuple[tuple[float, float, float], ...], method: str
+    subject: Subject, plan: PathPlan, prices: NodeValues, history: tuple[tuple[float, float, float], ...], method: str
 ) -> Optimum:
     """Both bounds recomputed in rationals from the plan and the prices."""
-    upper = price_bound(prices, setting)
-    lower = efficiency(reach(plan.selection(setting.draft), setting.target))
+    upper = price_bound(prices, subject)
+    lower = efficiency(reach(plan.selection(subject.draft), subject.target))
     exact_prices = tuple(tuple(Fraction(as_python(value)) for value in values) for values in prices)
     return Optimum(Fraction(as_python(lower)), Fraction(as_python(upper)), plan, exact_prices, history, method)

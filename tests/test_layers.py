@@ -40,7 +40,7 @@ HOUSE = """
     verifiers.controls
     verifiers!
     lp_analysis.nodes lp_analysis.modelling
-    lp_analysis.setting
+    lp_analysis.subject
     lp_analysis.orders lp_analysis.prices
     lp_analysis.single_step
     lp_analysis.solvers

@@ -10,13 +10,13 @@ from fractions import Fraction
 from typing import Any
 
 from experiments.shared.output import number_fields
-from experiments.shared.problem import Root
 from experiments.shared.progress import Tick
 from experiments.shared.rows import mixture
 from lp_analysis import Optimum, optimum
-from lp_analysis.setting import assert_size
+from lp_analysis.subject import assert_size
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.instances.case import Case
 from simulator.protocol import DraftScheme
 
 #: Seconds that programs have taken on two slow cores, by number of paths `V**L`; for estimates only.
@@ -36,7 +36,7 @@ class Goal:
 class Bound:
     """The certified bounds at one root, and how long they took."""
 
-    root: Root
+    root: Case
     found: Optimum
     seconds: float
 
@@ -48,10 +48,10 @@ def delayed_only(scheme: DraftScheme) -> Delayed:
     return scheme
 
 
-def bound_root(root: Root, scheme: Delayed, goal: Goal, tick: Tick | None = None) -> Bound:
+def bound_root(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None = None) -> Bound:
     """The optimum at one root. tick: told how many tenths of the way to the gap are done."""
     started = time.perf_counter()
-    instance = root.instance(scheme.depth)
+    instance = root.rows(scheme.depth)
     told = 0
 
     def report(seconds: float, lower: float, upper: float) -> None:
@@ -106,7 +106,7 @@ def bound_fields(bounds: Sequence[Bound], scheme: Delayed, files: Sequence[str])
         "seconds": round(sum(bound.seconds for bound in bounds), 3),
         "roots": [
             {
-                "root": bound.root.label,
+                "root": bound.root.name,
                 **number_fields("weight", bound.root.weight),
                 **number_fields("lower", bound.found.lower),
                 **number_fields("upper", bound.found.upper),

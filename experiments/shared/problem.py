@@ -5,46 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from simulator.arithmetic import RATIONAL, Arithmetic
+from simulator.instances.case import Case
 from simulator.instances.families import family_named
 from simulator.instances.instance import Instance
 from simulator.instances.ngram import TextPair
 from simulator.instances.processes import table_entries
-from simulator.protocol import TokenProcess
 
 #: Instances of a family are exact up to so many table entries; beyond, a float64 run draws them as floats at once.
 EXACT_ENTRIES = 200_000
-#: Roots are known by the hash of their rows up to so many table entries; beyond, by where they come from.
-DIGEST_ENTRIES = 5_000
-
-
-@dataclass(frozen=True)
-class Root:
-    """One root context: its processes and its share in averages."""
-
-    label: str
-    weight: Fraction
-    target: TokenProcess
-    draft: TokenProcess
-
-    def instance(self, depth: int) -> Instance:
-        """The exact rows for trees of this depth; raises `InvalidInput` or `TooLarge` where there are none."""
-        return Instance.of(self.target, self.draft, depth, RATIONAL)
-
-    def digest(self, depth: int) -> str | None:
-        """Hash of the exact rows; None where they are too many."""
-        small = table_entries(self.target.vocab_size, depth) <= DIGEST_ENTRIES
-        return _digest(self, depth) if small else None
-
-
-@lru_cache(maxsize=1024)
-def _digest(root: Root, depth: int) -> str:
-    return root.instance(depth).digest()
 
 
 class Problem(Protocol):
@@ -61,7 +34,7 @@ class Problem(Protocol):
         """The option that chose it."""
         ...
 
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Root]:
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         """The weighted roots for trees of this depth, weights summing to 1; exact unless only floats fit."""
         ...
 
@@ -87,10 +60,10 @@ class FileProblem:
         """See `Problem`: the hash of the rows, so that a renamed file is the same problem."""
         return {"instance": self.instance.digest()}
 
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Root]:
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         """See `Problem`."""
         cut = self.instance.converted(RATIONAL, depth)
-        return [Root(self.path, Fraction(1), cut.target, cut.draft)]
+        return [Case(self.path, cut.target, cut.draft)]
 
     def __str__(self) -> str:
         return f"instance {self.path}, V = {self.vocab_size}"
@@ -119,18 +92,18 @@ class FamilyProblem:
             **self.parameters,
         }
 
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Root]:
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         """See `Problem`."""
         return [self.member(self.seed, depth, arithmetic)]
 
-    def member(self, seed: int, depth: int, arithmetic: Arithmetic) -> Root:
+    def member(self, seed: int, depth: int, arithmetic: Arithmetic) -> Case:
         """The instance of any seed."""
         family = family_named(self.family)
         numbers = RATIONAL if table_entries(self.vocab_size, depth) <= EXACT_ENTRIES else arithmetic
         made = family.instance(
             self.vocab_size, depth, np.random.default_rng(seed), self.denominator, numbers, **self.parameters
         )
-        return Root(f"seed {seed}", Fraction(1), made.target, made.draft)
+        return Case(f"seed {seed}", made.target, made.draft)
 
     def __str__(self) -> str:
         given = "".join(f", {key} = {value:g}" for key, value in self.parameters.items())
@@ -166,13 +139,13 @@ class TextProblem:
             "root": self.root if self.root is not None else f"{self.count} most frequent",
         }
 
-    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Root]:
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         """See `Problem`."""
         if self.root is not None:
             contexts = [(self.pair.root_of(self.root), Fraction(1))]
         else:
             contexts = self.pair.frequent_roots(self.count)
-        return [Root(self.pair.show(context), weight, *self.pair.processes(context)) for context, weight in contexts]
+        return [Case(self.pair.show(context), *self.pair.processes(context), weight) for context, weight in contexts]
 
     def __str__(self) -> str:
         return (

@@ -56,8 +56,8 @@ TRIAL = 12
 
 
 @dataclass(frozen=True)
-class Case:
-    """One instance of the study."""
+class Point:
+    """One point of the grid that is studied, which defines an instance."""
 
     family: str
     parameters: dict[str, float]
@@ -81,12 +81,12 @@ class Case:
         )
 
 
-def cases(seeds: int) -> Iterator[Case]:
+def cases(seeds: int) -> Iterator[Point]:
     """All cases, `seeds` instances each, so that an interrupted run has some of everything."""
     for seed in range(seeds):
         for (family, parameters), size, K, (L1, L2) in product(FAMILIES_STUDIED, VOCABULARIES, PATHS, DEPTHS):
             if size ** (L1 + L2) <= MOST_PATHS:
-                yield Case(family, parameters, size, K, L1, L2, seed)
+                yield Point(family, parameters, size, K, L1, L2, seed)
 
 
 def studied() -> list[str]:
@@ -99,7 +99,7 @@ def studied() -> list[str]:
     ]
 
 
-def compute(case: Case) -> dict[str, Any]:
+def compute(case: Point) -> dict[str, Any]:
     """The row of one case."""
     started = time.perf_counter()
     scheme = Delayed(case.K, case.L1, case.L2)
@@ -135,7 +135,7 @@ def _reach(verifier: Verifier, instance: Instance, scheme: Delayed) -> list[floa
     return [sum(masses[depth:]) for depth in range(scheme.depth + 1)]
 
 
-def run(wanted: Sequence[Case], kept: RowFile, jobs: int) -> bool:
+def run(wanted: Sequence[Point], kept: RowFile, jobs: int) -> bool:
     """Compute the missing rows into `kept`; False if Ctrl-C ended it early."""
     missing = [case for case in wanted if case.strong_id not in kept.rows]
     with bar("instances", len(wanted)) as tick:

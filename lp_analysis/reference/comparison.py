@@ -10,9 +10,9 @@ from typing import Any
 
 from lp_analysis.reference.cuts import cut_bound
 from lp_analysis.reference.direct import MOST_VARIABLES, direct_bound
-from lp_analysis.setting import Setting
 from lp_analysis.solve import optimum
 from lp_analysis.solvers.minimise import Clock
+from lp_analysis.subject import Subject
 from simulator.drafts import Delayed
 from simulator.instances.exact import Given
 
@@ -61,18 +61,18 @@ def compare_programs(
         result = work()
         return result, clock() - start
 
-    setting = Setting.of(target, draft, scheme)
-    nodes = sum(setting.vocab_size**d for d in range(1, setting.depth + 1))
-    size = direct_size(setting.vocab_size, scheme)
+    subject = Subject.of(target, draft, scheme)
+    nodes = sum(subject.vocab_size**d for d in range(1, subject.depth + 1))
+    size = direct_size(subject.vocab_size, scheme)
     rows = [ProgramRow("direct", size, None, None, None, False)]
     if size <= MOST_VARIABLES:
-        value, spent = timed(partial(direct_bound, setting.target, setting.draft, scheme))
+        value, spent = timed(partial(direct_bound, subject.target, subject.draft, scheme))
         rows = [ProgramRow("direct", size, spent, value, None, True)]
     end = clock() + seconds
-    bound, spent = timed(partial(cut_bound, setting.target, setting.draft, scheme, stop=lambda: clock() > end))
+    bound, spent = timed(partial(cut_bound, subject.target, subject.draft, scheme, stop=lambda: clock() > end))
     rows.append(ProgramRow("cuts", nodes, spent, bound.value, None, bound.complete))
     for method in ("columns", "levels"):
         limits: Any = {"gap": gap, "seconds": seconds, "method": method, "clock": clock}
-        bounds, spent = timed(partial(optimum, setting.target, setting.draft, scheme, **limits))
+        bounds, spent = timed(partial(optimum, subject.target, subject.draft, scheme, **limits))
         rows.append(ProgramRow(method, nodes, spent, float(bounds.upper), float(bounds.gap), bounds.gap <= gap))
     return rows

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lp_analysis.nodes import NodeValues
-from lp_analysis.setting import Setting
+from lp_analysis.subject import Subject
 
 
 class Unknowns(NamedTuple):
@@ -32,7 +32,7 @@ class Unknowns(NamedTuple):
     b: Any
 
 
-class Rows(NamedTuple):
+class Constraints(NamedTuple):
     """One number for every constraint. i, ii, iii: shape `(n,)`; cells: `(T, N, M)`."""
 
     i: Any
@@ -48,13 +48,13 @@ class Rows(NamedTuple):
 class LevelRows:
     """The constraints i to iv as an operator on `Unknowns`.
 
-    setting: in float64. slopes: of the cells of each trunk, shape `(T, M)`.
+    subject: in float64. slopes: of the cells of each trunk, shape `(T, M)`.
     """
 
-    def __init__(self, setting: Setting, slopes: Any) -> None:
-        self.target = setting.target
-        self.V, self.L1, self.L = setting.vocab_size, setting.scheme.L1, setting.depth
-        self.T, self.N = setting.paths.shape
+    def __init__(self, subject: Subject, slopes: Any) -> None:
+        self.target = subject.target
+        self.V, self.L1, self.L = subject.vocab_size, subject.scheme.L1, subject.depth
+        self.T, self.N = subject.paths.shape
         self.slopes = slopes
         self.M = int(slopes.shape[1])
         starts = np.cumsum([0] + [self.V**d for d in range(1, self.L + 1)])
@@ -77,14 +77,14 @@ class LevelRows:
             result[self.at[d]] = (self.target[d] * t[self.at[d + 1]].reshape(-1, self.V)).sum(1)
         return result
 
-    def apply(self, x: Unknowns) -> Rows:
+    def apply(self, x: Unknowns) -> Constraints:
         """The left sides of the constraints."""
         step = self.steps(x.pi)
         leaves = x.pi[self.at[self.L]].reshape(self.T, self.N, 1)
         cells = x.a[:, :, None] + x.b[:, None, :] - self.slopes[:, None, :] * leaves
-        return Rows(x.t + step - self._expected(x.t), x.t * 1.0, step, cells)
+        return Constraints(x.t + step - self._expected(x.t), x.t * 1.0, step, cells)
 
-    def adjoint(self, rows: Rows) -> Unknowns:
+    def adjoint(self, rows: Constraints) -> Unknowns:
         """The transpose of `apply`."""
         t = rows.i + rows.ii
         flow = rows.i + rows.iii

@@ -8,7 +8,7 @@ import numpy as np
 
 from lp_analysis.nodes import NodeValues, meets
 from lp_analysis.prices import sorted_levels
-from lp_analysis.setting import Setting
+from lp_analysis.subject import Subject
 
 #: Knots are never closer than this; the interpolated `g` is then off by less than K^2 times 1e-11.
 CLOSEST = 1e-5
@@ -19,25 +19,25 @@ def first_knots(trunks: int, cells: int) -> Any:
     return np.tile(np.linspace(0, 1, cells + 1), (trunks, 1))
 
 
-def errors(prices: NodeValues, setting: Setting, knots: Any) -> tuple[Any, Any]:
+def errors(prices: NodeValues, subject: Subject, knots: Any) -> tuple[Any, Any]:
     """What each prefix of the sorted paths adds to `u(mu)` beyond the interpolated `g`, and the masses of the prefixes.
 
     Both of shape `(T, N)`. The sum of the first is the price bound minus its value with the interpolated `g`.
     """
-    _, jumps, below = sorted_levels(prices, setting)
-    K, below = setting.scheme.K, np.minimum(below, 1.0)
+    _, jumps, below = sorted_levels(prices, subject)
+    K, below = subject.scheme.K, np.minimum(below, 1.0)
     straight = np.stack([np.interp(x, k, meets(k, K)) for x, k in zip(below, knots, strict=True)])
-    return setting.trunks[:, None] * jumps * (meets(below, K) - straight), below
+    return subject.trunks[:, None] * jumps * (meets(below, K) - straight), below
 
 
-def refined(prices: NodeValues, setting: Setting, knots: Any, grow: float = 2.0) -> Any:
+def refined(prices: NodeValues, subject: Subject, knots: Any, grow: float = 2.0) -> Any:
     """New knots: the cells with most of the error are split, at most `grow` times as many cells.
 
     A cell is split at the mass of the prefix next to the middle of its error. All trunks keep the same number of cells.
     """
-    _, jumps, below = sorted_levels(prices, setting)
-    knots = _without_idle(jumps, below, knots, setting.scheme.K)
-    error, below = errors(prices, setting, knots)
+    _, jumps, below = sorted_levels(prices, subject)
+    knots = _without_idle(jumps, below, knots, subject.scheme.K)
+    error, below = errors(prices, subject, knots)
     cells = knots.shape[1] - 1
     chosen = []
     for e, x, k in zip(error, below, knots, strict=True):

@@ -17,9 +17,9 @@ from scipy.linalg import LinAlgError
 
 from lp_analysis.nodes import NodeValues, efficiency, from_leaves, reach
 from lp_analysis.prices import price_bound, trimmed
-from lp_analysis.setting import Setting
 from lp_analysis.solvers.interior import LevelProgram, State
 from lp_analysis.solvers.levels import errors, first_knots, refined
+from lp_analysis.subject import Subject
 
 #: Told the seconds since the start and the bounds so far.
 Report = Callable[[float, float, float], None]
@@ -85,24 +85,24 @@ class Search:
         return self.clock() - self.started > self.seconds
 
 
-def minimise(setting: Setting, gap: float, search: Search) -> None:
-    """Drive `search` towards `gap`, until it is met, time is up, or float64 goes no further. setting: in float64."""
-    smooth = Setting(_blended(setting.target), _blended(setting.draft), setting.scheme)
-    nothing = [values * 0 for values in setting.masses]  # one path and no prices: bounds, whatever happens after
-    alone = float(efficiency(reach(setting.masses, setting.target)))
-    search.offer(alone, setting.masses[-1], float(price_bound(nothing, setting)), nothing)
-    knots = first_knots(len(setting.trunks), 16)
+def minimise(subject: Subject, gap: float, search: Search) -> None:
+    """Drive `search` towards `gap`, until it is met, time is up, or float64 goes no further. subject: in float64."""
+    smooth = Subject(_blended(subject.target), _blended(subject.draft), subject.scheme)
+    nothing = [values * 0 for values in subject.masses]  # one path and no prices: bounds, whatever happens after
+    alone = float(efficiency(reach(subject.masses, subject.target)))
+    search.offer(alone, subject.masses[-1], float(price_bound(nothing, subject)), nothing)
+    knots = first_knots(len(subject.trunks), 16)
     idle = 0
-    while idle < 3 and not search.late and setting.paths.size * knots.shape[1] < CELLS:
+    while idle < 3 and not search.late and subject.paths.size * knots.shape[1] < CELLS:
         before = search.gap
-        prices = _stage(LevelProgram(smooth, knots), setting, knots, gap, search)
+        prices = _stage(LevelProgram(smooth, knots), subject, knots, gap, search)
         if search.gap <= gap or prices is None:
             return
         idle = 0 if search.gap < 0.8 * before else idle + 1
         knots = refined(prices, smooth, knots)
 
 
-def _stage(program: LevelProgram, truth: Setting, knots: Any, gap: float, search: Search) -> NodeValues | None:
+def _stage(program: LevelProgram, truth: Subject, knots: Any, gap: float, search: Search) -> NodeValues | None:
     """Solve for one set of knots; returns the last prices, None if not even one step could be made."""
     state, rows = program.start(), program.rows
     prices, latest = None, (np.inf, 0)
@@ -117,7 +117,7 @@ def _stage(program: LevelProgram, truth: Setting, knots: Any, gap: float, search
         search.offer(low, law, float(price_bound(prices, truth)), prices)
         own = program.value(state.x) - low
         latest = (own, step) if own < 0.9 * latest[0] else latest
-        error = float(errors(prices, program.setting, knots)[0].sum())
+        error = float(errors(prices, program.subject, knots)[0].sum())
         if (
             own < max(STAGE_END * min(error, search.gap), 1e-11)
             or search.gap <= gap

@@ -9,18 +9,18 @@ The price of `c` is `v(c)` where `D(c) = q(c)` stops the reach, 0 elsewhere; the
 from __future__ import annotations
 
 from lp_analysis.nodes import NodeValues, children, reach
-from lp_analysis.setting import Setting
+from lp_analysis.subject import Subject
 
 
-def single_path_prices(setting: Setting) -> NodeValues:
+def single_path_prices(subject: Subject) -> NodeValues:
     """Optimal prices by depth, 0 at the root, in the arithmetic of the tables."""
-    law = setting.masses
-    reached = reach(law, setting.target)
+    law = subject.masses
+    reached = reach(law, subject.target)
     worth = law[-1] * 0 + 1
     prices: NodeValues = []
-    for d in range(setting.depth, 0, -1):
-        stopped = law[d] < children(reached[d - 1], setting.target[d - 1])
+    for d in range(subject.depth, 0, -1):
+        stopped = law[d] < children(reached[d - 1], subject.target[d - 1])
         prices.insert(0, worth * stopped)
-        table = setting.target[d - 1]
+        table = subject.target[d - 1]
         worth = 1 + (table * (worth * ~stopped).reshape(table.shape)).sum(axis=1)
     return [law[0] * 0, *prices]

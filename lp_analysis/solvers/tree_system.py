@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from lp_analysis.solvers.level_rows import LevelRows, Rows, Unknowns
+from lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
 
 
 @dataclass
@@ -36,7 +36,7 @@ class TreeSystem:
     def __init__(self, rows: LevelRows) -> None:
         self.of = rows
 
-    def factor(self, weights: Rows) -> None:
+    def factor(self, weights: Constraints) -> None:
         """Eliminate leaves to trunks; keeps what `solve` needs. Raises `LinAlgError` where float64 cannot."""
         self.weights = weights
         W = weights.cells

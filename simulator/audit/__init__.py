@@ -12,7 +12,7 @@ from simulator.audit.boundary import Corner, corners
 from simulator.audit.diagnosis.catalogue import CATALOGUE, Hypothesis, diagnose, diagnose_corners
 from simulator.audit.diagnosis.evidence import Evidence, Suspect
 from simulator.audit.failures import FunctionFailed
-from simulator.audit.instances import Case, default_cases
+from simulator.audit.instances import default_cases
 from simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
 from simulator.audit.judge import Audit, Finding
 from simulator.audit.processing import Processing
@@ -24,7 +24,6 @@ __all__ = [
     "INTERFACES",
     "Audit",
     "Audited",
-    "Case",
     "Corner",
     "Evidence",
     "Finding",

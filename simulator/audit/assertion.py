@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from simulator.arithmetic import RATIONAL
 from simulator.audit.audited import Audited
 from simulator.audit.diagnosis.catalogue import diagnose
 from simulator.audit.diagnosis.evidence import Evidence
-from simulator.audit.instances import Case, default_cases
+from simulator.audit.instances import default_cases
 from simulator.audit.interfaces import SelfDrafted, interface_named
 from simulator.audit.judge import Audit, Finding
 from simulator.audit.processing import Processing
 from simulator.audit.rows import Rows, kind_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
+from simulator.instances.case import Case
 from simulator.protocol import DraftScheme, TokenProcess, Verifier
 from simulator.verdicts.lossless import assert_verifier_lossless
 
@@ -85,7 +84,7 @@ def _cases(
     if target is None or draft is None or names is not None:
         raise InvalidInput("give both target and draft, or neither and the names of cases")
     shape = scheme or (SelfDrafted(2) if interface.drafts else Delayed(2 if interface.multi_path else 1, 0, 2))
-    return [Case("given", "the given instance", Instance.of(target, draft, shape.depth, RATIONAL), shape)]
+    return [Case("given", target, draft, title="the given instance", shape=shape)]
 
 
 def _message(audit: Audit, case: Case, findings: Sequence[Finding]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +18,7 @@ from simulator.audit.ragged import Ragged
 from simulator.drafts import Adaptive, Delayed
 from simulator.drafts._branching import Branching
 from simulator.errors import InvalidInput
+from simulator.instances.case import Case
 from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
 from simulator.instances.processes import TableProcess
@@ -43,16 +43,6 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class Case:
-    """One instance with its scheme. name: what it is there for."""
-
-    name: str
-    title: str
-    instance: Instance
-    scheme: DraftScheme
-
-
 def default_cases(
     interface: Interface, scheme: DraftScheme | None = None, chosen: Sequence[str] | None = None, batch: bool = False
 ) -> list[Case]:
@@ -74,7 +64,12 @@ def default_cases(
     for name in order:
         if name not in shapes:
             raise InvalidInput(f"there is no case {name!r} here; choose from {', '.join(shapes)}")
-    return [Case(name, TITLES[name], _instance(name, *shapes[name]), shapes[name][1]) for name in order]
+    return [_case(name, *shapes[name]) for name in order]
+
+
+def _case(name: str, size: int, scheme: DraftScheme) -> Case:
+    rows = _instance(name, size, scheme)
+    return Case(name, rows.target, rows.draft, title=TITLES[name], shape=scheme)
 
 
 def _more_shapes(main: DraftScheme, multi_path: bool, batch: bool) -> dict[str, tuple[int, DraftScheme]]:

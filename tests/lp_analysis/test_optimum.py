@@ -11,7 +11,7 @@ import pytest
 from lp_analysis import certificate, check_certificate, optimum, single_step_optimum
 from lp_analysis.nodes import efficiency, reach
 from lp_analysis.prices import price_bound
-from lp_analysis.setting import Setting
+from lp_analysis.subject import Subject
 from simulator import check
 from simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from simulator.drafts import Delayed, TopK
@@ -62,7 +62,7 @@ def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
     found = optimum(target, draft, Delayed(K, L1, L2))
     prices = [RATIONAL.vector(values) for values in found.prices]
     assert as_python(efficiency(reach(found.plan.selection(draft), target))) == found.lower
-    assert as_python(price_bound(prices, Setting(target, draft, Delayed(K, L1, L2)))) == found.upper
+    assert as_python(price_bound(prices, Subject(target, draft, Delayed(K, L1, L2)))) == found.upper
     assert isinstance(found.gap, Fraction)
     assert 0 <= found.gap <= 1e-6
     assert found.history[-1][2] - found.history[-1][1] <= 1e-6

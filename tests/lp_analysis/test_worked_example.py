@@ -10,7 +10,7 @@ import lp_analysis
 from lp_analysis import optimum
 from lp_analysis.nodes import efficiency, reach
 from lp_analysis.prices import price_bound
-from lp_analysis.setting import Setting
+from lp_analysis.subject import Subject
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.drafts import Delayed
 from simulator.instances.plan import PathPlan
@@ -37,7 +37,7 @@ def test_the_table_of_the_theory_page():
         "block": optimum(TARGET, DRAFT, Delayed(1, 0, 2)).lower,
         "one": plan_value([1], [FIRST]),
         "half": plan_value([HALF, HALF], [FIRST, SECOND]),
-        "bound": as_python(price_bound(prices, Setting(TARGET, DRAFT, Delayed(2, 0, 2)))),
+        "bound": as_python(price_bound(prices, Subject(TARGET, DRAFT, Delayed(2, 0, 2)))),
     }
     assert found == stated() == {"block": 2, "one": Fraction(39, 16), "half": Fraction(5, 2), "bound": Fraction(5, 2)}
 

@@ -13,8 +13,9 @@ from experiments.shared import options as opt
 from experiments.shared.problem import FamilyProblem
 from experiments.shared.progress import quiet
 from simulator.arithmetic import RATIONAL
-from simulator.audit import Audit, Case, Ragged, SelfDrafted, default_cases, make_audit
+from simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
 from simulator.errors import InvalidInput
+from simulator.instances.case import Case
 from simulator.protocol import DraftScheme
 from simulator.symbolic import load
 
@@ -82,7 +83,7 @@ def plan(
         roots = [problem.member(seed, scheme.depth, RATIONAL) for seed in seeds]
     else:
         raise InvalidInput(f"--instances makes its own instances; leave out {problem.flag}")
-    return [Case(root.label, f"{problem}", root.instance(scheme.depth), scheme) for root in roots]
+    return [replace(root, title=f"{problem}", shape=scheme) for root in roots]
 
 
 def _ragged(audit: Audit, given: Mapping[str, Any]) -> DraftScheme:

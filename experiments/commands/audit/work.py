@@ -13,7 +13,6 @@ from experiments.shared.progress import bar, duration, named_errors, quiet, rema
 from simulator.arithmetic import RATIONAL
 from simulator.audit import (
     Audit,
-    Case,
     Corner,
     Evidence,
     Finding,
@@ -27,6 +26,7 @@ from simulator.audit import (
 )
 from simulator.drafts import Delayed
 from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge
+from simulator.instances.case import Case
 from simulator.protocol import DraftScheme, Progress
 from simulator.verdicts.lossless import Evaluator
 from simulator.verdicts.search import Witness, shrink

@@ -9,15 +9,15 @@ from typing import Any
 
 from experiments.shared.bounds import Bound, Goal, bound_root, expected_seconds
 from experiments.shared.output import number_fields, write_whole
-from experiments.shared.problem import Root
 from experiments.shared.progress import bar, duration, remark
 from lp_analysis import certificate, check_file, dumps
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.instances.case import Case
 from simulator.instances.instance import Instance
 
 
-def bound_all(roots: Sequence[Root], scheme: Delayed, goal: Goal) -> list[Bound]:
+def bound_all(roots: Sequence[Case], scheme: Delayed, goal: Goal) -> list[Bound]:
     """The bounds at all roots, with a bar; Ctrl-C ends it with those that are done."""
     paths = float(roots[0].target.vocab_size) ** scheme.depth
     remark(
@@ -45,7 +45,7 @@ def certificate_names(path: str, count: int) -> list[str]:
 def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[str]) -> Sequence[str]:
     """Write the certificate of every root."""
     for bound, name in zip(bounds, names, strict=False):
-        instance = bound.root.instance(scheme.depth)
+        instance = bound.root.rows(scheme.depth)
         write_whole(name, dumps(certificate(instance.target, instance.draft, bound.found)))
     return names[: len(bounds)]
 

@@ -12,11 +12,12 @@ from experiments.shared.cost import Settings, announcement, check_runs, check_st
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import number_fields
 from experiments.shared.planned import Planned
-from experiments.shared.problem import FamilyProblem, FileProblem, Problem, Root
+from experiments.shared.problem import FamilyProblem, FileProblem, Problem
 from experiments.shared.progress import Tick, bar, named_errors, quiet, remark
 from experiments.shared.rows import accepted_length, largest, mixture, versions
 from simulator.arithmetic import Arithmetic
 from simulator.errors import DraftproofError, InvalidInput
+from simulator.instances.case import Case
 from simulator.instances.instance import Instance
 from simulator.instances.processes import table_entries
 from simulator.protocol import DraftScheme
@@ -33,8 +34,8 @@ class Stream:
 
     planned: int
     stop_at_failure: bool
-    open: Callable[[], Iterator[Root]]
-    sample: Callable[[], list[Root]]
+    open: Callable[[], Iterator[Case]]
+    sample: Callable[[], list[Case]]
     about: str
 
 
@@ -89,7 +90,7 @@ class Report:
     weights: list[Fraction] = field(default_factory=list)
     distributions: list[list[Fraction | float]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    failed: Root | None = None
+    failed: Case | None = None
     failed_check: Check | None = None
 
     def __post_init__(self) -> None:
@@ -110,14 +111,14 @@ class Report:
         """The largest total variation so far; None if that of some instance was not computed."""
         return largest(self.variations)
 
-    def add(self, root: Root, found: Check) -> None:
+    def add(self, root: Case, found: Check) -> None:
         """Take in the verdict on one instance."""
         self.instances += 1
         self.engine = found.engine
         self.deviations.append(found.max_deviation)
         self.variations.append(found.total_variation)
         self.weights.append(root.weight)
-        self.labels.append(root.label)
+        self.labels.append(root.name)
         self.distributions.append(found.metrics.depth_distribution)
         if self.failed is None and not found.lossless:
             self.failed, self.failed_check = root, found
@@ -158,9 +159,9 @@ def generic_text(vocab_size: int) -> str:
     return f"({', '.join(map(str, generic_row(vocab_size)))})"
 
 
-def _numbered(instances: Iterator[Instance]) -> Iterator[Root]:
+def _numbered(instances: Iterator[Instance]) -> Iterator[Case]:
     for number, each in enumerate(instances, start=1):
-        yield Root(f"grid instance {number:,}", Fraction(1), each.target, each.draft)
+        yield Case(f"grid instance {number:,}", each.target, each.draft)
 
 
 def announce(report: Report) -> None:
@@ -197,12 +198,12 @@ def _steps(report: Report) -> tuple[float, str]:
     """What the bar of a single instance counts."""
     first, depth = next(report.stream.open()), report.scheme.depth
     if report.engine == "enumerate":
-        return float(report.scheme.count(first.instance(depth).draft)), "draft trees"
+        return float(report.scheme.count(first.rows(depth).draft)), "draft trees"
     return table_entries(first.target.vocab_size, depth) / max(first.target.vocab_size - 1, 1), "contexts"
 
 
-def _check(report: Report, root: Root, tick: Tick | None) -> Check:
-    with named_errors(f"{report.named.label} on {report.scheme}, {root.label}"):
+def _check(report: Report, root: Case, tick: Tick | None) -> Check:
+    with named_errors(f"{report.named.label} on {report.scheme}, {root.name}"):
         return report.evaluator.check(root.target, root.draft, report.scheme, tick)
 
 
@@ -216,7 +217,7 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
     verifier, scheme = report.named.verifier, report.scheme
     as_found = None
     try:
-        exact = report.failed.instance(scheme.depth)
+        exact = report.failed.rows(scheme.depth)
         as_found = Witness.of(exact, report.failed_check, shrunk=False)
         if isinstance(verifier, Planned):
             return as_found

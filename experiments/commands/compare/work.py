@@ -15,13 +15,15 @@ from experiments.shared.bounds import Goal, bound_fields, bound_root, expected_s
 from experiments.shared.cost import Cost, Settings, check_runs, expected_cost
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.output import number_fields
+from experiments.shared.planned import Planned
 from experiments.shared.pool import spread
-from experiments.shared.problem import Problem, Root
+from experiments.shared.problem import Problem
 from experiments.shared.progress import bar, duration, named_errors, remark
 from experiments.shared.rows import RowFile, accepted_length, largest, mixture, strong_id, versions
 from simulator.arithmetic import RATIONAL, arithmetic_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.instances.case import Case
 from simulator.protocol import DraftScheme
 from simulator.verdicts.lossless import Check, Evaluator
 
@@ -147,9 +149,9 @@ def plan_bounds(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool |
     return tasks
 
 
-def _identity(problem: Problem, roots: Sequence[Root], scheme: DraftScheme) -> list[Any]:
+def _identity(problem: Problem, roots: Sequence[Case], scheme: DraftScheme) -> list[Any]:
     """What the roots are, for a `strong_id`: by their rows, or by where they come from if those are too many."""
-    return [[root.digest(scheme.depth) or problem.source, root.label, str(root.weight)] for root in roots]
+    return [root.identity(scheme.depth, problem.source) for root in roots]
 
 
 class Workplace:
@@ -157,7 +159,9 @@ class Workplace:
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         self._problem, self._source, self._settings = problem, problem.source, settings
-        self._roots = lru_cache(lambda depth: problem.roots(depth, arithmetic_named(settings.arithmetic)))
+        numbers = arithmetic_named(settings.arithmetic)
+        self._given = lru_cache(lambda depth: problem.roots(depth, numbers))
+        self._roots = lru_cache(lambda depth: [root.converted(numbers, depth) for root in self._given(depth)])
         self._evaluators: dict[str, Evaluator] = {}
 
     def row(self, task: Task | BoundTask) -> dict[str, Any]:
@@ -171,10 +175,11 @@ class Workplace:
         named, scheme = task.verifier, task.scheme
         if named.spec not in self._evaluators:
             self._evaluators[named.spec] = self._settings.evaluator(named)
-        roots = self._roots(scheme.depth)
+        planned = isinstance(named.verifier, Planned)  # made from exact rows, whatever it then runs in
+        roots = self._given(scheme.depth)
         checks = []
-        for root in roots:
-            with named_errors(f"{named.label} on {scheme}, root {root.label!r}"):
+        for root in roots if planned else self._roots(scheme.depth):
+            with named_errors(f"{named.label} on {scheme}, root {root.name!r}"):
                 checks.append(self._evaluators[named.spec].check(root.target, root.draft, scheme))
         fields = _row_fields(task, roots, checks)
         if self._settings.steady:
@@ -182,7 +187,7 @@ class Workplace:
         fields |= {"arithmetic": self._settings.arithmetic, "source": self._source, "versions": versions()}
         return {**fields, "seconds": round(time.perf_counter() - started, 3)}
 
-    def _steady_state(self, task: Task, root: Root) -> Fraction | float:
+    def _steady_state(self, task: Task, root: Case) -> Fraction | float:
         if not isinstance(task.scheme, Delayed):
             raise InvalidInput(f"--steady-state is computed for delayed trees, not for {task.scheme}")
         with named_errors(f"{task.verifier.label} on {task.scheme}, --steady-state"):
@@ -190,7 +195,7 @@ class Workplace:
             return evaluator.steady_state(root.target, root.draft, task.scheme).efficiency
 
 
-def _row_fields(task: Task, roots: Sequence[Root], checks: Sequence[Check]) -> dict[str, Any]:
+def _row_fields(task: Task, roots: Sequence[Case], checks: Sequence[Check]) -> dict[str, Any]:
     weights = [root.weight for root in roots]
     average = [
         mixture(weights, [each.metrics.depth_distribution[depth] for each in checks])
@@ -270,9 +275,9 @@ def _work(spec: str | None, fields: tuple[Any, str, Cost]) -> dict[str, Any]:
     return _workplace.row(BoundTask(*fields) if spec is None else Task(find_verifier(spec), *fields))
 
 
-def _root_fields(root: Root, found: Check) -> dict[str, Any]:
+def _root_fields(root: Case, found: Check) -> dict[str, Any]:
     return {
-        "root": root.label,
+        "root": root.name,
         **number_fields("weight", root.weight),
         **accepted_length(found.metrics.depth_distribution),
         "lossless": found.lossless,

@@ -17,12 +17,12 @@ from rich.text import Text
 from experiments.shared.cost import Settings, check_runs
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import number_fields
-from experiments.shared.problem import Problem, Root
+from experiments.shared.problem import Problem
 from experiments.shared.progress import Tick, bar, duration, named_errors, remark
 from experiments.shared.rows import largest, strong_id, versions
 from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
+from simulator.instances.case import Case
 from simulator.laws.precision import (
     Breakdown,
     Precision,
@@ -39,15 +39,6 @@ _LEGEND = (
     "Draft trees and coins are exact: both hold the rounding of the rows that are seen and that of the arithmetic.\n"
     "rounded rows alone: L + 1 tokens drawn from the rounded target; where it is exact, the rest is the arithmetic's."
 )
-
-
-@dataclass(frozen=True)
-class Case:
-    """One root: exact rows for the trees of the scheme. identity: what stands for it in a `strong_id`."""
-
-    root: Root
-    instance: Instance
-    identity: list[Any]
 
 
 @dataclass(frozen=True)
@@ -71,11 +62,10 @@ def parse_precisions(text: str) -> list[Precision]:
 
 def cases(problem: Problem, scheme: DraftScheme) -> list[Case]:
     """The roots of a problem with their exact rows; raises `TooLarge` where there are too many."""
-    found = []
-    for root in problem.roots(scheme.depth, RATIONAL):
-        identity = [root.digest(scheme.depth) or problem.source, root.label, str(root.weight)]
-        found.append(Case(root, root.instance(scheme.depth), identity))
-    return found
+    roots = [root.on(scheme) for root in problem.roots(scheme.depth, RATIONAL)]
+    for root in roots:
+        _ = root.instance  # too large ones are refused here
+    return roots
 
 
 def plan(
@@ -135,7 +125,7 @@ def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, task: Tas
         "source": problem.source,
         "strong_id": strong_id(
             {
-                "roots": [case.identity for case in roots],
+                "roots": [case.identity(scheme.depth, problem.source) for case in roots],
                 "version": version("draftproof"),
                 "verifier": task.verifier.identity,
                 "scheme": scheme.as_dict(),
@@ -154,20 +144,20 @@ def _largest(name: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _root_fields(case: Case, scheme: DraftScheme, task: Task, tick: Tick) -> dict[str, Any]:
     target, draft = case.instance.target, case.instance.draft
     variation = deviation = breaks = None
-    with named_errors(f"{task.verifier.label} at {task.precision.name} on {scheme}, root {case.root.label!r}"):
+    with named_errors(f"{task.verifier.label} at {task.precision.name} on {scheme}, root {case.name!r}"):
         try:
             law = low_precision_law(task.verifier.verifier, target, draft, scheme, task.precision, tick)
             variation, deviation = law.total_variation(target), law.max_deviation(target)
         except Breakdown as broken:
             breaks = {
-                "root": case.root.label,
+                "root": case.name,
                 "tree": {",".join(map(str, context)): list(tokens) for context, tokens in broken.tree.items()},
                 "reason": broken.reason,
                 **number_fields("probability", broken.probability),
             }
     return {
-        "root": case.root.label,
-        **number_fields("weight", case.root.weight),
+        "root": case.name,
+        **number_fields("weight", case.weight),
         **number_fields("total_variation", variation),
         **number_fields("max_deviation", deviation),
         "breaks": breaks,

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from experiments.shared.planned import Planned
+from simulator.arithmetic import FLOAT64
 from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.processes import TableProcess
+from simulator.instances.case import Case
+from simulator.instances.instance import Instance
 from simulator.laws.enumeration import enumerate_law, estimate_size
 from simulator.laws.law import BlockLaw
 from simulator.protocol import DraftScheme, Verifier
@@ -19,20 +21,6 @@ from simulator.verdicts.lossless import block_law, choose_engine
 
 #: Runs of the verifier, over all draft trees of one root, up to which a law is enumerated.
 MOST_RUNS = 300_000
-
-
-@dataclass(frozen=True)
-class Tables:
-    """`p` and `q` after one root, float64, to depth `L` and `L - 1` at least. root: the tokens before."""
-
-    root: tuple[int, ...]
-    target: TableProcess
-    draft: TableProcess
-
-    def cut(self, depth: int) -> Tables:
-        """The same tables for trees of this depth."""
-        target = TableProcess(self.target.tables[: depth + 1], "target")
-        return Tables(self.root, target, TableProcess(self.draft.tables[: max(depth, 1)], "draft"))
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,7 @@ class Prediction:
         return max(1, int(np.ceil(self.variance / (standard_error**2 * len(self.laws)))))
 
 
-def predict(verifier: Verifier, tables: Sequence[Tables], scheme: DraftScheme) -> Prediction:
+def predict(verifier: Verifier, tables: Sequence[Case], scheme: DraftScheme) -> Prediction:
     """The exact law of one block from each root, in float64.
 
     Raises `TooLarge` where the verifier has no structured engine and enumeration would take too long, `InvalidInput`
@@ -79,10 +67,12 @@ def predict(verifier: Verifier, tables: Sequence[Tables], scheme: DraftScheme) -
     """
     if isinstance(verifier, Planned):
         raise InvalidInput(f"{verifier.card.name} is planned for one instance; real models need a verifier of all rows")
-    return Prediction(tuple(_law(verifier, each.cut(scheme.depth), scheme) for each in tables))
+    return Prediction(
+        tuple(_law(verifier, Instance.of(case.target, case.draft, scheme.depth, FLOAT64), scheme) for case in tables)
+    )
 
 
-def _law(verifier: Verifier, tables: Tables, scheme: DraftScheme) -> BlockLaw:
+def _law(verifier: Verifier, tables: Instance, scheme: DraftScheme) -> BlockLaw:
     target, draft = tables.target, tables.draft
     if choose_engine(verifier, scheme) != "enumerate":
         return block_law(verifier, target, draft, scheme)

@@ -19,7 +19,7 @@ from experiments.models.loop.autoregressive import autoregressive
 from experiments.models.loop.coins import coin_for
 from experiments.models.loop.generation import Generation, generate
 from experiments.models.loop.timing import PARTS
-from experiments.models.predicted.prediction import Tables, predict
+from experiments.models.predicted.prediction import predict
 from experiments.models.predicted.sampled import predict_sampled
 from experiments.models.predicted.tables import pair_tables
 from experiments.models.speed.by_depth import by_depth
@@ -28,6 +28,7 @@ from experiments.models.validation.contest import Setting, seed_of, shape_name
 from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import named_errors
 from simulator.drafts import Delayed
+from simulator.instances.case import Case
 from simulator.instances.processes import table_entries
 from simulator.protocol import Context
 
@@ -167,7 +168,9 @@ def _predicted(
     starts = _starts(setting, timed)
     some = [starts[place * len(starts) // length.starts] for place in range(min(length.starts, len(starts)))]
     if table_entries(setting.pair.vocab_size, scheme.depth) <= MOST_ENTRIES:
-        tables = [Tables(root, *pair_tables(setting.pair, setting.warp, root, max(scheme.depth, 1))) for root in some]
+        tables = [
+            Case(str(root), *pair_tables(setting.pair, setting.warp, root, max(scheme.depth, 1))) for root in some
+        ]
         means = np.array([float(law.block_efficiency) for law in predict(named.verifier, tables, scheme).laws])
     else:
         generator = np.random.default_rng([seed, 1])

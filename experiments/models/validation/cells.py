@@ -17,7 +17,7 @@ import numpy as np
 from experiments.models.loop.coins import coin_for
 from experiments.models.loop.loop import Block, Loop
 from experiments.models.loop.many import many_blocks
-from experiments.models.predicted.prediction import Prediction, Tables, predict
+from experiments.models.predicted.prediction import Prediction, predict
 from experiments.models.predicted.sampled import SampledPrediction, predict_sampled
 from experiments.models.predicted.truncated import Truncated, truncated_tables
 from experiments.models.validation.comparison import Agreement, ChiSquare, compare
@@ -25,6 +25,7 @@ from experiments.models.validation.contest import Contestant, Setting, seed_of, 
 from experiments.shared.progress import named_errors
 from simulator.drafts import Delayed
 from simulator.errors import TooLarge
+from simulator.instances.case import Case
 
 #: What the standard errors shall be at most, with some room below the 0.02 that is promised.
 GOAL = 0.015
@@ -55,7 +56,7 @@ class Budget:
 
 
 def measure_exact(
-    setting: Setting, each: Contestant, scheme: Delayed, tables: Sequence[Tables], budget: Budget
+    setting: Setting, each: Contestant, scheme: Delayed, tables: Sequence[Case], budget: Budget
 ) -> dict[str, Any]:
     """The row of one cell whose law is known."""
     started = time.perf_counter()
@@ -132,7 +133,7 @@ def _blocks(setting: Setting, each: Contestant, scheme: Delayed, runs: int, seed
         return [many_blocks(loop, root, runs, coin) for root in setting.roots]
 
 
-def _own_law(each: Contestant, tables: Sequence[Tables], scheme: Delayed) -> Prediction | None:
+def _own_law(each: Contestant, tables: Sequence[Case], scheme: Delayed) -> Prediction | None:
     """The law of the verifier that runs, where that is another one and its law can be had."""
     if each.played is each.claim:
         return None
@@ -158,7 +159,7 @@ def _by_truncated(each: Contestant, scheme: Delayed, found: Sequence[Truncated])
     all other lost ones, and nothing is accepted beyond it. It changes other blocks as far as a verifier sums up over
     tokens that were not drafted. None where there are no such tables or no engine for them.
     """
-    tables = [Tables((), cut.target, cut.draft) for cut in found]
+    tables = [Case("root", cut.target, cut.draft) for cut in found]
     try:
         estimate = predict(each.claim.verifier, tables, scheme).mean if tables else None
     except TooLarge:

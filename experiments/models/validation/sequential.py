@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from experiments.models.predicted.prediction import Tables, joint
-from simulator.instances.processes import context_index
+from experiments.models.predicted.prediction import joint
+from simulator.instances.case import Case
+from simulator.instances.processes import TableProcess, context_index
 
 #: Trust in the target of the half that learns, in tokens seen.
 TRUST = (30.0, 300.0, 3000.0)
@@ -30,7 +31,7 @@ SUSPECTED = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
 
 
 @dataclass(frozen=True)
-class Rows:
+class LeaningRows:
     """The rows after one root, depth by depth, shape `(V**d, V)`: the target's for every token that is looked at.
 
     draft: as far as there are drafts; beyond nobody leans.
@@ -40,13 +41,13 @@ class Rows:
     draft: tuple[Any, ...]
 
     @classmethod
-    def of(cls, tables: Tables, length: int) -> Rows:
-        """Of the first `length` tokens."""
-        found = (
-            tuple(np.asarray(table, np.float64) for table in each.tables) for each in (tables.target, tables.draft)
+    def of(cls, case: Case, length: int) -> LeaningRows:
+        """Of the first `length` tokens of a case given by tables."""
+        processes = [process for process in (case.target, case.draft) if isinstance(process, TableProcess)]
+        target, draft = (
+            tuple(np.asarray(table, np.float64) for table in process.tables[:length]) for process in processes
         )
-        target, draft = found
-        return cls(target[:length], draft[:length])
+        return cls(target, draft)
 
     def leaning(self, share: float, towards: str = "draft") -> list[Any]:
         """The target's rows moved by this share to the draft's, or to "uniform" ones; negative: away from them."""
@@ -93,7 +94,7 @@ class Seen:
         return Seen(tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))
 
 
-def log_wealth(seen: Sequence[Seen], rows: Sequence[Rows]) -> float:
+def log_wealth(seen: Sequence[Seen], rows: Sequence[LeaningRows]) -> float:
     """The logarithm of what the gambler has: one item a root, bets on all of them with the same money.
 
     It depends on counts only, so it is the same for every order in which the runs came. Infinite where a token came
@@ -119,7 +120,7 @@ def log_wealth(seen: Sequence[Seen], rows: Sequence[Rows]) -> float:
     return float(logsumexp(halves) - log(2))
 
 
-def _both(seen: Seen, rows: Rows) -> list[tuple[Any, Any]]:
+def _both(seen: Seen, rows: LeaningRows) -> list[tuple[Any, Any]]:
     """Counts and target rows, depth by depth."""
     return list(zip(seen.counts, rows.target, strict=False))
 
@@ -157,7 +158,7 @@ class Power:
 
 
 def least_found(
-    rows: Sequence[Rows],
+    rows: Sequence[LeaningRows],
     towards: str,
     runs: int,
     level: float,

@@ -13,11 +13,11 @@ import numpy as np
 from experiments.models.loop.coins import coin_for
 from experiments.models.loop.loop import Loop
 from experiments.models.loop.many import many_texts
-from experiments.models.predicted.prediction import Tables
 from experiments.models.validation.contest import Contestant, Setting, seed_of
-from experiments.models.validation.sequential import Rows, Seen, least_found, log_wealth
+from experiments.models.validation.sequential import LeaningRows, Seen, least_found, log_wealth
 from experiments.shared.progress import named_errors
 from simulator.drafts import Delayed
+from simulator.instances.case import Case
 from simulator.protocol import Progress
 
 #: Runs from one root between two looks at the test.
@@ -30,7 +30,7 @@ def law_row(
     setting: Setting,
     each: Contestant,
     schemes: Sequence[Delayed],
-    tables: Sequence[Tables],
+    tables: Sequence[Case],
     length: int,
     runs: int,
     level: float,
@@ -44,7 +44,7 @@ def law_row(
     key = law_key(setting, each, schemes, length, runs, level)
     coin = coin_for(setting.vectors, seed_of(key), setting.pair.device)
     loops = [Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors) for scheme in schemes]
-    rows = [Rows.of(root, length) for root in tables]
+    rows = [LeaningRows.of(root, length) for root in tables]
     size = setting.pair.vocab_size
     seen = [Seen.of(np.zeros((0, length)), size) for _ in tables]
     done, wealth = 0, 0.0
@@ -81,8 +81,8 @@ def law_key(
     )
 
 
-def power_fields(tables: Sequence[Tables], length: int, runs: int, level: float) -> list[dict[str, Any]]:
+def power_fields(tables: Sequence[Case], length: int, runs: int, level: float) -> list[dict[str, Any]]:
     """What the test finds: the least bias of two kinds, by simulation of its exact law. runs: from each root."""
-    rows = [Rows.of(each, length) for each in tables]
+    rows = [LeaningRows.of(each, length) for each in tables]
     kinds = ("draft", "uniform")
     return [asdict(least_found(rows, kind, runs, level, np.random.default_rng(0))) for kind in kinds]

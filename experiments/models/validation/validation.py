@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from experiments.models.loop.loop import Loop
-from experiments.models.predicted.prediction import Tables
 from experiments.models.predicted.tables import continued_rows, pair_tables
 from experiments.models.predicted.truncated import Truncated
 from experiments.models.validation import checks
@@ -30,6 +29,7 @@ from experiments.shared.progress import bar, named_errors
 from experiments.shared.rows import RowFile
 from simulator.drafts import Delayed
 from simulator.errors import TooLarge
+from simulator.instances.case import Case
 from simulator.instances.processes import TableProcess, table_entries
 
 #: Tables of more numbers are not made: from there on predictions come from sampled trees.
@@ -70,17 +70,17 @@ class Contest:
         return -(-self.law_runs // len(self.setting.roots))
 
 
-def tables_of(contest: Contest) -> list[Tables]:
+def tables_of(contest: Contest) -> list[Case]:
     """The exact tables after each root; for large vocabularies those of the roots alone."""
     pair, warp, made = contest.setting.pair, contest.setting.warp, []
     with bar("tables", len(contest.setting.roots)) as tick:
         for root in contest.setting.roots:
             if contest.exact:
-                made.append(Tables(root, *pair_tables(pair, warp, root, contest.depth)))
+                made.append(Case(str(root), *pair_tables(pair, warp, root, contest.depth)))
             else:
                 nothing = np.zeros((1, 0), dtype=np.int64)
                 rows = [continued_rows(pair, which, warp, root, nothing) for which in ("target", "draft")]
-                made.append(Tables(root, *(TableProcess([each]) for each in rows)))
+                made.append(Case(str(root), TableProcess([rows[0]]), TableProcess([rows[1]])))
             tick(1)
     return made
 
@@ -119,7 +119,7 @@ def greedy_fields(contest: Contest, prompt: Sequence[int]) -> dict[str, Any]:
     return {"tokens": len(text), "runs": runs, "differ": differ, "passed": not differ}
 
 
-def law_rows(contest: Contest, tables: Sequence[Tables], kept: RowFile) -> list[dict[str, Any]]:
+def law_rows(contest: Contest, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
     """The law test of every verifier; rows that are kept already are not run again."""
     setting, schemes, length = contest.setting, contest.schemes, law_length(contest)
     runs, level, rows = contest.root_runs, contest.law_level, []
@@ -137,7 +137,7 @@ def law_length(contest: Contest) -> int:
     return contest.depth + 1 if contest.exact else 1
 
 
-def law_power(contest: Contest, tables: Sequence[Tables]) -> dict[str, Any]:
+def law_power(contest: Contest, tables: Sequence[Case]) -> dict[str, Any]:
     """What the law test can find with the runs that it has."""
     return {
         "found": power_fields(tables, law_length(contest), contest.root_runs, contest.law_level),
@@ -146,7 +146,7 @@ def law_power(contest: Contest, tables: Sequence[Tables]) -> dict[str, Any]:
     }
 
 
-def cell_rows(contest: Contest, tables: Sequence[Tables], kept: RowFile) -> list[dict[str, Any]]:
+def cell_rows(contest: Contest, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
     """Every verifier on every shape, shape by shape; rows that are kept already are not run again."""
     rows, truncated = [], cache(partial(truncated_of, contest.setting))
     with bar("cells", len(contest.contestants) * len(contest.schemes)) as tick:
@@ -164,7 +164,7 @@ def _cell(
     contest: Contest,
     each: Contestant,
     scheme: Delayed,
-    tables: Sequence[Tables],
+    tables: Sequence[Case],
     truncated: Callable[[int], list[Truncated]],
 ) -> dict[str, Any]:
     if contest.exact:

@@ -12,6 +12,12 @@ import pytest
 
 from experiments.commands.compare.picture import best_budget, delay_figure, delay_lines
 from experiments.commands.compare.tables import as_csv, as_latex, as_markdown
+from experiments.commands.compare.work import Workplace, plan
+from experiments.shared.cost import Settings
+from experiments.shared.names import find_verifier
+from experiments.shared.problem import FamilyProblem
+from simulator.drafts import Delayed
+from simulator.instances import processes
 from verifiers import REGISTRY, STANDALONE
 
 TOPICS = Path(__file__).parents[2] / "data" / "topics.json"
@@ -187,3 +193,26 @@ def test_by_root_shows_every_root(draftproof):
     ran = draftproof("compare", "naive", "--text", "topics", "--vocab", 2, "--roots", 3, "--by-root")
     assert "by root context" in ran.out
     assert "average" in ran.out
+
+
+@pytest.mark.parametrize("engine", ["auto", "enumerate"])
+def test_rows_become_floats_once_for_a_run_whatever_the_number_of_verifiers(monkeypatch, engine):
+    converted = []
+
+    def counting(rows, arithmetic, name):
+        converted.append(rows)
+        return own(rows, arithmetic, name)
+
+    own = processes._converted
+    monkeypatch.setattr(processes, "_converted", counting)
+    problem, settings = FamilyProblem("dirichlet", 2, 0, 2**16), Settings("float64", engine, 10**6, 2**30)
+
+    def conversions(*names):
+        tasks = plan(problem, [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)
+        place = Workplace(problem, settings)
+        converted.clear()
+        rows = [place.row(task) for task in tasks]
+        assert all(row["lossless"] for row in rows)
+        return sum(rows.dtype == object for rows in converted)
+
+    assert conversions("nss", "specinfer", "traversal") == conversions("nss") == 5  # target to depth 2, draft to 1

@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 
 from experiments.models.loop.loop import Block
-from experiments.models.predicted.prediction import Prediction, Tables, joint, predict
+from experiments.models.predicted.prediction import Prediction, joint, predict
 from experiments.models.validation.comparison import Agreement, ChiSquare, compare, pearson, table_chi_square
-from experiments.models.validation.sequential import Rows, Seen, least_found, log_wealth
+from experiments.models.validation.sequential import LeaningRows, Seen, least_found, log_wealth
 from simulator import BlockLaw, Delayed, TableProcess, block_law
+from simulator.instances.case import Case
 from simulator.instances.processes import context_at
 from verifiers import make
 
 
-def tables(size: int, depth: int, seed: int, apart: float = 1.0) -> Tables:
+def tables(size: int, depth: int, seed: int, apart: float = 1.0) -> Case:
     generator = np.random.default_rng(seed)
     target, other = ([generator.dirichlet(np.ones(size), size**d) for d in range(depth + 1)] for _ in range(2))
     draft = [(1 - apart) * p + apart * q for p, q in zip(target, other, strict=True)]
-    return Tables((), TableProcess(target, "target"), TableProcess(draft, "draft"))
+    return Case("root", TableProcess(target, "target"), TableProcess(draft, "draft"))
 
 
 def drawn(law: BlockLaw, count: int, generator: np.random.Generator) -> list[Block]:
@@ -93,13 +94,13 @@ def test_blocks_needed_are_the_least_for_a_standard_error() -> None:
     assert prediction.standard_error(needed) <= 0.02 < prediction.standard_error(needed - 1)
 
 
-def _processes(pair: Tables) -> tuple[TableProcess, TableProcess]:
+def _processes(pair: Case) -> tuple[TableProcess, TableProcess]:
     return pair.target, pair.draft
 
 
 @pytest.mark.parametrize("length", [1, 2])
 def test_the_wealth_of_the_gambler_is_a_martingale_under_the_target(length: int) -> None:
-    rows = Rows.of(tables(2, length, 3), length)
+    rows = LeaningRows.of(tables(2, length, 3), length)
     law = joint(rows.target)
     texts = list(product(range(2), repeat=length))
     expected = 0.0
@@ -110,7 +111,7 @@ def test_the_wealth_of_the_gambler_is_a_martingale_under_the_target(length: int)
 
 
 def test_wealth_does_not_depend_on_the_order_or_on_the_portions() -> None:
-    rows = Rows.of(tables(3, 2, 0), 2)
+    rows = LeaningRows.of(tables(3, 2, 0), 2)
     texts = np.random.default_rng(0).integers(0, 3, (40, 2))
     whole = log_wealth([Seen.of(texts, 3)], [rows])
     parts = Seen.of(texts[::-1][:15], 3) + Seen.of(texts[::-1][15:], 3)
@@ -119,14 +120,14 @@ def test_wealth_does_not_depend_on_the_order_or_on_the_portions() -> None:
 
 
 def test_a_token_that_the_target_never_gives_makes_the_gambler_infinitely_rich() -> None:
-    rows = Rows((np.array([[0.5, 0.5, 0.0]]),), (np.array([[0.5, 0.25, 0.25]]),))
+    rows = LeaningRows((np.array([[0.5, 0.5, 0.0]]),), (np.array([[0.5, 0.25, 0.25]]),))
     assert log_wealth([Seen.of(np.array([[2]]), 3)], [rows]) == inf
     assert log_wealth([Seen.of(np.array([[1]] * 50), 3)], [rows]) < inf
 
 
 def test_drafts_taken_for_targets_are_refuted_and_the_target_is_not() -> None:
     pair = tables(4, 3, 0, apart=0.3)
-    rows, generator = Rows.of(pair, 3), np.random.default_rng(0)
+    rows, generator = LeaningRows.of(pair, 3), np.random.default_rng(0)
     for law, refuted in ((joint(rows.target), False), (joint(rows.draft), True)):
         seen = Seen.of_outcomes(generator.multinomial(2000, law), 4, 3)
         assert (log_wealth([seen], [rows]) > log(1e4)) == refuted
@@ -134,7 +135,7 @@ def test_drafts_taken_for_targets_are_refuted_and_the_target_is_not() -> None:
 
 @pytest.mark.parametrize("towards", ["draft", "uniform"])
 def test_the_stated_power_is_had_and_grows_with_the_runs(towards: str) -> None:
-    rows = [Rows.of(tables(3, 2, seed), 2) for seed in (0, 1)]
+    rows = [LeaningRows.of(tables(3, 2, seed), 2) for seed in (0, 1)]
     few, many = (least_found(rows, towards, runs, 1e-3, np.random.default_rng(0)) for runs in (200, 3200))
     assert few.share >= 0.9
     assert many.share >= 0.9
@@ -148,6 +149,6 @@ def test_the_stated_power_is_had_and_grows_with_the_runs(towards: str) -> None:
 
 
 def test_what_cannot_be_found_is_said() -> None:
-    rows = [Rows.of(tables(3, 2, 0, apart=0.01), 2)]
+    rows = [LeaningRows.of(tables(3, 2, 0, apart=0.01), 2)]
     found = least_found(rows, "draft", 20, 1e-3, np.random.default_rng(0))
     assert (found.leaning, found.share < 0.9) == (1.0, True)

@@ -9,12 +9,14 @@ import pytest
 
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
-from experiments.models.predicted.prediction import Tables, joint, predict
+from experiments.models.predicted.prediction import joint, predict
 from experiments.models.predicted.sampled import draw_trees, predict_sampled, tree_moments
 from experiments.models.predicted.tables import pair_tables
 from experiments.models.validation.contest import roots_of
 from experiments.shared.planned import Planned
 from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, SamplingCoin, TableProcess, TooLarge, Verdict
+from simulator.arithmetic import FLOAT64
+from simulator.instances.case import Case
 from simulator.laws.enumeration import enumerate_law
 from simulator.laws.estimator import tree_efficiency_by_coins
 from verifiers import make
@@ -23,14 +25,14 @@ ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
 
 
 @pytest.fixture(scope="module")
-def tables(tiny_pair: Pair) -> list[Tables]:
-    return [Tables(root, *pair_tables(tiny_pair, Warp(), root, 3)) for root in ROOTS]
+def tables(tiny_pair: Pair) -> list[Case]:
+    return [Case(str(root), *pair_tables(tiny_pair, Warp(), root, 3)) for root in ROOTS]
 
 
-def small_tables(seed: int) -> Tables:
+def small_tables(seed: int) -> Case:
     generator = np.random.default_rng(seed)
     target, draft = ([generator.dirichlet(np.ones(2), 2**depth) for depth in range(4)] for _ in range(2))
-    return Tables((), TableProcess(target, "target"), TableProcess(draft, "draft"))
+    return Case("root", TableProcess(target, "target"), TableProcess(draft, "draft"))
 
 
 class FirstDraft:
@@ -62,7 +64,7 @@ def test_the_error_of_a_mean_over_roots_is_that_within_roots() -> None:
     assert found.standard_error(50) == pytest.approx(np.sqrt((first + second) / 4 / 50))
 
 
-def test_a_verifier_without_an_engine_is_enumerated_where_that_is_short(tables: list[Tables]) -> None:
+def test_a_verifier_without_an_engine_is_enumerated_where_that_is_short(tables: list[Case]) -> None:
     law = predict(FirstDraft(), tables, Delayed(1, 0, 1)).laws[0]
     assert law.depth_distribution == pytest.approx([0, 1], abs=1e-12)
     with pytest.raises(TooLarge, match=r"first_draft on .* means .* runs for one root"):
@@ -74,13 +76,13 @@ def test_a_planned_verifier_is_refused_by_name() -> None:
         predict(Planned(), [small_tables(0)], Delayed())
 
 
-def test_tables_are_cut_to_the_depth_of_a_tree(tables: list[Tables]) -> None:
-    cut = tables[0].cut(2)
+def test_tables_are_cut_to_the_depth_of_a_tree(tables: list[Case]) -> None:
+    cut = tables[0].converted(FLOAT64, 2)
     assert (cut.target.depth, cut.draft.depth) == (2, 1)
-    assert tables[0].cut(0).draft.depth == 0
+    assert tables[0].converted(FLOAT64, 0).draft.depth == 0
 
 
-def test_the_joint_law_is_the_product_of_its_rows(tables: list[Tables]) -> None:
+def test_the_joint_law_is_the_product_of_its_rows(tables: list[Case]) -> None:
     target = tables[0].target
     whole = joint(target.tables[:3])
     assert whole.sum() == pytest.approx(1, abs=1e-12)
@@ -89,7 +91,7 @@ def test_the_joint_law_is_the_product_of_its_rows(tables: list[Tables]) -> None:
 
 
 def test_sampled_trees_hold_the_rows_of_the_tables(exact_pair: Pair) -> None:
-    tables = Tables(ROOTS[0], *pair_tables(exact_pair, Warp(0.7), ROOTS[0], 3))
+    tables = Case("root", *pair_tables(exact_pair, Warp(0.7), ROOTS[0], 3))
     trees = draw_trees(exact_pair, Delayed(2, 1, 2), Warp(0.7), ROOTS[0], 8, SamplingCoin(np.random.default_rng(0)))
     seen = 0
     nodes = list(trees)
@@ -126,7 +128,7 @@ def test_moments_on_a_tree_are_those_of_the_whole_coin(tiny_pair: Pair, name: st
 
 @pytest.mark.parametrize("name", ["specinfer", "traversal", "gbv"])
 def test_sampled_and_exact_predictions_agree_within_the_stated_error(
-    tiny_pair: Pair, tables: list[Tables], name: str
+    tiny_pair: Pair, tables: list[Case], name: str
 ) -> None:
     scheme, generator = Delayed(2, 1, 2), np.random.default_rng(1)
     exact = predict(make(name), tables, scheme)

@@ -14,7 +14,6 @@ from experiments.models.loop.loop import Loop
 from experiments.models.loop.tree_shape import TreeShape
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
-from experiments.models.predicted.prediction import Tables
 from experiments.models.validation import checks, validation, views
 from experiments.models.validation.cells import Budget, cell_key
 from experiments.models.validation.contest import contestants, pair_digest, roots_of, setting
@@ -23,6 +22,7 @@ from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.rows import RowFile
 from experiments.shared.text import EMBEDDED, read_text
 from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict
+from simulator.instances.case import Case
 from verifiers import make
 
 NAMES = ("naive", "specinfer", "traversal", "gbv")
@@ -52,11 +52,11 @@ def contest(tiny_pair: Pair) -> Contest:
 
 
 @pytest.fixture(scope="module")
-def tables(contest: Contest) -> list[Tables]:
+def tables(contest: Contest) -> list[Case]:
     return validation.tables_of(contest)
 
 
-def test_every_cell_and_the_whole_table_are_as_predicted(contest: Contest, tables: list[Tables]) -> None:
+def test_every_cell_and_the_whole_table_are_as_predicted(contest: Contest, tables: list[Case]) -> None:
     rows = validation.cell_rows(contest, tables, RowFile(None))
     table = validation.table_fields(rows)
     assert len(rows) == table["cells"] == len(NAMES) * len(SHAPES)
@@ -94,7 +94,7 @@ def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -
     [("naive", "relaxed:w=1/4", True), ("naive", "naive_from_target", False), ("gbv", "block_by_weights", True)],
 )
 def test_a_planted_bias_fails_the_same_table(
-    tiny_pair: Pair, tables: list[Tables], claim: str, liar: str, moves_the_mean: bool
+    tiny_pair: Pair, tables: list[Case], claim: str, liar: str, moves_the_mean: bool
 ) -> None:
     contest = replace(contest_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], budget=Budget(goal=0.015))
     rows = validation.cell_rows(contest, tables, RowFile(None))
@@ -108,7 +108,7 @@ def test_a_planted_bias_fails_the_same_table(
     assert all(row["own_law"] is None for row in rows if row is not lying)
 
 
-def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Tables]) -> None:
+def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) -> None:
     contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4", gbv="naive_from_target"), law_runs=3_000)
     rows = validation.law_rows(contest, tables, RowFile(None))
     assert {row["verifier"]: row["refuted"] for row in rows} == {
@@ -124,7 +124,7 @@ def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Tables]) 
 
 
 def test_rows_that_are_kept_are_not_run_again(
-    contest: Contest, tables: list[Tables], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    contest: Contest, tables: list[Case], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, short = str(tmp_path / "rows.jsonl"), replace(contest, schemes=SHAPES[:1], law_runs=100)
     parts = validation.cell_rows, validation.law_rows
@@ -220,7 +220,7 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
     assert not any(row["refuted"] for row in validation.law_rows(contest, tables, RowFile(None)))
 
 
-def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Tables]) -> None:
+def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
     contest = contest_of(tiny_pair, names=("specinfer", "traversal"))
     contest = replace(contest, setting=replace(contest.setting, vectors="torch"), budget=Budget(blocks=400))
     rows = validation.cell_rows(contest, tables, RowFile(None))
@@ -238,7 +238,7 @@ def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> 
     assert not any(row["refuted"] for row in validation.law_rows(greedy, tables, RowFile(None)))
 
 
-def test_the_picture_and_the_page_hold_every_cell(contest: Contest, tables: list[Tables]) -> None:
+def test_the_picture_and_the_page_hold_every_cell(contest: Contest, tables: list[Case]) -> None:
     short = replace(contest, schemes=SHAPES[:1])
     rows = validation.cell_rows(short, tables, RowFile(None))
     assert views.figure(rows, "caption").startswith(b"\x89PNG")

@@ -11,9 +11,9 @@ import pytest
 from lp_analysis import IidBranches, ListedTrees, cut_bound, direct_bound, direct_variables, optimum
 from lp_analysis.reference.comparison import compare_programs, direct_size
 from lp_analysis.reference.cuts import solve_cuts
-from lp_analysis.setting import Setting
 from lp_analysis.solvers.columns import Columns, generate
 from lp_analysis.solvers.minimise import Search
+from lp_analysis.subject import Subject
 from simulator.arithmetic import FLOAT64
 from simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
 from simulator.errors import TooLarge
@@ -49,7 +49,7 @@ def test_direct_cuts_and_columns_agree(seed, shape):
     given = instance.target, instance.draft, Delayed(K, L1, L2)
     direct, cuts = direct_bound(*given), cut_bound(*given)
     search = Search()
-    generate(Columns(Setting.of(*given).floats), 1e-11, search)
+    generate(Columns(Subject.of(*given).floats), 1e-11, search)
     assert cuts.complete
     assert cuts.value == pytest.approx(direct, abs=1e-9, rel=0)  # the solvers work to 1e-10
     assert search.lower == pytest.approx(direct, abs=1e-9, rel=0)

@@ -15,10 +15,10 @@ from lp_analysis.orders import order_law, selection_law
 from lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
 from lp_analysis.reference.antichains import antichain_at, corners, hull
 from lp_analysis.reference.hitting import IidBranches, ListedTrees
-from lp_analysis.setting import Setting
 from lp_analysis.solvers.interior import LevelProgram
-from lp_analysis.solvers.level_rows import Rows
+from lp_analysis.solvers.level_rows import Constraints
 from lp_analysis.solvers.levels import errors, first_knots, refined
+from lp_analysis.subject import Subject
 from simulator.arithmetic import RATIONAL
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
@@ -91,12 +91,12 @@ def random_prices(V, depth, seed):
 def test_any_prices_bound_any_order(seed, shape):
     V, K, L1, L2 = shape
     instance = instance_of(V, L1 + L2, seed=seed % 7)
-    setting = Setting.of(instance.target, instance.draft, Delayed(K, L1, L2))
+    subject = Subject.of(instance.target, instance.draft, Delayed(K, L1, L2))
     prices = random_prices(V, L1 + L2, seed)
-    bound = price_bound(prices, setting)
+    bound = price_bound(prices, subject)
     order = np.stack([np.random.default_rng(seed + t).permutation(V**L2) for t in range(V**L1)])
-    for chosen in (order, sorted_levels(prices, setting)[0]):
-        law = selection_law(chosen, setting)
+    for chosen in (order, sorted_levels(prices, subject)[0]):
+        law = selection_law(chosen, subject)
         assert efficiency(reach(law, instance.target.tables)) <= bound
 
 
@@ -104,47 +104,47 @@ def test_any_prices_bound_any_order(seed, shape):
 def test_the_bound_is_convex_with_this_subgradient_and_trimming_helps(seed, shape):
     V, K, L1, L2 = shape
     instance = instance_of(V, L1 + L2, seed=seed % 5)
-    setting = Setting.of(instance.target, instance.draft, Delayed(K, L1, L2))
+    subject = Subject.of(instance.target, instance.draft, Delayed(K, L1, L2))
     here, there = (random_prices(V, L1 + L2, seed + i) for i in range(2))
 
     def bound(prices):
-        return price_bound(prices, setting)
+        return price_bound(prices, subject)
 
-    slope = subgradient(here, setting)
+    slope = subgradient(here, subject)
     step = sum(((b - a) * s).sum() for a, b, s in zip(here, there, slope, strict=True))
     assert bound(there) >= bound(here) + step
     middle = [(a + b) / 2 for a, b in zip(here, there, strict=True)]
     assert 2 * bound(middle) <= bound(here) + bound(there)
-    less = trimmed(here, setting.target)
+    less = trimmed(here, subject.target)
     assert bound(less) <= bound(here)
     assert all(
-        (a == b).all() for a, b in zip(*(node_worths(prices, setting.target) for prices in (less, here)), strict=True)
+        (a == b).all() for a, b in zip(*(node_worths(prices, subject.target) for prices in (less, here)), strict=True)
     )
 
 
 def test_negative_prices_are_refused():
     instance = instance_of(2, 1)
-    setting = Setting.of(instance.target, instance.draft, Delayed(2, 0, 1))
+    subject = Subject.of(instance.target, instance.draft, Delayed(2, 0, 1))
     for prices in ([[0], [-1, 0]], [[1], [0, 0]]):
         with pytest.raises(InvalidInput, match="at least 0"):
-            price_bound([RATIONAL.vector(v) for v in prices], setting)
+            price_bound([RATIONAL.vector(v) for v in prices], subject)
 
 
 def level_program(V, K, L1, L2, cells=7):
     instance = instance_of(V, L1 + L2)
-    setting = Setting.of(instance.target, instance.draft, Delayed(K, L1, L2)).floats
-    return LevelProgram(setting, first_knots(V**L1, cells))
+    subject = Subject.of(instance.target, instance.draft, Delayed(K, L1, L2)).floats
+    return LevelProgram(subject, first_knots(V**L1, cells))
 
 
 @pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 3, 1, 2), (2, 2, 2, 3), (2, 4, 3, 1)], ids=str)
 def test_the_tree_elimination_solves_the_normal_equations(shape):
     program = level_program(*shape)
     state, rng = program.start(), np.random.default_rng(0)
-    weights = Rows(*(10 ** rng.uniform(-3, 3, part.shape) for part in state.multiplier))
+    weights = Constraints(*(10 ** rng.uniform(-3, 3, part.shape) for part in state.multiplier))
     program.system.factor(weights)
-    right = program.rows.adjoint(Rows(*(rng.normal(size=part.shape) for part in weights)))
+    right = program.rows.adjoint(Constraints(*(rng.normal(size=part.shape) for part in weights)))
     found = program.rows.apply(program.system.solve(right))
-    back = program.rows.adjoint(Rows(*(w * v for w, v in zip(weights, found, strict=True))))
+    back = program.rows.adjoint(Constraints(*(w * v for w, v in zip(weights, found, strict=True))))
     for a, b in zip(back, right, strict=True):
         assert abs(a - b).max() < 1e-9 * abs(b).max()  # condition of the weights
 
@@ -152,7 +152,7 @@ def test_the_tree_elimination_solves_the_normal_equations(shape):
 @pytest.mark.parametrize("shape", [(3, 3, 0, 3), (3, 2, 1, 2)], ids=str)
 def test_apply_and_adjoint_are_transposed(shape):
     program, rng = level_program(*shape), np.random.default_rng(1)
-    rows = Rows(*(rng.normal(size=part.shape) for part in program.start().multiplier))
+    rows = Constraints(*(rng.normal(size=part.shape) for part in program.start().multiplier))
     x = type(program.cost)(*(rng.normal(size=part.shape) for part in program.cost))
     left = program.rows.apply(x).flat() @ rows.flat()
     right = sum((a * b).sum() for a, b in zip(program.rows.adjoint(rows), x, strict=True))
@@ -163,15 +163,15 @@ def test_apply_and_adjoint_are_transposed(shape):
 def test_every_interior_step_gives_bounds_in_order(shape):
     V, K, L1, L2 = shape
     program = level_program(*shape)
-    state, setting = program.start(), program.setting
+    state, subject = program.start(), program.subject
     for _ in range(20):
         state = program.step(state)
         law = program.rows.law(state.multiplier.cells)
-        lower = efficiency(reach(from_leaves(law, V, L1 + L2), setting.target))
+        lower = efficiency(reach(from_leaves(law, V, L1 + L2), subject.target))
         prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
-        upper = price_bound(prices, setting)
+        upper = price_bound(prices, subject)
         assert lower <= upper + 1e-12
-        for r, q, mass in zip(law.reshape(setting.paths.shape), setting.paths, setting.trunks, strict=True):
+        for r, q, mass in zip(law.reshape(subject.paths.shape), subject.paths, subject.trunks, strict=True):
             assert slack(r / mass, q, K).min() > -1e-10  # rounding of the normal equations
         if program.value(state.x) - lower < 1e-6:
             break
@@ -184,13 +184,13 @@ def test_refined_knots_lower_the_error():
     for _ in range(8):
         state = program.step(state)
     prices = program.rows.nodes(np.maximum(program.rows.steps(state.x.pi), 0))
-    before = errors(prices, program.setting, knots)[0].sum()
-    finer = refined(prices, program.setting, knots)
+    before = errors(prices, program.subject, knots)[0].sum()
+    finer = refined(prices, program.subject, knots)
     assert finer.shape[0] == 3
     assert (np.diff(finer, axis=1) > 0).all()
     assert (finer[:, 0] == 0).all()
     assert (finer[:, -1] == 1).all()
-    assert errors(prices, program.setting, finer)[0].sum() < before / 2
+    assert errors(prices, program.subject, finer)[0].sum() < before / 2
 
 
 @given(seed=st.integers(0, 10**6), K=st.integers(1, 4), N=st.integers(1, 12))
@@ -224,8 +224,8 @@ def test_repair_gives_a_law_exactly_and_leaves_laws_alone(seed, K):
 
 def test_selection_laws_match_plans_and_floats():
     instance = instance_of(3, 3)
-    setting = Setting.of(instance.target, instance.draft, Delayed(3, 1, 2))
+    subject = Subject.of(instance.target, instance.draft, Delayed(3, 1, 2))
     order = np.stack([np.random.default_rng(t).permutation(9) for t in range(3)])
-    exact, floats = selection_law(order, setting), selection_law(order, setting.floats)
+    exact, floats = selection_law(order, subject), selection_law(order, subject.floats)
     assert all(np.allclose(a.astype(float), b, atol=1e-14) for a, b in zip(exact, floats, strict=True))
-    assert (exact[1] == setting.masses[1]).all()
+    assert (exact[1] == subject.masses[1]).all()

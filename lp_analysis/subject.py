@@ -20,7 +20,7 @@ MOST_TRUNKS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class Subject:
     """One instance and one shape, in one arithmetic. Shapes as in `lp_analysis.nodes`.
 
     target, draft: tables of depths `0..L - 1`.
@@ -31,8 +31,8 @@ class Setting:
     scheme: Delayed
 
     @classmethod
-    def of(cls, target: Given, draft: Given, scheme: DraftScheme) -> Setting:
-        """The setting in rationals, converted once: see `exact_tables`.
+    def of(cls, target: Given, draft: Given, scheme: DraftScheme) -> Subject:
+        """The subject in rationals, converted once: see `exact_tables`.
 
         Raises `InvalidInput` for other schemes than delayed trees and for rows that do not fit, `TooLarge` above
         20,000 paths or 300 trunks.
@@ -72,9 +72,9 @@ class Setting:
         return conditional(self.masses, self.scheme.L1)
 
     @cached_property
-    def floats(self) -> Setting:
+    def floats(self) -> Subject:
         """The same in float64."""
-        return Setting(as_floats(self.target), as_floats(self.draft), self.scheme)
+        return Subject(as_floats(self.target), as_floats(self.draft), self.scheme)
 
 
 def delayed_only(scheme: DraftScheme) -> Delayed:

@@ -1,0 +1,76 @@
+"""A named pair of processes: a root context of a text, a member of a family, an instance to judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+from simulator.arithmetic import RATIONAL, Arithmetic
+from simulator.errors import InvalidInput
+from simulator.instances.instance import Instance
+from simulator.instances.processes import MarkovProcess, table_entries
+from simulator.protocol import DraftScheme, TokenProcess
+
+#: Cases are known by the hash of their rows up to so many table entries; beyond, by where they come from.
+DIGEST_ENTRIES = 5_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two processes with a name and what they are there for.
+
+    weight: the share in averages. title: in words, for people. shape: the draft scheme it is meant for, if any.
+    """
+
+    name: str
+    target: TokenProcess
+    draft: TokenProcess
+    weight: Fraction = Fraction(1)
+    title: str = ""
+    shape: DraftScheme | None = None
+
+    @property
+    def scheme(self) -> DraftScheme:
+        """The draft scheme it is meant for; raises `InvalidInput` where there is none."""
+        if self.shape is None:
+            raise InvalidInput(f"case {self.name!r} is meant for no draft scheme; give it one as shape")
+        return self.shape
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The exact rows for trees of its scheme."""
+        return self.rows(self.scheme.depth)
+
+    def rows(self, depth: int) -> Instance:
+        """The exact rows for trees of this depth; raises `InvalidInput` or `TooLarge` where there are none."""
+        return Instance.of(self.target, self.draft, depth, RATIONAL)
+
+    def on(self, scheme: DraftScheme) -> Case:
+        """The same case, meant for this scheme."""
+        return replace(self, shape=scheme)
+
+    def converted(self, arithmetic: Arithmetic, depth: int) -> Case:
+        """The same case in another arithmetic, for trees of this depth; Markov processes stay such, others get tables.
+
+        Raises as `tabulate`.
+        """
+        if isinstance(self.target, MarkovProcess) and isinstance(self.draft, MarkovProcess):
+            pair = self.target.converted(arithmetic, "target"), self.draft.converted(arithmetic, "draft")
+            return replace(self, target=pair[0], draft=pair[1])
+        cut = Instance.of(self.target, self.draft, depth, arithmetic)
+        return replace(self, target=cut.target, draft=cut.draft)
+
+    def identity(self, depth: int, source: object) -> list[object]:
+        """What stands for it in the hash of a row: its rows, or `source` where they are too many."""
+        return [self.digest(depth) or source, self.name, str(self.weight)]
+
+    def digest(self, depth: int) -> str | None:
+        """Hash of the exact rows; None where they are too many."""
+        small = table_entries(self.target.vocab_size, depth) <= DIGEST_ENTRIES
+        return _digest(self, depth) if small else None
+
+
+@lru_cache(maxsize=1024)
+def _digest(case: Case, depth: int) -> str:
+    return case.rows(depth).digest()
