@@ -31,7 +31,7 @@ class Block:
         name="block",
         title="Block verification",
         source=Source("sun2024block", "algorithm 2"),
-        lossless_for=("delayed", "without_replacement", "topology", "adaptive"),
+        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
         single_path=True,
         dominates=("naive",),
         departs="The coins are flipped from the last token backwards, which gives the same law with fewer flips.",

@@ -31,7 +31,7 @@ class Khisti:
         name="khisti",
         title="Importance-weighted tournament",
         source=Source("khisti2025multi", "importance-weighted sampling, then speculative sampling"),
-        lossless_for=("delayed", "adaptive"),
+        lossless_for=("delayed", "specinfer_config", "adaptive"),
         departs="The weights of a round are rounded to multiples of 1/1024, which costs a trace of acceptance.",
         max_vocab=100,
     )

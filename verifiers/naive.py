@@ -26,7 +26,7 @@ class Naive:
         name="naive",
         title="Token-by-token speculative sampling",
         source=Source("leviathan2023fast", "algorithm 1"),
-        lossless_for=("delayed", "without_replacement", "topology", "adaptive"),
+        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
         single_path=True,
     )
 

@@ -27,7 +27,16 @@ class NaiveSampling:
         name="nss",
         title="Naive sampling",
         source=Source("miao2024specinfer", "naive sampling"),
-        lossless_for=("delayed", "without_replacement", "top_k", "greedy", "topology", "adaptive", "adaptive_dropping"),
+        lossless_for=(
+            "delayed",
+            "specinfer_config",
+            "without_replacement",
+            "top_k",
+            "greedy",
+            "topology",
+            "adaptive",
+            "adaptive_dropping",
+        ),
         reads_draft=False,
         exchangeable=True,
     )

@@ -31,7 +31,7 @@ class OptimalTransport:
         name="optimal_transport",
         title="Optimal transport at every node",
         source=Source("sun2023spectr", "the optimal-transport program, equation 6"),
-        lossless_for=("delayed", "adaptive"),
+        lossless_for=("delayed", "specinfer_config", "adaptive"),
         exchangeable=True,
         departs="The program is solved as a maximum flow from sets of drafts, without a solver, so that it is exact.",
         max_vocab=12,

@@ -40,7 +40,7 @@ class SpecInfer:
         name="specinfer",
         title="Multi-step speculative sampling (SpecInfer)",
         source=Source("miao2024specinfer", "algorithm 2"),
-        lossless_for=("delayed", "adaptive"),
+        lossless_for=("delayed", "specinfer_config", "adaptive"),
         exchangeable=True,
     )
 

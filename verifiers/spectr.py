@@ -42,7 +42,7 @@ class SpecTr:
         name="spectr",
         title="K-SEQ (SpecTr)",
         source=Source("sun2023spectr", "algorithm 3, K-SEQ"),
-        lossless_for=("delayed", "adaptive"),
+        lossless_for=("delayed", "specinfer_config", "adaptive"),
         departs="rho is rounded up to a fraction, which keeps the output exact and costs next to nothing.",
     )
 

@@ -29,7 +29,7 @@ class Traversal:
         name="traversal",
         title="Traversal verification",
         source=Source("weng2025traversal", "traversal verification"),
-        lossless_for=("delayed", "without_replacement", "topology", "adaptive"),
+        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

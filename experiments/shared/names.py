@@ -19,6 +19,7 @@ from simulator.arithmetic import parse_fraction
 from simulator.drafts import LARGEST
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Verifier
+from simulator.raised import own_lines
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class NamedVerifier:
     @property
     def from_file(self) -> bool:
         """Whether it is an outsider's."""
-        return bool(_FILE.search(self.spec))
+        return from_file(self.spec)
 
     @property
     def label(self) -> str:
@@ -44,7 +45,7 @@ class NamedVerifier:
         """What decides its results: name and parameters, and for a file its content."""
         name = self.verifier.card.name
         if self.from_file:
-            file = self.spec.rpartition(":")[0]
+            file = _parts(self.spec)[0]
             return {"file": hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16], "name": name, "spec": self.spec}
         if isinstance(self.verifier, Planned):
             return {"name": name, "gap": GAP}
@@ -54,9 +55,14 @@ class NamedVerifier:
 _FILE = re.compile(r"\.py(:|$)")
 
 
+def from_file(spec: str) -> bool:
+    """Whether the text means something in a file, not a name of ours."""
+    return bool(_FILE.search(spec))
+
+
 def find_verifier(spec: str) -> NamedVerifier:
     """`NAME`, `NAME:param=value,...` from the registry, or `FILE.py:NAME`; raises `InvalidInput`."""
-    if _FILE.search(spec):
+    if from_file(spec):
         return NamedVerifier(spec, _from_file(spec))
     name, parameters = _split(spec)
     if name not in verifiers.REGISTRY:
@@ -91,25 +97,58 @@ def parse_range(text: str, flag: str) -> list[int]:
 
 def _split(spec: str) -> tuple[str, dict[str, Fraction]]:
     name, _, rest = spec.partition(":")
-    parameters = {}
+    return name, {key: parse_fraction(value) for key, value in parse_assignments(rest, name, spec).items()}
+
+
+def parse_assignments(rest: str, name: str, spec: str) -> dict[str, str]:
+    """`key=value,..` as texts by key; raises `InvalidInput` naming the whole, `spec`."""
+    parameters: dict[str, str] = {}
     for assignment in filter(None, rest.split(",")):
         key, equals, value = assignment.partition("=")
         if not equals:
             raise InvalidInput(f"{assignment!r} in {spec!r} is no parameter; write {name}:key=value")
         if key.strip() in parameters:
             raise InvalidInput(f"{spec!r} gives {key.strip()!r} twice; give it once")
-        parameters[key.strip()] = parse_fraction(value)
-    return name, parameters
+        parameters[key.strip()] = value.strip()
+    return parameters
 
 
-def _from_file(spec: str) -> Verifier:
-    """Import a file and take the verifier (an object or a class without required arguments) from it."""
-    file, _, name = spec.rpartition(":")
+def _parts(spec: str) -> tuple[str, str, str]:
+    """`FILE.py:NAME:key=value,..` in its three parts; raises `InvalidInput` without a name."""
+    match = re.fullmatch(r"(.*?\.py)(?::([^:]+))?(?::(.*))?", spec)
+    if match is None or not match[2]:
+        raise InvalidInput(f"{spec} does not say which object of the file is meant; write {spec}:NAME")
+    return match[1], match[2], match[3] or ""
+
+
+def loaded(spec: str, kind: str) -> tuple[Any, dict[str, Any]]:
+    """What a file calls NAME, and the parameters that stand beside it: numbers where they look like numbers.
+
+    kind: what it should be, for errors. Raises `InvalidInput` with the lines of the file where it cannot be imported.
+    """
+    file, name, rest = _parts(spec)
+    module = _imported(file, kind)
+    if not hasattr(module, name):
+        close = get_close_matches(name, dir(module), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "write the name that it has there"
+        raise InvalidInput(f"{file} has no {name!r}; {hint}")
+    return getattr(module, name), {key: _plain(text) for key, text in parse_assignments(rest, name, spec).items()}
+
+
+def _plain(text: str) -> Any:
+    """A whole number, a fraction, or the text itself."""
+    try:
+        value = parse_fraction(text)
+    except InvalidInput:
+        return text
+    return int(value) if value.denominator == 1 else value
+
+
+def _imported(file: str, kind: str) -> Any:
+    """The module of a file."""
     path = Path(file)
-    if not file:
-        raise InvalidInput(f"{spec} does not say which verifier of the file is meant; write {spec}:NAME")
     if not path.is_file():
-        raise InvalidInput(f"no file {file}; give your verifier as FILE.py:NAME")
+        raise InvalidInput(f"no file {file}; give your {kind} as FILE.py:NAME")
     module_spec = importlib.util.spec_from_file_location(
         f"draftproof_user_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}_{path.stem}", path
     )
@@ -121,12 +160,24 @@ def _from_file(spec: str) -> Verifier:
     try:
         with quiet():
             module_spec.loader.exec_module(module)
-        entry = getattr(module, name, None)
-        verifier = entry() if isinstance(entry, type) else entry
     except Exception as error:
-        raise InvalidInput(f"{file} cannot be used: {type(error).__name__}: {error}") from error
+        raise InvalidInput(f"{file} cannot be used: {own_lines(error)}") from error
     finally:
         sys.path.remove(str(path.parent.resolve()))
+    return module
+
+
+def _from_file(spec: str) -> Verifier:
+    """The verifier of a file: an object, or a class that is called with the parameters."""
+    entry, parameters = loaded(spec, "verifier")
+    file, name, _ = _parts(spec)
+    if parameters and not isinstance(entry, type):
+        raise InvalidInput(f"{spec}: {name} is an object and takes no {min(parameters)}; give parameters to a class")
+    try:
+        with quiet():
+            verifier = entry(**parameters) if isinstance(entry, type) else entry
+    except Exception as error:
+        raise InvalidInput(f"{file} cannot be used: {own_lines(error)}") from error
     if not (isinstance(verifier, Verifier) and isinstance(verifier.card, Card)):
         raise InvalidInput(f"{name!r} in {file} is no verifier: it needs a `card` and `verify(root, coin)`")
     return verifier

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from experiments.shared.grouped import grouped
 from experiments.shared.names import family_spec
 from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
 from experiments.shared.progress import remark
+from experiments.shared.schemes import find_scheme, whole
 from experiments.shared.text import TOPICS, read_counted
 from simulator.arithmetic import RATIONAL, arithmetic_named, parse_fraction
 from simulator.drafts import SCHEMES, scheme_from_dict
@@ -65,7 +65,10 @@ Denominator = Annotated[
     ),
 ]
 Scheme = Annotated[
-    str | None, typer.Option(help=f"Draft scheme: {', '.join(SCHEMES)} (default delayed).", rich_help_panel=_SHAPE)
+    str | None,
+    typer.Option(
+        help=f"{', '.join(SCHEMES)} (default delayed), as NAME:key=value,..; or FILE.py:NAME.", rich_help_panel=_SHAPE
+    ),
 ]
 Tree = Annotated[
     str | None, typer.Option(help="Scheme topology: children of each node, as 2,1,0,0.", rich_help_panel=_SHAPE)
@@ -168,26 +171,14 @@ def choose_settings(
     return Settings(arithmetic, engine, max_runs, max_memory * 2**30, devices[backend], jobs, steady)
 
 
-def check_scheme_name(name: str | None) -> None:
-    """Raises `InvalidInput` for a scheme that does not exist."""
-    if name is not None and name not in SCHEMES:
-        raise InvalidInput(f"unknown scheme {name!r}; known: {', '.join(SCHEMES)}")
-
-
-def build_scheme(name: str, tree: str | None, confidence: str | None, **shape: int) -> DraftScheme:
-    """A scheme from its flags; raises `InvalidInput` for a flag that the scheme does not have."""
-    check_scheme_name(name)
-    fields = {field.name for field in dataclasses.fields(SCHEMES[name])}
+def build_scheme(spec: str, tree: str | None, confidence: str | None, **shape: int) -> DraftScheme:
+    """A scheme from its name or text and its flags; raises `InvalidInput` for a flag that the scheme does not have."""
     given: dict[str, Any] = dict(shape)
     if tree is not None:
-        given["tree"] = tuple(_whole(count, tree) for count in tree.split(","))
+        given["tree"] = tuple(whole(count, f"--tree {tree!r}") for count in tree.split(","))
     if confidence is not None:
         given["confidence"] = parse_fraction(confidence)
-    for key in given:
-        if key not in fields:
-            raise InvalidInput(f"--{key} has no meaning for the scheme {name}; it takes {', '.join(sorted(fields))}")
-    scheme: DraftScheme = SCHEMES[name](**given)
-    return scheme
+    return find_scheme(spec, given)
 
 
 def choose_scheme(
@@ -197,6 +188,9 @@ def choose_scheme(
     given = {key: value for key, value in shape.items() if value is not None}
     if isinstance(problem, FileProblem):
         base = problem.instance.scheme
+        if name is None and not given and "scheme" in problem.instance.about:
+            meant = problem.instance.about["scheme"]
+            raise InvalidInput(f"{problem.path} is meant for the scheme {meant}; add --scheme {meant}")
         if base is not None and name in (None, base.name):
             if not given and tree is None and confidence is None:
                 return base
@@ -210,23 +204,3 @@ def choose_scheme(
             given["L2"] = max(problem.instance.depth - given.get("L1", 0), 0)
             given.setdefault("K", 2 if given["L2"] else 1)
     return build_scheme(name or "delayed", tree, confidence, **given)
-
-
-def flags_of(scheme: DraftScheme) -> tuple[str | None, ...]:
-    """The flags --scheme, --K, --L1, --L2, --tree and --confidence that give this scheme."""
-    fields = {key: str(value) for key, value in scheme.as_dict().items()}
-    tree = ",".join(str(count) for count in scheme.as_dict().get("tree", ()))
-    return (
-        fields["name"],
-        fields.get("K"),
-        fields.get("L1"),
-        fields.get("L2"),
-        tree or None,
-        fields.get("confidence"),
-    )
-
-
-def _whole(text: str, whole: str) -> int:
-    if not text.strip().isdecimal():
-        raise InvalidInput(f"--tree {whole!r}: give the number of children of each node, as in 2,1,0,0")
-    return int(text)

@@ -62,7 +62,8 @@ class FileProblem:
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         """See `Problem`."""
-        cut = self.instance.converted(RATIONAL, depth)
+        exact = self.instance.target.arithmetic.exact
+        cut = self.instance.converted(RATIONAL if exact else arithmetic, depth)
         return [Case(self.path, cut.target, cut.draft)]
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from experiments.shared.output import EXACT, number_fields, short, write_whole
+from simulator.drafts import Own
 from simulator.verdicts.search import Witness
 
 
@@ -64,4 +65,6 @@ def show_witness(console: Console, witness: Witness, file: str, spec: str, saved
         f"the block gives it {found} (deviation {gap})",
     )
     if saved:
-        console.print(f"  saved as {file}; see it again: draftproof check {spec} --instance {file}", soft_wrap=True)
+        own = f" --scheme {instance.scheme.as_dict()['file']}" if isinstance(instance.scheme, Own) else ""
+        again = f"draftproof check {spec} --instance {file}{own}"
+        console.print(f"  saved as {file}; see it again: {again}", soft_wrap=True)

@@ -11,6 +11,8 @@ from simulator.drafts._shape import LARGEST
 from simulator.drafts.adaptive import Adaptive, AdaptiveDropping
 from simulator.drafts.delayed import Delayed
 from simulator.drafts.greedy import Greedy
+from simulator.drafts.own import Own
+from simulator.drafts.specinfer_config import SpecInferConfig
 from simulator.drafts.top_k import TopK
 from simulator.drafts.topology import Topology
 from simulator.drafts.without_replacement import WithoutReplacement
@@ -24,15 +26,32 @@ __all__ = [
     "AdaptiveDropping",
     "Delayed",
     "Greedy",
+    "Own",
+    "SpecInferConfig",
     "TopK",
     "Topology",
     "WithoutReplacement",
     "scheme_from_dict",
 ]
 
+#: Parameters that are lists of whole numbers.
+LISTS = ("tree", "widths")
+
 #: Every draft scheme by name; the fields of each are its parameters.
 SCHEMES: Mapping[str, Any] = MappingProxyType(
-    {kind.name: kind for kind in (Delayed, WithoutReplacement, TopK, Greedy, Topology, Adaptive, AdaptiveDropping)}
+    {
+        kind.name: kind
+        for kind in (
+            Delayed,
+            SpecInferConfig,
+            WithoutReplacement,
+            TopK,
+            Greedy,
+            Topology,
+            Adaptive,
+            AdaptiveDropping,
+        )
+    }
 )
 
 
@@ -52,10 +71,10 @@ def scheme_from_dict(fields: Any) -> DraftScheme:
 def _parsed(key: str, value: Any, fields: dict[str, Any]) -> Any:
     if key == "confidence" and isinstance(value, str):
         return parse_fraction(value)
-    if key == "tree" and isinstance(value, list) and all(type(count) is int for count in value):
+    if key in LISTS and isinstance(value, list) and all(type(count) is int for count in value):
         return tuple(value)
-    if type(value) is int and key not in ("confidence", "tree"):
+    if type(value) is int and key not in ("confidence", *LISTS):
         return value
     raise InvalidInput(
-        f"scheme {fields!r}: {key} = {value!r} must be a whole number (tree: a list, confidence: a fraction)"
+        f"scheme {fields!r}: {key} = {value!r} must be a whole number (tree and widths: a list, confidence: a fraction)"
     )

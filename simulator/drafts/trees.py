@@ -30,6 +30,14 @@ class DraftTree:
                 context = (*context, token)
         return cls(children)
 
+    def to_dict(self) -> dict[Context, tuple[int, ...]]:
+        """The drafted tokens by context."""
+        return dict(self.children)
+
+    def __repr__(self) -> str:
+        drafted = "; ".join(f"{context}: {', '.join(map(str, tokens))}" for context, tokens in self.children.items())
+        return f"DraftTree({drafted or 'nothing drafted'})"
+
     def __contains__(self, context: object) -> bool:
         """Whether `context` is a node: every step to it was drafted."""
         return isinstance(context, tuple) and all(
@@ -61,6 +69,10 @@ class TreeNode:
         self._processes = (target, draft)
         self._nodes: dict[int, TreeNode] = {}
 
+    def __repr__(self) -> str:
+        draft = "" if self.draft is None else f", q = {_row_text(self.draft)}"
+        return f"TreeNode({self.context}: children {self.children}, p = {_row_text(self.target)}{draft})"
+
     def child(self, token: int) -> TreeNode:
         """The node after a drafted `token`; any other token raises `InvalidVerifier`."""
         node = self._nodes.get(token)
@@ -72,3 +84,9 @@ class TreeNode:
             node = TreeNode((*self.context, int(token)), self._by_context, *self._processes)
             self._nodes[token] = node
         return node
+
+
+def _row_text(row: Vector) -> str:
+    """The first numbers of a row."""
+    shown = [str(value) if row.dtype == object else f"{value:.4g}" for value in row[:8]]
+    return f"({', '.join(shown)}{', ..' if len(row) > 8 else ''})"

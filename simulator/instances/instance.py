@@ -2,7 +2,8 @@
 
 File format: `{"vocab_size": 2, "depth": 3, "target": {"": ["1/3", "2/3"], "0": [...], "0,1": [...]},
 "draft": {...}}` with one entry for every context of length 0..depth; a draft entry at full depth is
-not needed. Optional: `"scheme"` (the draft scheme the instance is meant for) and `"about"` (free text).
+not needed. Optional: `"scheme"` (the draft scheme the instance is meant for), `"about"` (free text) and
+`"arithmetic"`: `"float64"` for rows that are floats and not exact.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from simulator.arithmetic import RATIONAL, Arithmetic, as_python
+from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_named, as_python, parse_fraction
 from simulator.drafts import scheme_from_dict
 from simulator.errors import InvalidInput
 from simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries, tabulate
 from simulator.protocol import Context, DraftScheme, TokenProcess
+
+#: What an instance file may hold.
+_KEYS = ("vocab_size", "depth", "target", "draft", "scheme", "about", "arithmetic")
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class Instance:
         fields: dict[str, Any] = {
             "vocab_size": self.vocab_size,
             "depth": self.depth,
+            **({} if self.target.arithmetic.exact else {"arithmetic": self.target.arithmetic.name}),
             "target": _rows_as_dict(self.target, self.depth),
             "draft": _rows_as_dict(self.draft, max(self.depth - 1, 0)),
         }
@@ -105,7 +110,7 @@ class Instance:
 
     @classmethod
     def load(cls, path: str | Path) -> Instance:
-        """Read an instance file into exact rows. Raises `InvalidInput` with the culprit on any flaw."""
+        """Read an instance file, exact unless it says that its rows are floats; raises `InvalidInput` on any flaw."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -141,11 +146,9 @@ class Instance:
         for key in ("vocab_size", "depth", "target", "draft"):
             if key not in fields:
                 raise InvalidInput(f"the key {key!r} is missing")
-        unknown = set(fields) - {"vocab_size", "depth", "target", "draft", "scheme", "about"}
+        unknown = sorted(set(fields) - set(_KEYS))
         if unknown:
-            raise InvalidInput(
-                f"unknown key {sorted(unknown)[0]!r}; known: vocab_size, depth, target, draft, scheme, about"
-            )
+            raise InvalidInput(f"unknown key {unknown[0]!r}; known: {', '.join(_KEYS)}")
         size, depth = fields["vocab_size"], fields["depth"]
         if type(size) is not int or size < 1:
             raise InvalidInput(f"vocab_size is {size!r}; it must be a whole number of at least 1")
@@ -160,15 +163,20 @@ class Instance:
         about = fields.get("about", {})
         if not isinstance(about, dict):
             raise InvalidInput(f"about is {about!r}; it must be an object")
+        numbers = arithmetic_named(str(fields.get("arithmetic", RATIONAL.name)))
+        scheme = fields.get("scheme")
+        elsewhere = isinstance(scheme, dict) and "file" in scheme  # an outsider's: known by where it comes from
+        if isinstance(scheme, dict) and elsewhere:
+            about = {**about, "scheme": scheme["file"]}
         return cls(
-            TableProcess(_tables(fields["target"], size, depth, "target", depth), "target"),
-            TableProcess(_tables(fields["draft"], size, max(depth - 1, 0), "draft", depth), "draft"),
-            scheme_from_dict(fields["scheme"]) if "scheme" in fields else None,
+            TableProcess(_tables(fields["target"], size, depth, "target", depth, numbers), "target"),
+            TableProcess(_tables(fields["draft"], size, max(depth - 1, 0), "draft", depth, numbers), "draft"),
+            scheme_from_dict(scheme) if "scheme" in fields and not elsewhere else None,
             about,
         )
 
 
-def _tables(rows: Any, size: int, depth: int, name: str, deepest: int) -> list[Any]:
+def _tables(rows: Any, size: int, depth: int, name: str, deepest: int, numbers: Arithmetic) -> list[Any]:
     if not isinstance(rows, dict):
         raise InvalidInput(f"{name} must be an object from contexts such as '0,1' to rows")
     wanted = [[",".join(map(str, c)) for c in product(range(size), repeat=d)] for d in range(deepest + 1)]
@@ -177,7 +185,7 @@ def _tables(rows: Any, size: int, depth: int, name: str, deepest: int) -> list[A
         raise InvalidInput(
             f"{name} has a row for {sorted(extra)[0]!r}, which is no context of at most {deepest} tokens below {size}"
         )
-    return [RATIONAL.vector([_row(rows, key, size, name) for key in keys]) for keys in wanted[: depth + 1]]
+    return [numbers.vector([_row(rows, key, size, name) for key in keys]) for keys in wanted[: depth + 1]]
 
 
 def _row(rows: Mapping[str, Any], key: str, size: int, name: str) -> list[Any]:
@@ -190,15 +198,19 @@ def _row(rows: Mapping[str, Any], key: str, size: int, name: str) -> list[Any]:
         if type(value) not in (int, str):
             raise InvalidInput(f"{name} row {key!r} holds {value!r}; write probabilities as '1/3', 0.25 or 1")
     try:
-        exact: list[Any] = RATIONAL.vector(row).tolist()
-        return exact
+        return [parse_fraction(value) if isinstance(value, str) else value for value in row]
     except InvalidInput as error:
         raise InvalidInput(f"{name} row {key!r}: {error}") from None
 
 
 def _rows_as_dict(process: TableProcess, depth: int) -> dict[str, list[str]]:
     contexts: list[Context] = [c for d in range(depth + 1) for c in product(range(process.vocab_size), repeat=d)]
-    return {",".join(map(str, c)): [str(as_python(value)) for value in process.row(c)] for c in contexts}
+    return {",".join(map(str, c)): [_text(value) for value in process.row(c)] for c in contexts}
+
+
+def _text(value: Any) -> str:
+    """A number that is read back as it is: a float as the shortest decimal that stands for it."""
+    return str(as_python(value))
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from fractions import Fraction
 from math import inf, log2
 from typing import Any
 
@@ -56,7 +57,10 @@ def validate_rows(rows: Any, arithmetic: Arithmetic, name: Callable[[int], str])
                 raise InvalidInput(f"{name(i)} gives token {token} probability {value}; it must be at least 0")
         total = row.sum()
         if abs(total - 1) > arithmetic.tolerance:
-            raise InvalidInput(f"{name(i)} sums to {total}, not 1; write exact fractions such as '1/3' that sum to 1")
+            way_out = "write exact fractions such as '1/3' that sum to 1"
+            if not arithmetic.exact and abs(total - 1) < 0.02:  # a softmax in low precision
+                way_out = "from_softmax(rows) divides rows of low precision by their sums"
+            raise InvalidInput(f"{name(i)} sums to {total}, not 1; {way_out}")
 
 
 class TableProcess:
@@ -66,6 +70,9 @@ class TableProcess:
     name: what error messages call it ("target" or "draft").
     Raises `InvalidInput` on a wrong shape, a negative entry or a row that does not sum to 1.
     """
+
+    #: The largest change of an entry on the way from rows of low precision; see `from_softmax`.
+    correction: Fraction = Fraction(0)
 
     def __init__(self, tables: Sequence[Any], name: str = "process") -> None:
         if not tables:
@@ -97,6 +104,9 @@ class TableProcess:
             self._rows[context] = row
         return row
 
+    def __repr__(self) -> str:
+        return f"TableProcess({self.name}: V = {self.vocab_size}, depth {self.depth}, {self.arithmetic.name})"
+
     def _checked(self, array: Any, depth: int) -> Any:
         expected = (self.vocab_size**depth, self.vocab_size)
         if array.shape != expected:
@@ -114,6 +124,9 @@ class MarkovProcess:
     table: shape `(V**m, V)`, one row for each context of length `m`.
     root: the `m` tokens before the root of the draft tree.
     """
+
+    #: The largest change of an entry on the way from rows of low precision; see `from_softmax`.
+    correction: Fraction = Fraction(0)
 
     def __init__(self, table: Any, root: Context = (), name: str = "process") -> None:
         array = as_rows(table)
@@ -146,6 +159,7 @@ class MarkovProcess:
 
     def table(self, depth: int) -> Any:
         """The rows of all contexts of length `depth` after the root, shape `(V**depth, V)`."""
+        check_table_size(self.vocab_size, depth, self.arithmetic)
         width = self.vocab_size**depth
         states = self.vocab_size**self.order
         root = context_index(self.root, self.vocab_size)
@@ -169,6 +183,10 @@ class MarkovProcess:
         other = copy(self)
         other.arithmetic = arithmetic
         return other
+
+    def __repr__(self) -> str:
+        order = f"V = {self.vocab_size}, order {self.order}, root {self.root}"
+        return f"MarkovProcess({self.name}: {order}, {self.arithmetic.name})"
 
     def _start(self, root: Context) -> None:
         if len(root) != self.order or any(not 0 <= token < self.vocab_size for token in root):
@@ -226,7 +244,7 @@ def _converted(rows: Any, arithmetic: Arithmetic, name: str) -> Any:
     if arithmetic.exact:
         raise InvalidInput(
             f"{name} holds floats; rational arithmetic needs exact rows: "
-            "round them with simulator.rationalise, or ask for float64"
+            "make them exact with from_softmax(rows), round them with rationalise, or ask for float64"
         )
     return arithmetic.vector(rows)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
@@ -26,6 +25,7 @@ from simulator.protocol import (
     Verdict,
     Verifier,
 )
+from simulator.raised import own_lines
 
 
 def enumerate_law(
@@ -85,8 +85,7 @@ def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
         except DraftproofError:
             raise
         except Exception as error:
-            line = traceback.extract_tb(error.__traceback__)[-1].lineno
-            raise InvalidVerifier(f"verify raised {type(error).__name__}: {error} (line {line})") from error
+            raise InvalidVerifier(f"verify raised {own_lines(error)}") from error
         if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
             raise InvalidVerifier(
                 f"verify returned {verdict!r}; it must be a Verdict(accepted, correction), accepted a tuple"

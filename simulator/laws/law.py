@@ -17,6 +17,10 @@ import numpy as np
 from simulator.arithmetic import Arithmetic, as_python
 from simulator.instances.processes import TableProcess, context_at
 from simulator.protocol import Context
+from simulator.shown import fields_html, number_text, rows_html
+
+#: Blocks that a notebook shows, the most probable ones.
+SHOWN = 12
 
 
 def moments(distribution: Sequence[Fraction | float]) -> tuple[Fraction | float, Fraction | float]:
@@ -40,6 +44,11 @@ class Violation:
         """`|expected - found|`."""
         gap: Fraction | float = self.expected - self.found
         return gap if gap >= 0 else -gap
+
+    def to_dict(self) -> dict[str, Any]:
+        """Where, and the two sides."""
+        place = {"context": self.context, "token": self.token}
+        return {**place, "expected": self.expected, "found": self.found, "deviation": self.deviation}
 
     def __str__(self) -> str:
         return (
@@ -71,8 +80,19 @@ class Metrics:
         """The variance of the accepted depth `tau`."""
         return moments(self.depth_distribution)[1]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Every number, exact ones as `Fraction`."""
+        return {
+            "block_efficiency": self.block_efficiency,
+            "variance": self.variance,
+            "depth_distribution": list(self.depth_distribution),
+            "max_deviation": self.max_deviation,
+            "total_variation": self.total_variation,
+            "violation": self.worst.to_dict() if self.worst is not None and self.worst.deviation else None,
+        }
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class BlockLaw:
     """The exact distribution of a block: accepted node and correction token.
 
@@ -125,6 +145,34 @@ class BlockLaw:
     def variance(self) -> Fraction | float:
         """The variance of the accepted depth `tau`."""
         return moments(self.depth_distribution)[1]
+
+    def as_dict(self) -> dict[tuple[Context, int], Fraction | float]:
+        """`(accepted context, correction token)` to probability, for every block that has one."""
+        return {
+            (context_at(int(row), depth, self.vocab_size), int(token)): as_python(masses[row, token])
+            for depth, masses in enumerate(self.correction)
+            for row, token in zip(*np.nonzero(masses != 0), strict=True)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers of the law; `as_dict` has its blocks."""
+        return {
+            "vocab_size": self.vocab_size,
+            "depth": self.depth,
+            "arithmetic": self.arithmetic.name,
+            "block_efficiency": self.block_efficiency,
+            "variance": self.variance,
+            "depth_distribution": list(self.depth_distribution),
+        }
+
+    def __repr__(self) -> str:
+        shape = f"V = {self.vocab_size}, depth {self.depth}, {self.arithmetic.name}"
+        return f"BlockLaw({shape}: block efficiency {number_text(self.block_efficiency)})"
+
+    def _repr_html_(self) -> str:
+        blocks = sorted(self.as_dict().items(), key=lambda block: -block[1])[:SHOWN]
+        rows = [{"accepted": str(c), "correction": y, "probability": mass} for (c, y), mass in blocks]
+        return fields_html("law of a block", self.to_dict()) + rows_html(rows)
 
     def metrics(self, target: TableProcess) -> Metrics:
         """The law in numbers."""

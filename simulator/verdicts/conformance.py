@@ -23,7 +23,16 @@ import numpy as np
 
 from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.coins import outcomes
-from simulator.drafts import Adaptive, AdaptiveDropping, Delayed, Greedy, TopK, Topology, WithoutReplacement
+from simulator.drafts import (
+    Adaptive,
+    AdaptiveDropping,
+    Delayed,
+    Greedy,
+    SpecInferConfig,
+    TopK,
+    Topology,
+    WithoutReplacement,
+)
 from simulator.drafts.trees import DraftTree
 from simulator.errors import InvalidInput
 from simulator.instances.families import CORNER_CASES, FAMILIES
@@ -43,6 +52,12 @@ SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1), (3, 3, 0, 1), 
 CASES: Mapping[str, tuple[Case, ...]] = MappingProxyType(
     {
         "delayed": tuple((V, Delayed(K, L1, L2)) for V, K, L1, L2 in SHAPES),
+        "specinfer_config": (
+            (2, SpecInferConfig((2, 2))),
+            (3, SpecInferConfig((2, 1))),
+            (2, SpecInferConfig((1, 2, 1))),
+            (3, SpecInferConfig((3,))),
+        ),
         "without_replacement": (
             (2, WithoutReplacement(2, 0, 2)),
             (3, WithoutReplacement(3, 0, 2)),

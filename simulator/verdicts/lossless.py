@@ -19,12 +19,14 @@ from simulator.laws.structured.rows import common_state
 from simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, plan
 from simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
 from simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
+from simulator.shown import fields_html, number_text
 from simulator.structures import TopDown
+from simulator.verdicts.doors import check_scheme, check_verifier
 
 ENGINES = ("auto", "enumerate", "structured")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Check:
     """The verdict on one instance.
 
@@ -63,17 +65,37 @@ class Check:
     def block_efficiency(self) -> Fraction | float:
         return self.metrics.block_efficiency
 
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict and its numbers, exact ones as `Fraction`."""
+        about = {"verifier": self.verifier, "scheme": str(self.scheme), "arithmetic": self.arithmetic}
+        violation = self.violation.to_dict() if self.violation is not None else None
+        numbers = {**self.metrics.to_dict(), "violation": violation}
+        return {**about, "engine": self.engine, "lossless": self.lossless, **numbers}
+
+    def __repr__(self) -> str:
+        verdict = "lossless" if self.lossless else f"NOT lossless, max deviation {number_text(self.max_deviation)}"
+        how = f"{self.arithmetic}, {self.engine}"
+        tokens = f"block efficiency {number_text(self.block_efficiency)}"
+        return f"Check({self.verifier} on {self.scheme}: {verdict}; {tokens}; {how})"
+
+    def _repr_html_(self) -> str:
+        return fields_html(f"{self.verifier} on {self.scheme}", self.to_dict())
+
 
 def choose_engine(verifier: Verifier, scheme: DraftScheme, engine: str = "auto") -> str:
     """The engine that will run: `enumerate`, or `structured` with the structure it uses.
 
     Raises `InvalidInput` for an unknown engine or one that the verifier does not offer on this scheme.
     """
+    check_verifier(verifier)
+    check_scheme(scheme)
     if engine not in ENGINES:
         raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}")
     structure = None if engine == "enumerate" else structure_of(verifier, scheme)
     if engine == "structured" and structure is None:
-        raise InvalidInput(f"{verifier.card.name} offers no structured evaluation on {scheme}; use --engine enumerate")
+        raise InvalidInput(
+            f"{verifier.card.name} offers no structured evaluation on {scheme}; use the engine enumerate"
+        )
     return f"structured ({structure.name})" if structure else "enumerate"
 
 
@@ -129,7 +151,9 @@ class Evaluator:
         numbers = arithmetic_named(self.arithmetic)
         if engine == "enumerate" or not isinstance(scheme, Delayed):
             if self.device is not None:
-                raise InvalidInput(f"{self.verifier.card.name} on {scheme} is enumerated, which takes --backend numpy")
+                raise InvalidInput(
+                    f"{self.verifier.card.name} on {scheme} is enumerated, which takes the backend numpy"
+                )
             instance = Instance.of(target, draft, scheme.depth, numbers)
             law = enumerate_law(self.verifier, instance.target, instance.draft, scheme, progress)
             return self._verdict(scheme, engine, law.metrics(instance.target))

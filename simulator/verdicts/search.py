@@ -21,6 +21,7 @@ from simulator.instances.instance import Instance
 from simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, rationalise, table_entries
 from simulator.laws.law import Violation
 from simulator.protocol import DraftScheme, Verifier
+from simulator.shown import fields_html, rows_html
 from simulator.verdicts.lossless import Check, check
 
 #: Denominators that shrinking draws from; 20 keeps exact sums short.
@@ -31,7 +32,7 @@ SEARCH_EXAMPLES = 200
 ENUMERATED = 20_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Witness:
     """An instance, with its scheme, on which a verifier is not lossless, and the place where."""
 
@@ -53,6 +54,24 @@ class Witness:
             "block has": str(place.found),
         }
         return cls(found.verifier, replace(instance, scheme=found.scheme, about=about), place, shrunk)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The place and the instance as its file has it."""
+        fields = {"verifier": self.verifier, "shrunk": self.shrunk, **self.violation.to_dict()}
+        return {**fields, "scheme": str(self.instance.scheme), "instance": self.instance.as_dict()}
+
+    def __repr__(self) -> str:
+        size = f"V = {self.instance.vocab_size}, {self.instance.scheme}"
+        return f"Witness({self.verifier} on {size}: {self.violation})"
+
+    def _repr_html_(self) -> str:
+        rows, drafts = self.instance.as_dict()["target"], self.instance.as_dict()["draft"]
+        table = [
+            {"context": f"({c})", "target p": " ".join(row), "draft q": " ".join(drafts.get(c, ()))}
+            for c, row in rows.items()
+        ]
+        place = {**self.violation.to_dict(), "scheme": self.instance.scheme}
+        return fields_html(f"{self.verifier} is not lossless", place) + rows_html(table)
 
 
 #: What checks one exact instance on a scheme.

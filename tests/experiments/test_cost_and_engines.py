@@ -112,7 +112,7 @@ def test_what_does_not_fit_into_the_memory_is_refused_with_what_does(draftproof,
     (line,) = ran.err.strip().splitlines()
     assert line.startswith("draftproof: traversal on delayed(K=2, L1=0, L2=6): at V = 3 this needs about ")
     assert "MiB, more than 5.1 MiB; the nearest shape that fits is delayed(K=" in line
-    assert line.endswith(", or raise --max-memory")
+    assert line.endswith(", or allow more memory (--max-memory)")
     nearest = line.split("fits is delayed(K=")[1]
     K, L1, L2 = nearest.replace("L1=", "").replace("L2=", "").split(")")[0].split(", ")
     fits = draftproof(command, *given[1:4], "--K", K, "--L1", L1, "--L2", L2, *given[6:], "--max-memory", 0.005)
@@ -142,7 +142,7 @@ def test_cuda_is_refused_where_there_is_none(draftproof):
 def test_enumeration_stays_with_numpy(draftproof):
     ran = draftproof("check", "typical", "--backend", "torch", "--arithmetic", "float64")
     assert ran.code == 2
-    assert "is enumerated, which takes --backend numpy" in ran.err
+    assert "is enumerated, which takes the backend numpy" in ran.err
 
 
 def shape(K: int, L1: int, L2: int, efficiency: float = 3.0) -> dict[str, object]:

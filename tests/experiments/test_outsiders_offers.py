@@ -18,7 +18,7 @@ def test_a_liar_is_refused_in_one_line(draftproof, name, command):
     (line,) = ran.err.strip().splitlines()
     assert line.startswith("draftproof: lying_")
     assert "give two laws on delayed(K=" in line
-    assert line.endswith("mend one of them, or use --engine enumerate")
+    assert line.endswith("mend one of them, or use the engine enumerate")
 
 
 @pytest.mark.parametrize("name", NAMES)

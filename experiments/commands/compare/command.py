@@ -22,6 +22,7 @@ from experiments.shared.output import check_files, write_json
 from experiments.shared.problem import FileProblem, Problem
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.rows import RowFile
+from experiments.shared.schemes import scheme_spec
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
 
@@ -112,8 +113,7 @@ def _ranges(
 ) -> tuple[Callable[..., DraftScheme], dict[str, Sequence[int]]]:
     """What makes a scheme from K, L1 and L2, and the ranges of those; an instance file may say both."""
     if not any((*kind, *sizes)) and isinstance(problem, FileProblem) and problem.instance.scheme:
-        scheme, *sizes_there, tree, confidence = opt.flags_of(problem.instance.scheme)
-        kind, sizes = (scheme, tree, confidence), tuple(sizes_there)
+        kind = (scheme_spec(problem.instance.scheme), None, None)
     scheme, tree, confidence = kind
     given = zip(("K", "L1", "L2"), sizes, strict=True)
     return (

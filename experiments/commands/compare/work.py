@@ -20,8 +20,9 @@ from experiments.shared.pool import spread
 from experiments.shared.problem import Problem
 from experiments.shared.progress import bar, duration, named_errors, remark
 from experiments.shared.rows import RowFile, accepted_length, largest, mixture, strong_id, versions
+from experiments.shared.schemes import find_scheme, scheme_spec
 from simulator.arithmetic import RATIONAL, arithmetic_named
-from simulator.drafts import Delayed
+from simulator.drafts import Delayed, Own
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
 from simulator.protocol import DraftScheme
@@ -257,7 +258,7 @@ def _one_by_one(problem: Problem, tasks: Sequence[Task | BoundTask], settings: S
 def _in_parallel(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings) -> Iterator[dict[str, Any]]:
     # verifiers travel by name: an outsider's class may not be importable by the pickle of another process
     calls = [
-        (task.verifier.spec if isinstance(task, Task) else None, (task.scheme, task.strong_id, task.cost))
+        (task.verifier.spec if isinstance(task, Task) else None, (_sent(task.scheme), task.strong_id, task.cost))
         for task in tasks
     ]
     return spread(settings.jobs, _work, calls, _start_worker, problem, settings)
@@ -271,8 +272,18 @@ def _start_worker(problem: Problem, settings: Settings) -> None:
     _workplace = Workplace(problem, settings)
 
 
+def _sent(scheme: DraftScheme) -> DraftScheme | str:
+    """An outsider's scheme travels by name too."""
+    return scheme_spec(scheme) if isinstance(scheme, Own) else scheme
+
+
 def _work(spec: str | None, fields: tuple[Any, str, Cost]) -> dict[str, Any]:
-    return _workplace.row(BoundTask(*fields) if spec is None else Task(find_verifier(spec), *fields))
+    scheme, strong, cost = fields
+    if spec is None:
+        return _workplace.row(BoundTask(scheme, strong, cost))
+    return _workplace.row(
+        Task(find_verifier(spec), find_scheme(scheme) if isinstance(scheme, str) else scheme, strong, cost)
+    )
 
 
 def _root_fields(root: Case, found: Check) -> dict[str, Any]:

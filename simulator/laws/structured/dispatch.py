@@ -21,7 +21,9 @@ def run(verifier: Verifier, rows: Rows, scheme: DraftScheme, sink: Sink) -> None
     keep_freed_memory()
     structure = structure_of(verifier, scheme)
     if structure is None or not isinstance(scheme, Delayed):
-        raise InvalidInput(f"{verifier.card.name} offers no structured evaluation on {scheme}; use --engine enumerate")
+        raise InvalidInput(
+            f"{verifier.card.name} offers no structured evaluation on {scheme}; use the engine enumerate"
+        )
     if isinstance(structure, OnePath):
         if structure.only is not None:
             structure.only(scheme)

@@ -41,7 +41,7 @@ def assert_offered(
         if not all((abs(ours - theirs) <= arithmetic.tolerance).all() for ours, theirs in pairs):  # also for NaN
             raise InvalidVerifier(
                 f"verify and the structure that it offers give two laws on {shape}; "
-                "mend one of them, or use --engine enumerate"
+                "mend one of them, or use the engine enumerate"
             )
 
 

@@ -189,7 +189,7 @@ def test_tabulate_rounds_on_request_but_never_makes_floats_exact() -> None:
         tabulate(TableProcess([np.array([[0.5, 0.5]])]), 0, RATIONAL, "target")
     assert str(caught.value) == (
         "target holds floats; rational arithmetic needs exact rows: "
-        "round them with simulator.rationalise, or ask for float64"
+        "make them exact with from_softmax(rows), round them with rationalise, or ask for float64"
     )
 
 

@@ -94,7 +94,10 @@ def test_correction_that_is_no_token_is_refused(token: Any) -> None:
 
 
 def test_exception_inside_verify_is_reported_with_its_line() -> None:
-    with pytest.raises(InvalidVerifier, match=r"^verify raised ZeroDivisionError: .* \(line \d+\)$") as caught:
+    with pytest.raises(
+        InvalidVerifier,
+        match=r"^verify raised ZeroDivisionError: .* \(test_enumerate.py line \d+, in <lambda>: `.*`\)$",
+    ) as caught:
         law_of(lambda root, coin: Verdict((), 1 // 0))
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 

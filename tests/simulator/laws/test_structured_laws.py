@@ -93,7 +93,7 @@ def test_no_structure_is_used_on_other_schemes(kind: str) -> None:
     scheme = SCHEMES[kind]()
     assert {structure_of(verifiers.make(name), scheme) for name in verifiers.STANDALONE} == {None}
     instance = next(conformance_instances((2, 1, 0, scheme.depth), 1))
-    with pytest.raises(InvalidInput, match=r"nss offers no structured evaluation on .*; use --engine enumerate"):
+    with pytest.raises(InvalidInput, match=r"nss offers no structured evaluation on .*; use the engine enumerate"):
         structured(verifiers.make("nss"), instance, scheme)
 
 

@@ -1,0 +1,150 @@
+"""A scheme of one's own: `draw` and `depth` are enough, the rest is completed and every tree is checked.
+
+class Pair:
+    depth = 1
+
+    def draw(self, draft, coin):
+        q = draft.row(())
+        return [(coin.choose(q),), (coin.choose(q),)]  # paths, a DraftTree, or tokens by context
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from simulator.arithmetic import FLOAT64, arithmetic_of
+from simulator.coins import outcomes
+from simulator.drafts.trees import DraftTree
+from simulator.errors import DraftproofError, InvalidInput, TooLarge
+from simulator.protocol import Coin, Context, TokenProcess
+from simulator.raised import own_lines
+
+#: Draft outcomes that are counted.
+MOST_OUTCOMES = 1_000_000
+#: Trees from which the node budget of a scheme is told that does not say it, over so many tokens.
+SAMPLED, TOKENS = 2_000, 4
+
+#: What an engine asks of a scheme.
+CONTRACT = ("name", "depth", "nodes", "draw", "count", "reductions", "as_dict")
+
+
+@dataclass(frozen=True)
+class Own:
+    """An outsider's scheme with what it leaves out.
+
+    scheme: has `draw(draft, coin)`, which returns a `DraftTree`, paths from the root, or drafted tokens by context,
+    and `depth`, the length of the longest path. `name`, `nodes`, `count` and `reductions` are used where it has them.
+    source: where it comes from, for files and rows.
+    Raises `InvalidInput` for anything else, and whenever a tree is none.
+    """
+
+    scheme: Any
+    source: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        label = getattr(self.scheme, "__name__", type(self.scheme).__name__)
+        if isinstance(self.scheme, type):
+            raise InvalidInput(f"{label} is a class; give an object of it: {label}()")
+        if not callable(getattr(self.scheme, "draw", None)):
+            raise InvalidInput(f"{label} is no draft scheme: it needs `depth` and `draw(draft, coin)`")
+        depth = getattr(self.scheme, "depth", None)
+        if type(depth) is not int or depth < 0:
+            raise InvalidInput(f"scheme {self.name}: depth is {depth!r}; say the length of its longest path")
+
+    @property
+    def name(self) -> str:
+        """Its own name, or that of its class."""
+        return str(getattr(self.scheme, "name", type(self.scheme).__name__))
+
+    @property
+    def depth(self) -> int:
+        """Length of the longest path."""
+        return int(self.scheme.depth)
+
+    @property
+    def nodes(self) -> int:
+        """Drafted tokens at most; where the scheme does not say it, the most in 2,000 trees over four tokens."""
+        if hasattr(self.scheme, "nodes"):
+            return int(self.scheme.nodes)
+        trees = islice(outcomes(lambda coin: self.draw(_Uniform(), coin), FLOAT64), SAMPLED)
+        return max(sum(len(tokens) for tokens in tree.children.values()) for tree, _ in trees)
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """One tree, checked."""
+        try:
+            drawn = self.scheme.draw(draft, coin)
+        except DraftproofError:
+            raise
+        except Exception as error:
+            raise InvalidInput(f"scheme {self.name}: draw raised {own_lines(error)}") from error
+        tree = self._tree(drawn)
+        self._check(tree, draft.vocab_size)
+        return tree
+
+    def count(self, draft: TokenProcess) -> int:
+        """Number of draft outcomes with positive probability; raises `TooLarge` above a million."""
+        if hasattr(self.scheme, "count"):
+            return int(self.scheme.count(draft))
+        drawn = outcomes(lambda coin: self.draw(draft, coin), arithmetic_of(draft.row(())))
+        number = sum(1 for _ in islice(drawn, MOST_OUTCOMES + 1))
+        if number > MOST_OUTCOMES:
+            raise TooLarge(f"scheme {self.name} has more than {MOST_OUTCOMES:,} draft trees; use a smaller one")
+        return number
+
+    def reductions(self) -> Sequence[Own]:
+        """What the scheme calls smaller, or itself alone."""
+        smaller = self.scheme.reductions() if hasattr(self.scheme, "reductions") else [self.scheme]
+        return [Own(scheme, self.source if scheme == self.scheme else {}) for scheme in smaller]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its name, its parameters where it is a dataclass, and where it comes from."""
+        is_data = dataclasses.is_dataclass(self.scheme)
+        parameters = dataclasses.asdict(self.scheme) if is_data else {}
+        return {"name": self.name, **{key: str(value) for key, value in parameters.items()}, **self.source}
+
+    def __str__(self) -> str:
+        return str(self.scheme) if "__str__" in vars(type(self.scheme)) else self.name
+
+    def _tree(self, drawn: Any) -> DraftTree:
+        if isinstance(drawn, DraftTree):
+            return drawn
+        if isinstance(drawn, Mapping):
+            return DraftTree({context: tuple(tokens) for context, tokens in drawn.items()})
+        if isinstance(drawn, Iterable) and not isinstance(drawn, str):
+            paths = list(drawn)
+            if all(isinstance(path, (tuple, list)) for path in paths):
+                return DraftTree.from_paths((), paths)
+        raise InvalidInput(
+            f"scheme {self.name}: draw returned {drawn!r}; it must be a DraftTree, paths from the root such as "
+            "[(0, 1), (2,)], or drafted tokens by context such as {(): (0, 2), (0,): (1,)}"
+        )
+
+    def _check(self, tree: DraftTree, size: int) -> None:
+        for context, tokens in tree.children.items():
+            if not _are_tokens(context, size) or not _are_tokens(tokens, size):
+                raise InvalidInput(f"scheme {self.name} drafted {tokens!r} after {context!r}; tokens are 0..{size - 1}")
+            if tokens and context not in tree:
+                raise InvalidInput(f"scheme {self.name} drafted {tokens} after {context}, which was not drafted itself")
+            if tokens and len(context) >= self.depth:
+                raise InvalidInput(f"scheme {self.name} drafted after {context}, beyond its depth {self.depth}")
+
+
+def _are_tokens(tokens: Any, size: int) -> bool:
+    return isinstance(tokens, tuple) and all(
+        isinstance(token, (int, np.integer)) and 0 <= token < size for token in tokens
+    )
+
+
+class _Uniform:
+    """A draft that can draw every token."""
+
+    vocab_size = TOKENS
+
+    def row(self, context: Context) -> Any:
+        return np.full(TOKENS, 1 / TOKENS)

@@ -1,0 +1,96 @@
+"""Trees of i.i.d. children, a number for every level: the expansion configurations of Miao et al. (2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar
+
+from simulator.arithmetic import arithmetic_of
+from simulator.coins import outcomes
+from simulator.drafts._shape import LARGEST
+from simulator.drafts.trees import DraftTree
+from simulator.errors import InvalidInput, TooLarge
+from simulator.protocol import Coin, Context, TokenProcess, Vector
+
+#: Sequences of drafts at one node that are listed.
+MOST_SEQUENCES = 1_000_000
+#: Smaller configurations of one depth from which deeper ones are made.
+MOST_REDUCTIONS = 200
+
+
+@dataclass(frozen=True)
+class SpecInferConfig:
+    """Every node at depth `i` has `widths[i]` i.i.d. children from `q`; equal ones are one node, drafted from once.
+
+    `children` keeps the duplicates, so a node lists as many entries as were drawn there: on `(2, 2)` a token that was
+    drawn twice at the root has two children below it, where two i.i.d. branches through it would have two of one each.
+    With one level this is the delayed tree of that many branches. Raises `InvalidInput` for a width below 1.
+    """
+
+    widths: tuple[int, ...] = (2, 2)
+
+    name: ClassVar[str] = "specinfer_config"
+
+    def __post_init__(self) -> None:
+        if any(type(width) is not int or not 1 <= width <= LARGEST for width in self.widths):
+            raise InvalidInput(f"widths {self.widths}: give for each level a whole number of 1 to {LARGEST}")
+
+    @property
+    def depth(self) -> int:
+        """The number of levels."""
+        return len(self.widths)
+
+    @property
+    def nodes(self) -> int:
+        """Drafted tokens where all are different."""
+        return sum(prod(self.widths[: level + 1]) for level in range(self.depth))
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """Draft one tree, node by node, parents before children."""
+        drafted: dict[Context, tuple[int, ...]] = {}
+        waiting: list[Context] = [()]
+        for context in waiting:  # grows while it is walked
+            if len(context) < self.depth:
+                drafted[context] = _children(draft.row(context), coin, self.widths[len(context)])
+                waiting += [(*context, token) for token in dict.fromkeys(drafted[context])]
+        return DraftTree(drafted)
+
+    def count(self, draft: TokenProcess) -> int:
+        """Number of draft outcomes with positive probability."""
+
+        def below(context: Context) -> int:
+            if len(context) == self.depth:
+                return 1
+            q = draft.row(context)
+            k = self.widths[len(context)]
+            if int((q > 0).sum()) ** k > MOST_SEQUENCES:
+                raise TooLarge(f"{self} has more than {MOST_SEQUENCES:,} drafts at one node; use fewer or a smaller V")
+            known = {token: below((*context, token)) for token, mass in enumerate(q) if mass > 0}
+            drawn = outcomes(lambda coin: _children(q, coin, k), arithmetic_of(q))
+            return sum(prod(known[token] for token in set(tokens)) for tokens, _ in drawn)
+
+        return below(())
+
+    def reductions(self) -> list[SpecInferConfig]:
+        """All configurations that are no deeper and nowhere wider: shallowest first, then fewest drafted tokens."""
+        found = [SpecInferConfig(())]
+        for level in range(self.depth):
+            longer = [scheme for scheme in found if scheme.depth == level]
+            found += [
+                SpecInferConfig((*scheme.widths, width))
+                for scheme in longer[:MOST_REDUCTIONS]
+                for width in range(1, self.widths[level] + 1)
+            ]
+        return sorted(found, key=lambda scheme: (scheme.depth, scheme.nodes, scheme.widths))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scheme as plain data."""
+        return {"name": self.name, "widths": list(self.widths)}
+
+    def __str__(self) -> str:
+        return f"{self.name}({','.join(map(str, self.widths))})"
+
+
+def _children(q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
+    return tuple(coin.choose(q) for _ in range(k))

@@ -1,0 +1,108 @@
+"""Processes from what a softmax leaves behind: rows in low precision that sum to 1 only nearly, made exact.
+
+A float is a fraction, so that every row can be divided by its exact sum: nothing is rounded, and the rows that are
+judged differ from those that came in by the stated `correction` at most.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.errors import InvalidInput, TooLarge
+from simulator.instances.processes import (
+    MAX_TABLE_ENTRIES,
+    MarkovProcess,
+    TableProcess,
+    check_denominator,
+    rationalise,
+)
+from simulator.protocol import Context
+
+#: How far the sum of a row may be from 1: more than sums of half precision, less than anything that is no softmax.
+SLACK = 0.02
+
+
+def from_softmax(
+    rows: Any, root: Context | None = None, denominator: int | None = None, name: str = "process"
+) -> TableProcess | MarkovProcess:
+    """The process of float rows (numpy, torch or lists; any precision), each divided by its exact sum.
+
+    rows: `(V,)`, the same row after every context; `(V**m, V)` or `(V, .., V)`, the rows after the last `m` tokens,
+    with `root`, the `m` tokens before the draft tree; or a list of tables, `[d]` of shape `(V**d, V)`.
+    denominator: one for all rows, which keeps exact sums short; the rows are then rounded to it.
+    The largest change of an entry is the `correction` of the result. Raises `InvalidInput` for rows that are no
+    distributions (a sum further than 0.02 from 1, a negative entry), `TooLarge` above 4,000,000 entries.
+    """
+    tables = [_floats(table, name) for table in rows] if _is_list_of_tables(rows) else [_floats(rows, name)]
+    if sum(table.size for table in tables) > MAX_TABLE_ENTRIES:
+        raise TooLarge(f"{name}: more than {MAX_TABLE_ENTRIES:,} entries; keep fewer tokens or contexts")
+    flat = [table.reshape(-1, table.shape[-1]) for table in tables]
+    exact, corrections = zip(*(_exact(table, denominator, name) for table in flat), strict=True)
+    made: TableProcess | MarkovProcess
+    if _is_list_of_tables(rows):
+        if root is not None:
+            raise InvalidInput(f"{name}: a list of tables begins at the root of the draft tree; leave out root")
+        made = TableProcess(exact, name)
+    else:
+        made = MarkovProcess(exact[0], _root(tables[0], root, name), name)
+    made.correction = max(corrections)
+    return made
+
+
+def _is_list_of_tables(rows: Any) -> bool:
+    return isinstance(rows, (list, tuple)) and len(rows) > 0 and all(np.ndim(_plain(table)) == 2 for table in rows)
+
+
+def _plain(rows: Any) -> Any:
+    """A torch tensor as numpy (torch itself is not imported), anything else as it is."""
+    if not hasattr(rows, "detach"):
+        return rows
+    tensor = rows.detach().cpu()
+    return (
+        tensor if str(tensor.dtype) in ("torch.float16", "torch.float32", "torch.float64") else tensor.double()
+    ).numpy()
+
+
+def _floats(rows: Any, name: str) -> Any:
+    try:
+        array = np.asarray(_plain(rows), dtype=np.float64)
+    except (ValueError, TypeError):
+        raise InvalidInput(f"{name}: rows must be numbers, V to each row; exact ones go to TableProcess") from None
+    if array.ndim < 1 or array.size == 0:
+        raise InvalidInput(f"{name} has shape {array.shape}; give (V,), (V**m, V) or a list of tables")
+    return array
+
+
+def _root(array: Any, root: Context | None, name: str) -> Context:
+    size = array.shape[-1]
+    count, order = array.size // size, 0
+    while size**order < count and size > 1:
+        order += 1
+    if size**order != count:
+        raise InvalidInput(f"{name} has {count} rows; V = {size} tokens need 1, {size} or {size**2} of them")
+    if order and root is None:
+        raise InvalidInput(
+            f"{name} has {count} rows, one for each context of {order} token{'s' if order > 1 else ''}: "
+            f"say with root={tuple([0] * order)} or the like what stands before the draft tree"
+        )
+    return tuple(root or ())
+
+
+def _exact(table: Any, denominator: int | None, name: str) -> tuple[Any, Fraction]:
+    """The rows divided by their sums, and the largest change of an entry."""
+    for i, row in enumerate(table):
+        if not (row >= 0).all():
+            token = int(np.argmin(row >= 0))
+            raise InvalidInput(f"{name} row {i} gives token {token} probability {row[token]}; take the softmax first")
+        if not abs(row.sum() - 1) <= SLACK:
+            raise InvalidInput(f"{name} row {i} sums to {row.sum():.6g}, no softmax does; take the softmax first")
+    given = RATIONAL.vector([[Fraction(value) for value in row] for row in table.tolist()])
+    exact = given / given.sum(axis=1)[:, None]
+    if denominator is not None:
+        check_denominator(denominator, table.shape[1])
+        exact = rationalise(table / table.sum(axis=1, keepdims=True), denominator)
+    return exact, Fraction(as_python(abs(exact - given).max()))

@@ -1,0 +1,62 @@
+"""What comes in from outside as verifier or scheme: refused by name, with the way out, before anything runs."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from typing import Any
+
+from simulator.drafts import Delayed
+from simulator.drafts.own import CONTRACT
+from simulator.errors import InvalidInput
+from simulator.protocol import Card, Verifier
+
+
+def check_verifier(verifier: Any) -> None:
+    """Raise `InvalidInput` unless it is an object with a card and `verify`."""
+    if isinstance(verifier, str):
+        raise InvalidInput(f"{verifier!r} is a name; `draftproof.check` takes names, this function takes objects")
+    if isinstance(verifier, type):
+        missing = ", ".join(f"{name}=.." for name in _required(verifier))
+        raise InvalidInput(
+            f"{verifier.__name__} is a class, not a verifier: call it, {verifier.__name__}({missing})"
+            if callable(getattr(verifier, "verify", None))
+            else f"{verifier.__name__} is a class without `verify(root, coin)`, and no verifier"
+        )
+    label = getattr(verifier, "__name__", type(verifier).__name__)
+    if not isinstance(verifier, Verifier) or not callable(verifier.verify):
+        if callable(verifier):
+            raise InvalidInput(
+                f"{label} is a function; a verifier is an object with `card` and `verify(root, coin)`. "
+                "A function is audited: draftproof.assert_lossless(function, interface=..)"
+            )
+        missing = " and ".join(name for name in ("card", "verify") if not hasattr(verifier, name))
+        raise InvalidInput(f"{label} is no verifier: it needs a `card` and `verify(root, coin)`; missing: {missing}")
+    if not isinstance(verifier.card, Card):
+        raise InvalidInput(f"{label}: its card is {verifier.card!r}; write card = Card(name=.., title=.., source=None)")
+
+
+def check_scheme(scheme: Any) -> None:
+    """Raise `InvalidInput` unless it is a draft scheme that engines can work with."""
+    if isinstance(scheme, str):
+        raise InvalidInput(f"{scheme!r} is a name; `draftproof.check` takes names, this function takes objects")
+    if isinstance(scheme, type):
+        raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
+    label = type(scheme).__name__
+    if isinstance(scheme, Delayed) and type(scheme) is not Delayed:  # engines know how a delayed tree is drawn
+        raise InvalidInput(f"{label} inherits from Delayed and would be taken for it; give Own({label}(..))")
+    missing = [name for name in CONTRACT if not hasattr(scheme, name)]
+    if missing == ["draw"] or len(missing) == len(CONTRACT):
+        raise InvalidInput(f"{label} is no draft scheme: it needs `depth` and `draw(draft, coin)`")
+    if missing:
+        raise InvalidInput(f"the scheme {label} has no {', '.join(missing)}; Own({label}(..)) completes it")
+
+
+def _required(kind: type) -> list[str]:
+    """The arguments without which a class cannot be called."""
+    try:
+        parameters = signature(kind).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [
+        p.name for p in parameters if p.default is Parameter.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    ]
