@@ -1,1 +1,11 @@
-"""Commands, input and output, progress and pictures. The only room that reads files for people or prints."""
+"""The only room with input and output: commands, studies, real models, and the doors for scripts."""
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name == "compare":  # what it needs is imported when it is asked for
+        from experiments.surface.comparing import compare
+
+        return compare
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,6 +27,7 @@ from simulator.errors import InvalidInput
 from simulator.instances.exact import Given
 from simulator.instances.plan import PathPlan
 from simulator.protocol import DraftScheme
+from simulator.shown import fields_html, number_text
 
 #: Node prices are rounded to multiples of one over this.
 PRICE_UNIT = 2**40
@@ -36,7 +37,7 @@ POLISHED = 300
 METHODS = ("auto", "levels", "columns")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Optimum:
     """Exact bounds `lower <= optimum <= upper` on block efficiency.
 
@@ -58,6 +59,18 @@ class Optimum:
     def gap(self) -> Fraction:
         """`upper - lower`."""
         return self.upper - self.lower
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bounds; plan and prices stay with the certificate."""
+        bounds = {"lower": self.lower, "upper": self.upper, "gap": self.gap}
+        return {**bounds, "method": self.method, "timed_out": self.timed_out}
+
+    def __repr__(self) -> str:
+        bounds = ", ".join(f"{key} = {number_text(value)}" for key, value in list(self.to_dict().items())[:3])
+        return f"Optimum({bounds}, {self.method})"
+
+    def _repr_html_(self) -> str:
+        return fields_html("optimum over all lossless verifiers", self.to_dict())
 
 
 def optimum(

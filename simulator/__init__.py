@@ -13,6 +13,7 @@ from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
 from simulator.instances.ngram import TextPair
 from simulator.instances.processes import CallableProcess, MarkovProcess, TableProcess, rationalise, tabulate
+from simulator.instances.softmax import from_softmax
 from simulator.laws.law import BlockLaw, Violation
 from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Source, TokenProcess, Verdict, Verifier
 from simulator.verdicts.lossless import Check, block_law, check
@@ -48,6 +49,7 @@ __all__ = [
     "assert_lossless",
     "block_law",
     "check",
+    "from_softmax",
     "outcomes",
     "rationalise",
     "tabulate",

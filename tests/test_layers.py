@@ -48,6 +48,7 @@ HOUSE = """
     lp_analysis.reference
     lp_analysis!
     experiments.shared
+    experiments.surface
     experiments.models.pair
     experiments.models.loop
     experiments.models.predicted

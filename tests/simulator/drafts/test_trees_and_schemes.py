@@ -140,7 +140,10 @@ def test_scheme_survives_the_way_through_plain_data(shape: tuple[int, int, int])
         ({"name": "delayed", "K": 2, "L1": 0, "L2": 1, "L3": 0}, "must have K, L1, L2 and nothing else"),
         ({"name": "delayed", "K": 2, "L1": 0, "L2": 1.0}, "L2 = 1.0 must be a whole number"),
         ({"name": "delayed", "K": True, "L1": 0, "L2": 1}, "K = True must be a whole number"),
-        ({"name": "topology", "tree": 3}, "tree = 3 must be a whole number (tree: a list, confidence: a fraction)"),
+        (
+            {"name": "topology", "tree": 3},
+            "tree = 3 must be a whole number (tree and widths: a list, confidence: a fraction)",
+        ),
         ({"name": "topology", "tree": [1]}, "tree (1,) has 1 nodes and 1 children"),
         ({"name": "adaptive", "K": 1, "L1": 0, "L2": 1, "confidence": "a"}, "'a' is not a number"),
         ({"name": "delayed", "K": 0, "L1": 0, "L2": 1}, "K = 0: a draft tree needs at least one branch"),

@@ -1,0 +1,89 @@
+"""From what a script has to what engines take: verifiers, processes and schemes by object, by name or from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from experiments.shared.names import NamedVerifier, find_verifier
+from experiments.shared.schemes import find_scheme
+from simulator.arithmetic import as_rows
+from simulator.drafts import SCHEMES, Own
+from simulator.drafts.own import CONTRACT
+from simulator.errors import InvalidInput
+from simulator.instances.processes import CallableProcess, MarkovProcess, TableProcess
+from simulator.protocol import DraftScheme, TokenProcess
+from simulator.verdicts.doors import check_verifier
+
+
+def as_verifier(verifier: Any) -> NamedVerifier:
+    """`traversal`, `mixed_order:a=1/3`, `FILE.py:NAME` or an object; raises `InvalidInput` for anything else."""
+    if isinstance(verifier, str):
+        return find_verifier(verifier)
+    check_verifier(verifier)
+    return NamedVerifier(verifier.card.name, verifier)
+
+
+def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
+    """One of them or several."""
+    several = isinstance(verifiers, Iterable) and not isinstance(verifiers, str)
+    named = [as_verifier(each) for each in (verifiers if several else [verifiers])]
+    if not named:
+        raise InvalidInput("no verifier is given; name one, such as 'traversal'")
+    return named
+
+
+def as_scheme(scheme: Any) -> DraftScheme:
+    """`delayed:K=3,L1=0,L2=2`, `FILE.py:NAME`, or an object with `draw` and `depth`, completed where it must be."""
+    if isinstance(scheme, str):
+        return find_scheme(scheme)
+    if isinstance(scheme, type):
+        raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
+    ours = isinstance(scheme, Own) or type(scheme) in SCHEMES.values()
+    complete = ours or (not isinstance(scheme, tuple(SCHEMES.values())) and all(hasattr(scheme, x) for x in CONTRACT))
+    made: DraftScheme = scheme if complete else Own(scheme)
+    return made
+
+
+def as_schemes(schemes: Any) -> list[DraftScheme]:
+    """One of them or several."""
+    several = isinstance(schemes, Iterable) and not isinstance(schemes, str)
+    found = [as_scheme(each) for each in (schemes if several else [schemes])]
+    if not found:
+        raise InvalidInput("no scheme is given; give one, such as Delayed(K=2, L1=0, L2=2)")
+    return found
+
+
+def as_process(process: Any, name: str) -> TokenProcess:
+    """A process from an object, a function, one row, or a list of tables; raises `InvalidInput` for anything else.
+
+    A row of shape `(V,)` stands after every context; tables are `[d]` of shape `(V**d, V)`.
+    """
+    if hasattr(process, "row") and hasattr(process, "vocab_size"):
+        made: TokenProcess = process
+        return made
+    if isinstance(process, str):
+        raise InvalidInput(f"{name} is {process!r}; give a process, such as from_softmax(rows) or Instance.load(FILE)")
+    if hasattr(process, "config") and callable(process):
+        raise InvalidInput(f"{name} is a model; from_model(model, prompt) makes a process of it")
+    if callable(process):
+        return CallableProcess(len(process(())), process, name)
+    if isinstance(process, (list, tuple)) and process and all(np.ndim(table) == 2 for table in process):
+        return TableProcess(process, name)
+    if np.ndim(process) == 1:
+        return MarkovProcess(as_rows([process]), (), name)
+    raise InvalidInput(
+        f"{name} is {type(process).__name__} of shape {np.shape(process)}: give one row, a list of tables, a function "
+        "from context to row, MarkovProcess(table, root=..), or from_softmax(rows, root=..)"
+    )
+
+
+def as_pair(target: Any, draft: Any) -> tuple[TokenProcess, TokenProcess]:
+    """Target and draft over one vocabulary."""
+    pair = as_process(target, "target"), as_process(draft, "draft")
+    sizes = pair[0].vocab_size, pair[1].vocab_size
+    if sizes[0] != sizes[1]:
+        raise InvalidInput(f"target has {sizes[0]} tokens, draft has {sizes[1]}; they must share a vocabulary")
+    return pair

@@ -1,0 +1,63 @@
+"""The best block efficiency of any lossless verifier on a scheme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.surface.arguments import as_pair, as_scheme
+from experiments.surface.calls import SCHEME
+from lp_analysis import Optimum, cut_bound
+from lp_analysis import optimum as solve
+from simulator.drafts import Delayed
+from simulator.protocol import DraftScheme, TokenProcess
+from simulator.shown import fields_html
+
+
+@dataclass(frozen=True)
+class ListedBound:
+    """The optimum of a scheme whose trees were listed, in float64 and without a certificate.
+
+    lower: minus infinity where cuts were still violated when the solver stopped.
+    """
+
+    scheme: DraftScheme
+    lower: float
+    upper: float
+    cuts: int
+
+    @property
+    def gap(self) -> float:
+        """`upper - lower`."""
+        return self.upper - self.lower
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers."""
+        numbers = {"lower": self.lower, "upper": self.upper, "gap": self.gap}
+        return {"scheme": str(self.scheme), **numbers, "cuts": self.cuts, "certificate": None}
+
+    def _repr_html_(self) -> str:
+        return fields_html(f"optimum on {self.scheme}", self.to_dict())
+
+
+def bound(target: Any, draft: Any, scheme: Any = SCHEME) -> Any:
+    """Bounds on the block efficiency of every lossless verifier: exact and certified for delayed trees.
+
+    Arguments as for `check`; the bounds are of rational rows, to which floats are rounded. Any other scheme is bounded
+    by listing its trees and cutting (`lp_analysis.cut_bound`), in float64 without a certificate. Returns something with
+    `lower`, `upper` and `gap`; raises `TooLarge` where paths or trees are too many.
+    """
+    shape, pair = as_scheme(scheme), as_pair(target, draft)
+    return solve(*pair, shape) if isinstance(shape, Delayed) else listed_bound(*pair, shape)
+
+
+def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
+    """`lp_analysis.optimum` for processes and schemes as `check` takes them: delayed trees, exact, with a plan."""
+    return solve(*as_pair(target, draft), as_scheme(scheme))
+
+
+def listed_bound(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme) -> ListedBound:
+    """The optimum of any scheme by its listed trees."""
+    found = cut_bound(target, draft, scheme)
+    lower = found.value if found.complete else float("-inf")
+    return ListedBound(scheme, lower, found.value, len(found.cuts))

@@ -1,0 +1,117 @@
+"""One verifier: its law, its verdict, its smallest witness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.shared.names import NamedVerifier
+from experiments.shared.planned import Planned, PlannedEvaluator
+from experiments.shared.problem import FamilyProblem
+from experiments.shared.progress import quiet
+from experiments.surface.arguments import as_pair, as_scheme, as_verifier
+from simulator.arithmetic import RATIONAL
+from simulator.errors import InvalidInput
+from simulator.instances.instance import Instance
+from simulator.laws.law import BlockLaw
+from simulator.protocol import DraftScheme
+from simulator.verdicts.lossless import Check, Evaluator
+from simulator.verdicts.lossless import block_law as law_of
+from simulator.verdicts.search import SEARCH_DENOMINATOR, Witness, shrink
+
+#: The scheme where none is given, as on the command line.
+SCHEME = "delayed"
+
+
+def evaluator(named: NamedVerifier, arithmetic: str, engine: str) -> Evaluator:
+    """What computes the laws of one verifier; `optimum` is planned for each instance."""
+    kind = PlannedEvaluator if isinstance(named.verifier, Planned) else Evaluator
+    return kind(named.verifier, arithmetic, engine)
+
+
+def check(
+    verifier: Any,
+    target: Any,
+    draft: Any,
+    scheme: Any = SCHEME,
+    arithmetic: str = "rational",
+    engine: str = "auto",
+) -> Check:
+    """Whether a verifier is lossless on this instance: a proof for it in rationals, up to rounding in float64.
+
+    verifier: an object, a name such as `"mixed_order:a=1/3"`, or `"FILE.py:NAME"`. target, draft: processes, functions
+    from context to row, one row for all contexts, or lists of tables. scheme: an object, or text such as
+    `"delayed:K=3,L1=0,L2=2"`. Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
+    """
+    named = as_verifier(verifier)
+    return evaluator(named, arithmetic, engine).check(*as_pair(target, draft), as_scheme(scheme))
+
+
+def block_law(
+    verifier: Any,
+    target: Any,
+    draft: Any,
+    scheme: Any = SCHEME,
+    arithmetic: str = "rational",
+    engine: str = "auto",
+) -> BlockLaw:
+    """The exact law of one block; arguments as for `check`. `law.as_dict()` has every block with its probability."""
+    named = as_verifier(verifier)
+    if isinstance(named.verifier, Planned):
+        raise InvalidInput(f"{named.spec} is planned for one instance; check and compare do that")
+    return law_of(named.verifier, *as_pair(target, draft), as_scheme(scheme), arithmetic, engine)
+
+
+def assert_lossless(verifier: Any, target: Any = None, draft: Any = None, scheme: Any = None, **options: Any) -> None:
+    """Raise `AssertionError` with the place unless a verifier, or a plain function that is one, is lossless.
+
+    As `simulator.assert_lossless`, with names and texts where `check` takes them.
+    """
+    from simulator.audit.assertion import assert_lossless as judge
+
+    if target is not None and draft is not None:
+        target, draft = as_pair(target, draft)
+    judged = as_verifier(verifier).verifier if isinstance(verifier, str) else verifier
+    if isinstance(judged, type):
+        judged = as_verifier(judged).verifier  # refused there
+    judge(judged, target, draft, None if scheme is None else as_scheme(scheme), **options)
+
+
+def find_witness(
+    verifier: Any,
+    scheme: Any = SCHEME,
+    instances: int = 100,
+    vocab_size: int = 3,
+    seed: int = 0,
+    target: Any = None,
+    draft: Any = None,
+    engine: str = "auto",
+) -> Witness | None:
+    """The smallest witness found for a verifier; None where no instance refutes it, which proves nothing more.
+
+    Random rational instances of the family dirichlet (`seed`, `seed + 1`, ..), or the one given by `target` and `draft`
+    in exact rows, are checked until one fails; that one is shrunk, as `draftproof check --instances` does.
+    """
+    named, shape = as_verifier(verifier), as_scheme(scheme)
+    if isinstance(named.verifier, Planned):
+        raise InvalidInput(f"{named.spec} is planned for one instance, and has no witness beyond it; use check")
+    if (target is None) != (draft is None):
+        raise InvalidInput("give both target and draft, or neither")
+    if target is not None:
+        pair = as_pair(target, draft)
+        return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), shape, engine)
+    family = FamilyProblem("dirichlet", vocab_size, seed, SEARCH_DENOMINATOR)
+    for number in range(seed, seed + instances):
+        instance = family.member(number, shape.depth, RATIONAL).instance(shape.depth)
+        witness = _refuted(named, instance, shape, engine)
+        if witness is not None:
+            return witness
+    return None
+
+
+def _refuted(named: NamedVerifier, instance: Instance, shape: DraftScheme, engine: str) -> Witness | None:
+    """The shrunk witness, if the verifier fails on this instance."""
+    verdict = evaluator(named, "rational", engine).check(instance.target, instance.draft, shape)
+    if verdict.lossless:
+        return None
+    with quiet():
+        return shrink(named.verifier, instance, shape)

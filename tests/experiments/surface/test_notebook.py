@@ -1,0 +1,107 @@
+"""Scripts as people write them in notebooks: no conversion by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import draftproof
+
+FROM_SOFTMAX_TO_TABLE = """
+import numpy as np
+import pandas as pd
+from draftproof import compare, from_softmax
+
+random = np.random.default_rng(7)
+logits = random.normal(size=(2, 4, 4)).astype(np.float32)  # target and draft: a row after each of 4 tokens
+exps = np.exp(logits)
+p, q = (exps / exps.sum(axis=-1, keepdims=True)).astype(np.float32)
+
+target, draft = from_softmax(p, root=(0,)), from_softmax(q, root=(0,))
+shapes = ["delayed:K=2,L1=0,L2=2", "delayed:K=2,L1=1,L2=1"]
+rows = compare(["naive_tree", "specinfer", "traversal", "mixed_order:a=1/2", "optimum"], target, draft, shapes)
+table = pd.DataFrame(rows).sort_values("block_efficiency", ascending=False)
+print(table[["verifier", "scheme", "block_efficiency", "optimum", "gap"]])
+"""
+
+OWN = """
+from draftproof import Card, Verdict, find_witness
+
+class Pairs:
+    depth = 2
+    def draw(self, draft, coin):
+        first = [coin.choose(draft.row(())) for _ in range(2)]
+        return [(token, coin.choose(draft.row((token,)))) for token in first]
+
+class Eager:
+    card = Card(name="eager", title="Accepts the first draft", source=None)
+    def verify(self, root, coin):
+        node = root.child(root.children[0])
+        return Verdict(node.context, coin.choose(node.target))
+
+witness = find_witness(Eager(), Pairs())
+print(witness)
+"""
+
+
+def test_from_two_softmax_arrays_to_a_ranked_table(capsys) -> None:
+    assert len([line for line in FROM_SOFTMAX_TO_TABLE.splitlines() if line]) <= 15
+    names: dict[str, Any] = {}
+    exec(FROM_SOFTMAX_TO_TABLE, names)
+    table = names["table"]
+    assert table["verifier"].iloc[0] == "optimum"
+    assert table["block_efficiency"].is_monotonic_decreasing
+    assert len(table) == 10
+    assert (table["block_efficiency"] <= table["optimum"] + 1e-6).all()
+    assert table["lossless"].all()
+    assert 0 < names["target"].correction < Fraction(1, 2**20)  # float32
+    assert "mixed_order:a=1/2" in capsys.readouterr().out
+
+
+def test_a_scheme_and_a_verifier_of_ones_own_and_the_shrunk_witness(capsys) -> None:
+    names: dict[str, Any] = {}
+    exec(OWN, names)
+    witness = names["witness"]
+    assert witness.shrunk
+    assert witness.instance.vocab_size == 2
+    assert witness.instance.scheme.name == "Pairs"
+    assert witness.violation.deviation == 1  # the draft is sure of one token, the target of the other
+    assert "eager on V = 2, Pairs" in capsys.readouterr().out
+
+
+def test_numbers_of_a_rational_comparison_are_fractions_and_every_row_is_what_check_says() -> None:
+    p, q = [Fraction(1, 2), Fraction(1, 2)], [Fraction(3, 4), Fraction(1, 4)]
+    rows = draftproof.compare(["naive", "traversal"], p, q, draftproof.Delayed(2, 0, 1), arithmetic="rational")
+    for row in rows:
+        verdict = draftproof.check(
+            row["verifier"], p, q, row["scheme"].replace("(", ":").replace(")", "").replace(" ", "")
+        )
+        assert (row["block_efficiency"], row["lossless"]) == (verdict.block_efficiency, verdict.lossless)
+        assert type(row["block_efficiency"]) is Fraction
+        assert row["gap"] == draftproof.bound(p, q, "delayed:K=2,L1=0,L2=1").upper - row["block_efficiency"]
+    assert list(pd.DataFrame(rows)["verifier"]) == ["naive", "traversal"]
+
+
+def test_listed_trees_bound_what_delayed_trees_bound() -> None:
+    p, q = ["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"]
+    exact = draftproof.optimum(p, q, "delayed:K=2,L1=0,L2=1")
+    assert exact.lower == exact.upper
+    listed = draftproof.bound(p, q, "specinfer_config:widths=2")  # the same trees
+    assert listed.upper == pytest.approx(float(exact.upper), abs=1e-9)  # the simplex method works to 1e-10
+    assert listed.lower == listed.upper
+
+
+def test_what_save_writes_load_reads_in_both_arithmetics(tmp_path: Path) -> None:
+    rows = np.array([[0.1, 0.2, 0.7]])
+    tables = [rows, np.array([[1 / 3, 1 / 3, 1 / 3], [0.25, 0.5, 0.25], [1e-9, 0.5, 0.5 - 1e-9]])]
+    floats = draftproof.Instance(draftproof.TableProcess(tables), draftproof.TableProcess([rows]))
+    floats.save(tmp_path / "floats.json")
+    read = draftproof.Instance.load(tmp_path / "floats.json")
+    assert read.target.arithmetic.name == "float64"
+    assert all((a == b).all() for a, b in zip(read.target.tables, floats.target.tables, strict=True))
+    assert read.digest() == floats.digest()

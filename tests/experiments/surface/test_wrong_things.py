@@ -1,0 +1,184 @@
+"""Whatever is wrong at a Python door is named, with the way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import draftproof
+from draftproof import REGISTRY, Delayed, InvalidInput, InvalidVerifier
+
+P = ["1/2", "1/2"]
+
+
+class Divides:
+    card = draftproof.Card(name="divides", title="Divides by nothing", source=None)
+
+    def verify(self, root: Any, coin: Any) -> Any:
+        return self.helper(0)
+
+    def helper(self, nothing: int) -> Any:
+        return draftproof.Verdict((), 1 // nothing)
+
+
+class Deeper:
+    depth = 1
+
+    def draw(self, draft: Any, coin: Any) -> Any:
+        return [(0, 1)]
+
+
+class Mine(Delayed):
+    def draw(self, draft: Any, coin: Any) -> Any:
+        return {(): (0,)}
+
+
+def a_function(root: Any, coin: Any) -> Any:
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("verifier", "scheme", "message"),
+    [
+        (REGISTRY["mixed_order"], "delayed", "MixedOrder is a class, not a verifier: call it, MixedOrder()"),
+        (REGISTRY["optimum"], "delayed", "call it, Optimum(plan=.., draft_tables=..)"),
+        (Divides, "delayed", "Divides is a class, not a verifier: call it, Divides()"),
+        ("travesal", "delayed", "unknown verifier 'travesal'; did you mean 'traversal'"),
+        (a_function, "delayed", "a_function is a function; a verifier is an object with `card` and `verify"),
+        (7, "delayed", "int is no verifier: it needs a `card` and `verify(root, coin)`; missing: card and verify"),
+        ("nowhere.py:Mine", "delayed", "no file nowhere.py"),
+        ("block", "delaied", "unknown scheme 'delaied'; did you mean 'delayed'?"),
+        ("block", "delayed:K=2,M=3", "M has no meaning for the scheme delayed; it takes K, L1, L2"),
+        ("block", "delayed:K=two", "K=two in 'delayed:K=two': give whole numbers"),
+        ("block", Delayed, "Delayed is a class, not a scheme: call it, Delayed()"),
+        ("block", Deeper(), "scheme Deeper drafted after (0,), beyond its depth 1"),
+        ("block", 3, "int is no draft scheme: it needs `depth` and `draw(draft, coin)`"),
+        ("block", [], "list is no draft scheme"),
+    ],
+)
+def test_wrong_verifiers_and_schemes(verifier: Any, scheme: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        draftproof.check(verifier, P, P, scheme)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("p.json", "target is 'p.json'; give a process, such as from_softmax(rows)"),
+        (np.ones((3, 2)) / 2, "target is ndarray of shape (3, 2): give one row, a list of tables"),
+        (np.array([0.5001, 0.5], dtype=np.float32), "from_softmax(rows) divides rows of low precision by their sums"),
+        (np.array([0.5, 0.5]), "make them exact with from_softmax(rows)"),
+        (["1/3", "1/3", "1/3"], "target has 3 tokens, draft has 2"),
+    ],
+)
+def test_wrong_processes(target: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        draftproof.check("block", target, P, Delayed(1, 0, 1))
+
+
+def test_objects_only_doors_say_where_names_are_taken() -> None:
+    import simulator
+
+    process = draftproof.MarkovProcess([P], ())
+    with pytest.raises(InvalidInput, match=r"'block' is a name; `draftproof.check` takes names"):
+        simulator.check("block", process, process, Delayed())  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"'delayed' is a name"):
+        simulator.check(REGISTRY["block"], process, process, "delayed")  # type: ignore[arg-type]
+
+
+def test_a_subclass_of_delayed_is_not_taken_for_it() -> None:
+    import simulator
+
+    process = draftproof.MarkovProcess([P], ())
+    with pytest.raises(InvalidInput, match=r"Mine inherits from Delayed and would be taken for it; give Own\(Mine"):
+        simulator.check(REGISTRY["block"], process, process, Mine(1, 0, 1))
+    law = draftproof.block_law("nss", P, P, Mine(1, 0, 1))  # its own trees: token 0 is always drafted
+    half, quarter = Fraction(1, 2), Fraction(1, 4)
+    assert law.as_dict() == {((0,), 0): quarter, ((0,), 1): quarter, ((), 1): half}
+
+
+def test_an_error_inside_a_verifier_shows_its_own_lines() -> None:
+    with pytest.raises(InvalidVerifier) as caught:
+        draftproof.check(Divides(), P, P, "delayed:K=1,L1=0,L2=1")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    text = str(caught.value)
+    assert text.startswith("verify raised ZeroDivisionError: integer division or modulo by zero (")
+    assert re.search(r"test_wrong_things.py line \d+, in verify: `return self.helper\(0\)`", text)
+    assert re.search(
+        r"test_wrong_things.py line \d+, in helper: `return draftproof.Verdict\(\(\), 1 // nothing\)`", text
+    )
+
+
+def test_an_error_inside_a_scheme_shows_its_own_lines() -> None:
+    class Broken:
+        depth = 1
+
+        def draw(self, draft: Any, coin: Any) -> Any:
+            return {}["tree"]
+
+    with pytest.raises(
+        InvalidInput, match=r"scheme Broken: draw raised KeyError: 'tree' .*in draw: `return \{\}\[.tree.\]`"
+    ):
+        draftproof.check("nss", P, P, Broken())
+
+
+@pytest.mark.parametrize("drawn", [7, "ab", [1, 2], {(): (5,)}, {(0,): (1,)}, [("a",)]], ids=str)
+def test_a_scheme_that_returns_no_tree_is_refused(drawn: Any) -> None:
+    class Odd:
+        depth = 3
+
+        def draw(self, draft: Any, coin: Any) -> Any:
+            return drawn
+
+    with pytest.raises(InvalidInput, match="scheme Odd"):
+        draftproof.check("nss", P, P, Odd())
+
+
+SOURCE = """
+class Twice:
+    def __init__(self, k=2):
+        self.k = k
+    depth = 1
+    def draw(self, draft, coin):
+        return [(coin.choose(draft.row(())),) for _ in range(self.k)]
+"""
+
+
+def test_a_scheme_from_a_file_in_the_commands(draftproof: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(SOURCE, encoding="utf-8")
+    own = draftproof("check", "specinfer", "--scheme", "mine.py:Twice:k=3", "--json", "-")
+    ours = draftproof("check", "specinfer", "--K", 3, "--L2", 1, "--json", "-")
+    assert (own.code, own.json["block_efficiency"]) == (0, ours.json["block_efficiency"])
+    assert draftproof("compare", "specinfer", "--scheme", "mine.py:Twice").code == 0
+    assert draftproof("precision", "specinfer", "--scheme", "mine.py:Twice", "--precision", "float32").code == 0
+
+
+def test_a_witness_on_a_scheme_from_a_file_says_how_to_see_it_again(
+    draftproof: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(SOURCE, encoding="utf-8")
+    ran = draftproof("check", "relaxed:w=1/2", "--scheme", "mine.py:Twice", "--witness", "w.json")
+    assert ran.code == 1
+    assert "--instance w.json --scheme mine.py:Twice" in ran.out
+    assert draftproof("check", "relaxed:w=1/2", "--instance", "w.json", "--scheme", "mine.py:Twice").code == 1
+    alone = draftproof("check", "relaxed:w=1/2", "--instance", "w.json")
+    assert alone.code == 2
+    assert "is meant for the scheme mine.py:Twice; add --scheme mine.py:Twice" in alone.err
+
+
+@pytest.mark.parametrize(
+    ("spec", "flags"),
+    [("delayed:K=3,L1=0,L2=2", "--K 3 --L1 0 --L2 2"), ("topology:tree=2-1-0-0", "--scheme topology --tree 2,1,0,0")],
+)
+def test_parameters_in_the_name_are_those_of_the_flags(draftproof: Callable[..., Any], spec: str, flags: str) -> None:
+    one = draftproof("check", "nss", "--vocab", 2, "--scheme", spec, "--json", "-")
+    two = draftproof("check", "nss", "--vocab", 2, *flags.split(), "--json", "-")
+    assert one.json["scheme"] == two.json["scheme"]
+    twice = draftproof("check", "nss", "--scheme", "delayed:K=2", "--K", 3)
+    assert (twice.code, "both give K; give it once" in twice.err) == (2, True)

@@ -1,0 +1,65 @@
+"""I.i.d. children at every level: the law of its trees by hand, and where it is the delayed tree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+import verifiers
+from simulator import Delayed, InvalidInput, TableProcess, TooLarge, check
+from simulator.arithmetic import RATIONAL
+from simulator.coins import outcomes
+from simulator.drafts import SpecInferConfig, scheme_from_dict
+from simulator.instances.families import FAMILIES
+
+Q = TableProcess([[["1/3", "2/3"]], [["1/4", "3/4"], ["1/2", "1/2"]]])
+
+
+def test_children_are_independent_and_a_duplicate_is_drafted_from_once() -> None:
+    masses: dict[tuple[object, ...], fmpq] = {}
+    for tree, mass in outcomes(lambda coin: SpecInferConfig((2, 1)).draw(Q, coin), RATIONAL):
+        key = tuple(sorted(tree.children.items()))
+        masses[key] = masses.get(key, 0) + mass
+    assert masses[(((), (0, 0)), ((0,), (1,)))] == fmpq(1, 9) * fmpq(3, 4)
+    assert masses[(((), (0, 1)), ((0,), (1,)), ((1,), (0,)))] == fmpq(2, 9) * fmpq(3, 4) * fmpq(1, 2)
+    assert sum(masses.values()) == 1
+    assert SpecInferConfig((2, 1)).count(Q) == len(masses) == 2 + 2 + 2 * 4
+
+
+def test_one_level_is_the_delayed_tree_of_depth_one() -> None:
+    made = FAMILIES["dirichlet"].instance(3, 1, np.random.default_rng(3), 20)
+    for name in ("specinfer", "khisti", "traversal"):
+        one = check(verifiers.make(name), made.target, made.draft, SpecInferConfig((3,)))
+        other = check(verifiers.make(name), made.target, made.draft, Delayed(3, 0, 1), engine="enumerate")
+        assert one.lossless
+        assert one.metrics == other.metrics
+
+
+def test_two_levels_are_not_the_delayed_tree() -> None:
+    made = FAMILIES["dirichlet"].instance(2, 2, np.random.default_rng(3), 20)
+    wide = check(verifiers.make("specinfer"), made.target, made.draft, SpecInferConfig((2, 2)))
+    narrow = check(verifiers.make("specinfer"), made.target, made.draft, Delayed(2, 0, 2))
+    assert wide.lossless
+    assert wide.block_efficiency > narrow.block_efficiency
+
+
+def test_nodes_reductions_and_plain_data() -> None:
+    scheme = SpecInferConfig((2, 3, 1))
+    assert (scheme.depth, scheme.nodes, str(scheme)) == (3, 2 + 6 + 6, "specinfer_config(2,3,1)")
+    assert scheme_from_dict(scheme.as_dict()) == scheme
+    smaller = scheme.reductions()
+    assert len(smaller) == 1 + 2 + 6 + 6
+    assert smaller[0].depth == 0
+    assert scheme in smaller
+
+
+@pytest.mark.parametrize("widths", [(0,), (2, -1), (1.0,), (2000,)])
+def test_widths_that_make_no_tree_are_refused(widths: tuple[int, ...]) -> None:
+    with pytest.raises(InvalidInput, match="give for each level a whole number of 1 to 1000"):
+        SpecInferConfig(widths)
+
+
+def test_counting_refuses_what_it_would_have_to_list() -> None:
+    with pytest.raises(TooLarge, match="more than 1,000,000 drafts at one node"):
+        SpecInferConfig((30, 1)).count(Q)

@@ -1,0 +1,81 @@
+"""Rows of a softmax become exact: each divided by its sum, the largest change told."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from simulator import InvalidInput, MarkovProcess, TableProcess, TooLarge, from_softmax
+from simulator.arithmetic import RATIONAL, as_python
+
+
+def fractions(row: object) -> list[Fraction | float]:
+    return [as_python(value) for value in row]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_a_row_is_divided_by_its_exact_sum(kind: type) -> None:
+    row = np.array([0.1, 0.2, 0.7], dtype=kind)
+    process = from_softmax(row)
+    given = [Fraction(float(value)) for value in row]
+    wanted = [value / sum(given) for value in given]
+    assert fractions(process.row((2, 1))) == wanted
+    assert process.correction == max(abs(a - b) for a, b in zip(wanted, given, strict=True))
+    assert process.arithmetic is RATIONAL
+
+
+def test_exact_rows_need_no_correction() -> None:
+    process = from_softmax([0.25, 0.75])
+    assert (fractions(process.row(())), process.correction) == ([Fraction(1, 4), Fraction(3, 4)], 0)
+
+
+def test_rows_by_context_and_tables() -> None:
+    rows = np.array([[0.5, 0.5], [0.25, 0.75]], dtype=np.float32)
+    markov = from_softmax(rows, root=(1,))
+    assert isinstance(markov, MarkovProcess)
+    assert fractions(markov.row(())) == [Fraction(1, 4), Fraction(3, 4)]
+    assert fractions(markov.row((0,))) == [Fraction(1, 2), Fraction(1, 2)]
+    cube = from_softmax(np.stack([rows, rows[::-1]]), root=(1, 0))
+    assert fractions(cube.row(())) == [Fraction(1, 4), Fraction(3, 4)]
+    tables = from_softmax([rows[:1], rows])
+    assert isinstance(tables, TableProcess)
+    assert fractions(tables.row((1,))) == [Fraction(1, 4), Fraction(3, 4)]
+
+
+def test_a_denominator_keeps_rows_short() -> None:
+    process = from_softmax(np.array([0.1, 0.2, 0.7], dtype=np.float32), denominator=100)
+    assert sum(fractions(process.row(()))) == 1
+    assert all(100 % Fraction(value).denominator == 0 for value in fractions(process.row(())))
+
+
+def test_tensors_of_low_precision() -> None:
+    torch = pytest.importorskip("torch")
+    row = torch.tensor([1.0, 2.0, 3.0]).softmax(-1).bfloat16()
+    process = from_softmax(row)
+    assert 0 < process.correction < Fraction(1, 100)
+    assert sum(fractions(process.row(()))) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ([1.0, 2.0], {}, "row 0 sums to 3, no softmax does; take the softmax first"),
+        ([-1.0, 2.0], {}, "row 0 gives token 0 probability -1.0; take the softmax first"),
+        ([float("nan"), 1.0], {}, "row 0 gives token 0 probability nan"),
+        (np.ones((2, 2)) / 2, {}, r"say with root=\(0,\) or the like"),
+        (np.ones((3, 2)) / 2, {}, "3 rows; V = 2 tokens need 1, 2 or 4 of them"),
+        ([[[0.5, 0.5]]], {"root": (1,)}, "leave out root"),
+        ([[0.5], [0.5, 0.5]], {}, "rows must be numbers"),
+        ([], {}, "give"),
+    ],
+)
+def test_what_is_no_softmax_is_refused(rows: object, options: dict[str, tuple[int, ...]], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        from_softmax(rows, **options)  # type: ignore[arg-type]
+
+
+def test_more_rows_than_fit_are_refused_before_they_are_made_exact() -> None:
+    with pytest.raises(TooLarge, match="more than 4,000,000 entries"):
+        from_softmax(np.broadcast_to(np.float32(0.5), (2**22, 2)), root=(0,) * 22)

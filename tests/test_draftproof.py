@@ -1,0 +1,98 @@
+"""The face: every name is there, numbers leave it as Python's own, and a namesake of a package is noticed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import draftproof
+
+ROOT = Path(__file__).resolve().parents[1]
+P = [["1/2", "1/3", "1/6"]], [["1/6", "1/3", "1/2"]] * 3
+Q = [["1/3", "1/3", "1/3"]], [["1/2", "1/4", "1/4"]] * 3
+
+
+@pytest.mark.parametrize("name", draftproof.__all__)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(draftproof, name) is not None
+    assert name in dir(draftproof)
+
+
+def numbers(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from numbers(key)
+            yield from numbers(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from numbers(inner)
+    else:
+        yield value
+
+
+@pytest.mark.parametrize("arithmetic", ["rational", "float64"])
+def test_no_type_of_flint_leaves_the_library(arithmetic: str) -> None:
+    target, draft = draftproof.TableProcess(P), draftproof.TableProcess(Q)
+    law = draftproof.block_law("traversal", target, draft, "delayed:K=2,L1=0,L2=1", arithmetic)
+    verdict = draftproof.check("relaxed:w=1/2", target, draft, "delayed:K=2,L1=0,L2=1", arithmetic)
+    rows = draftproof.compare(["naive", "specinfer"], target, draft, "delayed:K=2,L1=0,L2=1", arithmetic)
+    witness = draftproof.find_witness("relaxed:w=1/2", "delayed:K=2,L1=0,L2=1")
+    bound = draftproof.optimum(target, draft, "delayed:K=2,L1=0,L2=1")
+    assert witness is not None
+    results = [law.as_dict(), law.to_dict(), verdict.to_dict(), rows.to_dict(), witness.to_dict(), bound.to_dict()]
+    found = {type(value) for value in numbers(results)}
+    assert found <= {Fraction, float, int, str, bool, type(None)}
+    assert (Fraction if arithmetic == "rational" else float) in {type(mass) for mass in law.as_dict().values()}
+    total = sum(law.as_dict().values())
+    assert total == 1 if arithmetic == "rational" else abs(total - 1) < 1e-12  # rounding of a dozen sums
+
+
+def test_results_show_themselves() -> None:
+    target, draft = draftproof.TableProcess(P), draftproof.TableProcess(Q)
+    shape = "delayed:K=2,L1=0,L2=1"
+    verdict = draftproof.check("relaxed:w=1/2", target, draft, shape)
+    assert repr(verdict).startswith("Check(relaxed on delayed(K=2, L1=0, L2=1): NOT lossless, max deviation ")
+    law = draftproof.block_law("naive", target, draft, shape)
+    assert repr(law) == "BlockLaw(V = 3, depth 1, rational: block efficiency 11/6 = 1.83333)"
+    tree = draftproof.DraftTree({(): (0, 2), (0,): (1,)})
+    assert repr(tree) == "DraftTree((): 0, 2; (0,): 1)"
+    assert repr(tree.root(target, draft)) == "TreeNode((): children (0, 2), p = (1/2, 1/3, 1/6), q = (1/3, 1/3, 1/3))"
+    assert repr(target) == "TableProcess(process: V = 3, depth 1, rational)"
+    assert repr(draftproof.optimum(target, draft, shape)).startswith("Optimum(lower = ")
+    rows = draftproof.compare("naive", target, draft, shape, "rational")
+    assert "11/6 = 1.83333" in repr(rows)
+    for result in (verdict, law, rows, draftproof.optimum(target, draft, shape)):
+        assert result._repr_html_().startswith("<table>")
+        assert "flint" not in result._repr_html_()
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    path = {"PYTHONPATH": f"{folder}:{ROOT}", "PATH": "/usr/bin:/bin"}
+    return subprocess.run([sys.executable, *command], cwd=folder, env=path, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", ["verifiers", "simulator", "experiments"])
+def test_another_package_of_the_same_name_is_told_in_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text('"""Environments for reinforcement learning."""', encoding="utf-8")
+    script = run(tmp_path, "-c", "from draftproof import check")
+    assert script.returncode == 1
+    last = script.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: the package {name!r} that Python finds is another package, {tmp_path / name}")
+    assert f"put {ROOT} first on PYTHONPATH" in last
+    (tmp_path / "draftproof").write_text("from draftproof import main\nmain()\n", encoding="utf-8")
+    command = run(tmp_path, str(tmp_path / "draftproof"), "list")
+    assert (command.returncode, command.stdout) == (2, "")
+    assert command.stderr == f"draftproof: {last.removeprefix('ImportError: ')}\n"
+
+
+def test_the_face_loads_no_solver_and_no_audit() -> None:
+    heavy = "scipy,torch,matplotlib,pandas,hypothesis,typer,numpy"
+    code = f"import sys, draftproof; print([name for name in {heavy!r}.split(',') if name in sys.modules])"
+    assert run(ROOT, "-c", code).stdout == "[]\n"
