@@ -101,7 +101,7 @@ def find_witness(
         return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), shape, engine)
     family = FamilyProblem("dirichlet", vocab_size, seed, SEARCH_DENOMINATOR)
     for number in range(seed, seed + instances):
-        instance = family.member(number, shape.depth, RATIONAL).instance(shape.depth)
+        instance = family.member(number, shape.depth, RATIONAL).rows(shape.depth)
         witness = _refuted(named, instance, shape, engine)
         if witness is not None:
             return witness

@@ -66,11 +66,12 @@ class Case:
         return [self.digest(depth) or source, self.name, str(self.weight)]
 
     def digest(self, depth: int) -> str | None:
-        """Hash of the exact rows; None where they are too many."""
+        """Hash of the rows; None where they are too many."""
         small = table_entries(self.target.vocab_size, depth) <= DIGEST_ENTRIES
         return _digest(self, depth) if small else None
 
 
 @lru_cache(maxsize=1024)
 def _digest(case: Case, depth: int) -> str:
-    return case.rows(depth).digest()
+    numbers = getattr(case.target, "arithmetic", RATIONAL)
+    return Instance.of(case.target, case.draft, depth, numbers).digest()
