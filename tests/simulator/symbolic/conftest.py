@@ -40,16 +40,16 @@ def follow(function: Callable[..., Any], make: Any = None, arithmetic: Any = RAT
     return found
 
 
-@pytest.fixture(name="follow")
+@pytest.fixture(name="follow", scope="session")
 def follow_fixture() -> Callable[..., Any]:
     return follow
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def law() -> Callable[..., dict[Any, Any]]:
     return lambda function, *arguments, **options: follow(function, *arguments, **options).law
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def q() -> Callable[..., fmpq]:
     return fmpq
