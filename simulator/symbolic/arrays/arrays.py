@@ -159,7 +159,7 @@ class SymbolicArray(np.ndarray):
             return tested(TESTS["not_equal"], self, 0)
         if kind in "iu":
             return elementwise(UNARY["trunc"], self).astype(dtype)
-        raise refused_operation(f"astype({dtype})")
+        raise refused_operation(f"astype({np.dtype(dtype)})")
 
     def __bool__(self) -> bool:
         return bool(self.item())

@@ -1,12 +1,21 @@
-"""The exact law of any function under symbolic randomness, for the tests of this folder."""
+"""The exact law of any function under symbolic randomness, for the tests of this folder.
+
+Expressions are Python text, so one line is followed exactly in plain Python, numpy and torch.
+"""
+
+# ruff: noqa: PLW0108 - the functions of the libraries are looked up when they are called
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from flint import fmpq
 
 from simulator.arithmetic import RATIONAL
@@ -53,3 +62,64 @@ def law() -> Callable[..., dict[Any, Any]]:
 @pytest.fixture(scope="session")
 def q() -> Callable[..., fmpq]:
     return fmpq
+
+
+NAMES = ("u", "v", "w", "x")
+
+
+def _torch_extreme(name: str, pick: Any) -> Any:
+    def function(a: Any, b: Any) -> Any:
+        if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+            return getattr(torch, name)(a, b)
+        return a.clamp(**{pick: b}) if isinstance(a, torch.Tensor) else b.clamp(**{pick: a})
+
+    return function
+
+
+LIBRARIES: dict[str, dict[str, Any]] = {
+    "python": {
+        "uniform": lambda: random.random(),
+        "exponential": lambda: random.expovariate(1.0),
+        "log": lambda t: math.log(t), "exp": lambda t: math.exp(t), "sqrt": lambda t: math.sqrt(t),
+        "minimum": min, "maximum": max,
+    },
+    "numpy": {
+        "uniform": lambda: np.random.random(),
+        "exponential": lambda: np.random.exponential(),
+        "log": np.log, "exp": np.exp, "sqrt": np.sqrt, "minimum": np.minimum, "maximum": np.maximum,
+    },
+    "torch": {
+        "uniform": lambda: torch.rand((), dtype=torch.float64),
+        "exponential": lambda: torch.empty((), dtype=torch.float64).exponential_(),
+        "log": torch.log, "exp": torch.exp, "sqrt": torch.sqrt,
+        "minimum": _torch_extreme("minimum", "max"), "maximum": _torch_extreme("maximum", "min"),
+    },
+}  # fmt: skip
+
+
+def followed(library: str, tests: list[str], kinds: str) -> Any:
+    """The function that draws a number for every letter of kinds ("u" or "e") and makes the tests."""
+    names = LIBRARIES[library]
+
+    def function() -> Any:
+        given = {n: names["uniform" if kind == "u" else "exponential"]() for n, kind in zip(NAMES, kinds, strict=False)}
+        return [bool(eval(test, names | given)) for test in tests]
+
+    return function
+
+
+@pytest.fixture(scope="session")
+def libraries() -> dict[str, dict[str, Any]]:
+    return LIBRARIES
+
+
+@pytest.fixture(scope="session")
+def answers() -> Callable[..., dict[tuple[bool, ...], Any]]:
+    """The law of the answers to tests, given as text, of numbers of these kinds."""
+    return lambda tests, kinds, library="python": follow(followed(library, tests, kinds)).law
+
+
+@pytest.fixture(scope="session")
+def chance(answers: Any) -> Callable[..., Any]:
+    """The probability that one test is true."""
+    return lambda test, kinds, library="python": answers([test], kinds, library).get((True,), 0)
