@@ -1,8 +1,10 @@
 # `make run`: set up, then the main job on the embedded text. `make test`: set up, then lint, types and tests.
 # `make check`: the heavy checks. `make bench`: runs a second. `make speed`: engines compared. Needs Python 3.11+ and an index.
+# `make mutants SAMPLE=300`: so many small changes of the source, each against the tests of its room; goes on where it stopped.
 
 PYTHON ?= python3
 VENV ?= .venv
+SAMPLE ?= 300
 BIN := $(VENV)/bin
 
 # Torch of plain indexes brings CUDA along on Linux, some GB that no test needs: without MODELS=yes its small build or none.
@@ -10,10 +12,10 @@ MODELS ?= small
 TORCH := $(if $(filter yes,$(MODELS))$(filter-out Linux,$(shell uname)),,torch==$(shell sed -n 's/^torch==//p' constraints.txt)+cpu)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench speed clean
+.PHONY: help run test check bench speed mutants clean
 
 help:
-	@sed -n '1,2s/^# //p' Makefile
+	@sed -n '1,3s/^# //p' Makefile
 
 # Installed packages follow pyproject.toml and the pinned versions in constraints.txt.
 $(VENV)/.core: pyproject.toml constraints.txt
@@ -48,6 +50,13 @@ bench: $(VENV)/.dev
 
 speed: $(VENV)/.core
 	$(BIN)/python -m experiments.studies.speed
+
+$(VENV)/.mutants: $(VENV)/.dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,mutants]'
+	@touch $@
+
+mutants: $(VENV)/.mutants
+	$(BIN)/python tests/mutants/campaign.py --sample $(SAMPLE)
 
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

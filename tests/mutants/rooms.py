@@ -1,0 +1,71 @@
+"""Which sources a campaign changes, and which tests stand for each: the quick ones of its room, the likeliest first."""
+
+from __future__ import annotations
+
+#: Files and folders whose mutants are sampled.
+ROOMS = ("simulator/symbolic", "simulator/laws", "simulator/coins.py", "simulator/verdicts", "lp_analysis")
+
+_SYMBOLIC = "tests/simulator/symbolic/"
+_LAWS = "tests/simulator/laws/"
+_LP = "tests/lp_analysis/"
+_AGREEMENT = _LP + "reference/test_agreement.py::test_"
+_STRUCTURED = _LAWS + "test_structured_laws.py::test_"
+_NUMBERS = ("test_uniforms", "test_races", "test_algebra", "test_refused", "test_measure")
+_SOURCES = ("test_generators", "test_arguments", "test_undone", "test_leaks", "test_load")
+_TORCH = ("test_torch_refused", "test_torch", "test_refused", "test_sampled")
+
+
+def _symbolic(*names: str) -> tuple[str, ...]:
+    return tuple(f"{_SYMBOLIC}{name}.py" for name in names)
+
+
+#: Beginning of a path -> its tests; the longest beginning counts.
+TESTS: dict[str, tuple[str, ...]] = {
+    "simulator/symbolic": _symbolic(*_SOURCES, "test_uniforms", "test_torch"),
+    "simulator/symbolic/numbers": _symbolic(*_NUMBERS, "test_torch"),
+    "simulator/symbolic/knowledge": _symbolic(*_NUMBERS, *_SOURCES),
+    "simulator/symbolic/arrays": _symbolic(*_NUMBERS, "test_torch", "test_arguments"),
+    "simulator/symbolic/sources": _symbolic(*_SOURCES, "test_torch", "test_races"),
+    "simulator/symbolic/tensors": _symbolic(*_TORCH, "test_generators", "test_arguments"),
+    "simulator/coins.py": ("tests/simulator/test_coins.py",),
+    "simulator/laws": tuple(_LAWS + name for name in ("test_law.py", "test_enumerate.py", "test_published_numbers.py")),
+    "simulator/laws/estimator.py": ("tests/verifiers/test_sampling.py",),
+    "simulator/laws/precision.py": (_LAWS + "test_precision.py",),
+    "simulator/laws/structured": (
+        _LAWS + "test_structured_size.py",
+        _STRUCTURED + "verifiers_that_offer_nothing_are_refused_by_name",
+        _STRUCTURED + "structured_law_equals_the_enumerated_one_exactly",
+        _STRUCTURED + "streamed_metrics_are_those_of_the_law",
+    ),
+    "simulator/laws/structured/collapsed.py": (_LAWS + "test_collapsed.py",),
+    "simulator/verdicts": tuple(f"tests/simulator/verdicts/test_{name}.py" for name in ("lossless", "conformance")),
+    "simulator/verdicts/compatibility.py": ("tests/simulator/verdicts/test_compatibility.py",),
+    "simulator/verdicts/conformance.py": (
+        "tests/simulator/verdicts/test_conformance.py",
+        "tests/mutants/test_liars_on_one_path.py",
+    ),
+    "simulator/verdicts/search.py": ("tests/simulator/verdicts/test_search.py",),
+    "lp_analysis": (
+        _LP + "test_worked_example.py",
+        _LP + "test_plan.py",
+        _LP + "test_optimum.py::test_both_bounds_are_recomputed_from_plan_and_prices",
+        _LP + "test_optimum.py::test_one_path_is_block_verification_exactly",
+        _LP + "reference/test_programs.py",
+    ),
+    "lp_analysis/certificates.py": (_LP + "test_certificates.py", _LP + "test_certificate_doors.py"),
+    "lp_analysis/checker.py": (_LP + "test_certificates.py", _LP + "test_certificate_doors.py"),
+    "lp_analysis/reference": (
+        _LP + "reference/test_programs.py",
+        _AGREEMENT + "programs_side_by_side",
+        _AGREEMENT + "a_listed_delayed_tree_gives_the_antichain_optimum",
+        _AGREEMENT + "an_adaptive_tree_is_a_scheme_like_any_other",
+        _AGREEMENT + "general_schemes_cuts_equal_direct",
+        _AGREEMENT + "the_size_of_the_direct_program_is_what_it_builds",
+    ),
+    "lp_analysis/single_step": (_LP + "test_single_step.py",),
+}
+
+
+def tests_of(path: str) -> list[str]:
+    """The tests of a source file, as pytest takes them."""
+    return list(TESTS[max((start for start in TESTS if path.startswith(start)), key=len)])
