@@ -40,7 +40,7 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $$($(BIN)/python -c 'import torch' 2>/dev/null || echo --ignore-missing-imports --allow-untyped-decorators --allow-subclassing-any --no-warn-unused-ignores)
-	$(BIN)/pytest -n 2 -rs
+	$(BIN)/pytest -n 2 --dist worksteal -rs
 
 check: test
 	$(BIN)/pytest -n 2 -m heavy

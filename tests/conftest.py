@@ -7,10 +7,12 @@ by importing it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +21,29 @@ settings.register_profile(
     "tests", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tests")
+
+
+@pytest.fixture
+def calls() -> Callable[[Callable[[], Any]], int]:
+    """Runs something and counts the functions it calls, in Python and in C: its work, whatever the machine is doing."""
+
+    def count(function: Callable[[], Any]) -> int:
+        seen = 0
+
+        def note(frame: Any, event: str, argument: Any) -> None:
+            nonlocal seen
+            seen += event in ("call", "c_call")
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            function()
+        finally:
+            sys.setprofile(before)
+        return seen
+
+    return count
+
 
 OPTIONAL = ("torch", "transformers", "tokenizers", "huggingface_hub")
 MODELS = Path(__file__).parent / "experiments" / "models"

@@ -7,6 +7,7 @@ import json
 import platform
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +19,11 @@ from simulator.laws.law import moments
 
 def versions() -> dict[str, str]:
     """Versions of everything that can change a number."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
     return {
         "draftproof": version("draftproof"),
         "python": platform.python_version(),

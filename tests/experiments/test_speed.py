@@ -89,7 +89,7 @@ def test_tasks_run_in_turn_and_the_least_time_counts():
     least = in_turn({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 0.0)
     assert order == ["a", "b"]
     assert set(least) == {"a", "b"}
-    assert all(0 <= seconds < 1 for seconds in least.values())
+    assert all(seconds >= 0 for seconds in least.values())
 
 
 def test_json_to_stdout_is_all_that_is_printed(monkeypatch, capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -122,16 +121,11 @@ def test_floats_follow_the_exact_form():
     assert iid_acceptance(p.astype(float), q.astype(float), 3) == pytest.approx(exact, abs=1e-14)
 
 
-def test_real_vocabularies_take_milliseconds():
+def test_real_vocabularies_take_a_few_passes_over_the_rows(calls):
     rng = np.random.default_rng(0)
     p, q = rng.dirichlet(np.ones(128_000)), rng.dirichlet(np.ones(128_000))
-    best = 1.0
-    for _ in range(5):
-        start = perf_counter()
-        value = single_step_optimum(p, q, 4)
-        best = min(best, perf_counter() - start)
-    assert 1 < value < 2
-    assert best < 0.1  # some 15 ms; the margin is for busy machines
+    assert 1 < single_step_optimum(p, q, 4) < 2
+    assert calls(lambda: single_step_optimum(p, q, 4)) < 500  # calls of numpy on whole rows, none for a token
 
 
 def test_bad_input_is_named():

@@ -1,6 +1,6 @@
 """The verifiers that were proved are the ones that sample: the same object with a sampling coin follows its exact law.
 
-The only statistics of the suite. Every verifier is run `RUNS` times, drafting included, with fixed seeds; Pearson's
+The only statistics of the suite. Every verifier is run many times, drafting included, with fixed seeds; Pearson's
 chi-square statistic of its blocks against the exact law must stay below the quantile of level `LEVEL` divided by the
 number of verifiers (Bonferroni), so a new set of seeds would fail by chance once in `1 / LEVEL` times.
 """
@@ -22,7 +22,8 @@ from simulator.instances.processes import context_index
 from simulator.verdicts.conformance import conformance_instances
 from verifiers import STANDALONE, make
 
-RUNS = 100_000
+#: Runs of a verifier; `MANY` in the heavy tests, and where a small bias must be noticed.
+RUNS, MANY = 15_000, 100_000
 LEVEL = 0.001
 #: Outcomes expected less often than this are counted together, as the chi-square approximation asks.
 FEWEST = 10
@@ -43,14 +44,17 @@ def exact_law(verifier: Verifier) -> dict[Block, Fraction]:
     }
 
 
-def sampled(verifier: Verifier, seed: int, coin_kind: Any = SamplingCoin) -> Counter[Block]:
-    """Blocks of `RUNS` runs in float64, each with its own draft tree."""
+def sampled(verifier: Verifier, seed: int, runs: int, coin_kind: Any = SamplingCoin) -> Counter[Block]:
+    """Blocks of so many runs in float64, each with its own draft tree; equal trees share their nodes."""
     instance: Instance = INSTANCE.converted(FLOAT64, SCHEME.depth)
     coin = coin_kind(np.random.default_rng(seed))
     blocks = Counter[Block]()
-    for _ in range(RUNS):
-        root = SCHEME.draw(instance.draft, coin).root(instance.target, instance.draft)
-        verdict = verifier.verify(root, coin)
+    roots: dict[Any, DraftNode] = {}
+    for _ in range(runs):
+        tree = SCHEME.draw(instance.draft, coin)
+        if tree not in roots:
+            roots[tree] = tree.root(instance.target, instance.draft)
+        verdict = verifier.verify(roots[tree], coin)
         blocks[verdict.accepted, verdict.correction] += 1
     return blocks
 
@@ -59,7 +63,7 @@ def agrees(blocks: Counter[Block], law: dict[Block, Fraction], level: float) -> 
     """Whether nothing impossible was seen and the chi-square statistic is below its quantile at this level."""
     if any(not law[block] for block in blocks):
         return False
-    expected = {block: float(mass) * RUNS for block, mass in law.items() if mass}
+    expected = {block: float(mass) * blocks.total() for block, mass in law.items() if mass}
     cells = [(blocks[block], mean) for block, mean in expected.items() if mean >= FEWEST]
     rare = [(blocks[block], mean) for block, mean in expected.items() if mean < FEWEST]
     if rare:
@@ -68,11 +72,12 @@ def agrees(blocks: Counter[Block], law: dict[Block, Fraction], level: float) -> 
     return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
 
 
+@pytest.mark.parametrize("runs", [RUNS, pytest.param(MANY, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("name", list(STANDALONE))
-def test_sampled_blocks_agree_with_the_exact_law(name: str) -> None:
+def test_sampled_blocks_agree_with_the_exact_law(name: str, runs: int) -> None:
     verifier = make(name)
     seed = list(STANDALONE).index(name)
-    assert agrees(sampled(verifier, seed), exact_law(verifier), LEVEL / len(STANDALONE))
+    assert agrees(sampled(verifier, seed, runs), exact_law(verifier), LEVEL / len(STANDALONE))
 
 
 class Lenient:
@@ -103,19 +108,19 @@ class CrookedCoin(SamplingCoin):
 
 
 def test_a_small_bias_of_the_verifier_is_noticed() -> None:
-    blocks = sampled(Lenient(), 0)
+    blocks = sampled(Lenient(), 0, MANY)
     assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(STANDALONE))
     assert agrees(blocks, exact_law(Lenient()), LEVEL / len(STANDALONE))
 
 
 def test_a_small_bias_of_the_coin_is_noticed() -> None:
-    blocks = sampled(make("naive"), 0, CrookedCoin)
+    blocks = sampled(make("naive"), 0, MANY, CrookedCoin)
     assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(STANDALONE))
 
 
 def test_a_block_that_cannot_happen_is_noticed() -> None:
     law = exact_law(make("naive"))
     impossible = next(block for block, mass in law.items() if not mass)
-    blocks = sampled(make("naive"), 0)
+    blocks = sampled(make("naive"), 0, RUNS)
     assert agrees(blocks, law, LEVEL)
     assert not agrees(blocks + Counter([impossible]), law, LEVEL)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from importlib.metadata import version
 from itertools import product
 from typing import Any
 
@@ -112,7 +111,7 @@ def plan(
                 check_runs(named, scheme, settings, cost.steps * len(roots), problem.vocab_size)
             fields = {
                 "roots": identity,
-                "version": version("draftproof"),
+                "version": versions()["draftproof"],
                 "verifier": named.identity,
                 "scheme": scheme.as_dict(),
                 "arithmetic": settings.arithmetic,
@@ -138,7 +137,7 @@ def plan_bounds(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool |
         roots = problem.roots(scheme.depth, RATIONAL)
         fields = {
             "roots": _identity(problem, roots, scheme),
-            "version": version("draftproof"),
+            "version": versions()["draftproof"],
             "bound": scheme.as_dict(),
             "gap": GOAL.gap,
         }

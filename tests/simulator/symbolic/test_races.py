@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import time
 
 import numpy as np
 import pytest
@@ -72,11 +71,9 @@ def test_zero_weights_never_win(law, q):
 
 def test_rows_of_races_are_cheap(follow, q):
     p = np.full((2, 8), 0.125)
-    start = time.perf_counter()
     found = follow(lambda: np.argmax(p / np.random.exponential(size=(2, 8)), axis=1).tolist())
     assert found.runs == 64
     assert set(found.law.values()) == {q(1, 64)}
-    assert time.perf_counter() - start < 10  # seconds; takes a fraction of one
 
 
 def test_order_of_a_race_is_a_draw_without_replacement(law, q):
