@@ -24,6 +24,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from verifiers._cheapest_order import cheapest_order, ranked_below
+from verifiers._room import check_room
 
 #: Weights of orders are multiples of one over this number.
 GRAIN = 1024
@@ -59,6 +60,7 @@ def node_mixtures(weight: float, alive: Numbers, p: Numbers, q: Numbers) -> tupl
     alive: for `k = 1..K` the probability that `k` branches are alive. All numbers as `rounded` gives them.
     """
     owed, draft = weight * np.array(p), np.array(q)
+    check_room("the program of token orders", float((draft > 0).sum() * len(alive)) ** 2, draft)
     if rounded(owed) == q:
         return None
     order = np.argsort(owed / (draft + (draft == 0)), kind="stable")

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 from simulator.protocol import Vector
 from simulator.vectors import entries
 from verifiers._memo import memoised
+from verifiers._room import check_room
 
 Set = tuple[int, ...]
+
+#: Floats that fit into what one set takes: its tokens, its mass and its flow in dictionaries.
+NUMBERS_A_SET = 100
 
 
 @memoised
 def transport(p: Vector, q: Vector, k: int) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
-    """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`."""
+    """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`; raises `TooLarge`."""
+    drafted = int((q > 0).sum())
+    sets = sum(comb(drafted, n) for n in range(1, min(k, drafted) + 1))
+    check_room(f"the flow from sets of {k} drafts", sets * NUMBERS_A_SET, q)
     rest = entries(p)
     masses = set_masses(entries(q), k)
     left = dict(masses)

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from simulator.protocol import Vector
 from simulator.vectors import is_tensor
 from verifiers._memo import memoised
+from verifiers._room import check_room
 
 #: Weights are multiples of one over this number.
 GRAIN = 1024
@@ -22,10 +23,14 @@ DECIMALS = 10
 def tournament(p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
     """For each round after the first draft: the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the winner's new law.
 
+    Raises `TooLarge` above some 500 drafted tokens.
     A token that meets itself stands on the diagonal with one half, since the sum counts that meeting twice.
     """
     rounds = []
     winner = q
+    if k > 1:
+        drafted = int((q > 0).sum())
+        check_room("the program of a tournament", len(q) * (drafted * (drafted - 1) / 2 + len(q)), q)
     for _ in range(k - 1):
         units = _weights(_rounded(p), _rounded(winner), _rounded(q))
         winner = play(units, winner, q)

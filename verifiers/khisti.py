@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
+from verifiers._room import check_room
 from verifiers._top_down import acceptance_rate, walk
 from verifiers._tournament import GRAIN, like, tournament
 
@@ -80,6 +81,7 @@ def winner_law(p: Vector, q: Vector, k: int) -> Vector:
 
 
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:
+    check_room("the child law of a tournament", (2 * k + 4) * len(q) ** 2, q)
     diagonal = layers([one_hot(q, token) for token in range(len(q))])
     hit = diagonal * q  # row y: a draft that equals y
     miss = q - hit

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2
 from typing import Any, ClassVar
 
 from simulator.drafts._shape import smaller_shapes, validate_shape
 from simulator.drafts.trees import DraftTree
+from simulator.errors import TooLarge
 from simulator.protocol import Coin, Context, TokenProcess
+
+#: Paths that are listed to count trees.
+MOST_PATHS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,10 @@ class Delayed:
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability: `V**(L1 + K L2)` where `q > 0` everywhere."""
+        if self.depth * log2(max(draft.vocab_size, 2)) > log2(MOST_PATHS):
+            raise TooLarge(
+                f"V^L = {draft.vocab_size}^{self.depth} paths are too many to list; use a shorter tree or a smaller V"
+            )
         return sum(len(_support(draft, trunk, self.L2)) ** self.K for trunk in _support(draft, (), self.L1))
 
     def reductions(self) -> list[Delayed]:

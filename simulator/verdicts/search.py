@@ -28,6 +28,8 @@ from simulator.verdicts.lossless import Check, check
 SEARCH_DENOMINATOR = 20
 #: Random examples tried on each shape smaller than that of the known violation.
 SEARCH_EXAMPLES = 200
+#: Rows over one denominator that a grid lists.
+MOST_ROWS = 200_000
 #: Shapes of at most so many draft trees are enumerated, larger ones judged by whatever engine there is.
 ENUMERATED = 20_000
 
@@ -183,18 +185,25 @@ def _inner_contexts(size: int, depth: int) -> int:
 def grid_size(size: int, depth: int, denominator: int) -> int:
     """Number of instances that `grid` yields; raises `TooLarge` where it has more than a thousand digits."""
     if denominator < 1:
-        raise InvalidInput(f"--exhaustive {denominator}: the denominator must be at least 1")
+        raise InvalidInput(f"a grid of multiples of 1/{denominator}: the denominator must be at least 1")
     if table_entries(size, depth) > MAX_TABLE_ENTRIES:
-        raise TooLarge(f"V = {size} at depth {depth} has too many contexts for --exhaustive; make it smaller")
+        raise TooLarge(f"V = {size} at depth {depth} has too many contexts for a grid; make it smaller")
     contexts = _inner_contexts(size, depth)
     rows = comb(denominator + size - 1, size - 1)
+    if rows > MOST_ROWS:
+        raise TooLarge(
+            f"V = {size} with multiples of 1/{denominator} has {min(rows, 10**30):,} rows; make V or D smaller"
+        )
     if 2 * contexts * log10(max(rows, 2)) > 1000:
-        raise TooLarge(f"--exhaustive {denominator} has {rows:,}^{2 * contexts:,} instances; make V, L or D smaller")
+        raise TooLarge(
+            f"the grid of multiples of 1/{denominator} has {rows:,}^{2 * contexts:,} instances; make V, L or D smaller"
+        )
     return int(rows ** (2 * contexts))
 
 
 def grid_sample(size: int, depth: int, denominator: int, random: Random) -> Instance:
-    """One instance of the grid, all equally likely."""
+    """One instance of the grid, all equally likely; raises as `grid_size` does."""
+    grid_size(size, depth, denominator)
     contexts = _inner_contexts(size, depth)
     rows = _grid_rows(size, denominator)
     chosen = [random.choice(rows) for _ in range(2 * contexts)]

@@ -16,15 +16,18 @@ from experiments.shared.consoles import console_for
 from experiments.shared.output import check_files, write_json
 from experiments.shared.problem import Problem
 from experiments.shared.progress import INTERRUPTED
+from experiments.shared.schemes import scheme_spec
 from simulator.arithmetic import RATIONAL
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme
 
 
 @opt.with_instance()
 def bound(
     given: opt.Given,
+    scheme: opt.Scheme = None,
     K: opt.Branches = None,
     L1: opt.Trunk = None,
     L2: opt.Branch = None,
@@ -48,26 +51,45 @@ def bound(
     goal = Goal(gap, seconds, method)
     if verify is None:
         problem = opt.choose_problem(given)
-        scheme = _delayed(problem, K=K, L1=L1, L2=L2)
-        return _bound(problem, scheme, goal, (given.instance, given.text), outputs)
+        shape = _shape(problem, scheme, K=K, L1=L1, L2=L2)
+        if not isinstance(shape, Delayed):
+            return _listed(problem, shape, goal, outputs)
+        return _bound(problem, shape, goal, (given.instance, given.text), outputs)
     plain = replace(given, instance=None) == opt.Given() and goal == Goal()
-    if not plain or any(value is not None for value in (K, L1, L2, certificate, plot)):
+    if not plain or any(value is not None for value in (scheme, K, L1, L2, certificate, plot)):
         raise InvalidInput(
             "--verify checks one file; it takes only --instance (the rows it should be about) and --json"
         )
     return _verify(verify, given.instance, json_target)
 
 
-def _delayed(problem: Problem, **shape: int | None) -> Delayed:
+def _shape(problem: Problem, name: str | None, **shape: int | None) -> DraftScheme:
     """The tree to bound: a shape that is given goes before the draft scheme of an instance file, whatever that is."""
     given = any(value is not None for value in shape.values())
-    scheme = opt.choose_scheme("delayed" if given else None, None, None, problem, **shape)
-    if isinstance(scheme, Delayed):
+    scheme = opt.choose_scheme(name or ("delayed" if given else None), None, None, problem, **shape)
+    if isinstance(scheme, Delayed) or name is not None:
         return scheme
     raise InvalidInput(
-        f"{problem} is meant for {scheme}, and bounds are computed for delayed trees; "
-        "give --K, --L1 or --L2 for one on its rows"
+        f"{problem} is meant for {scheme}, and certified bounds are for delayed trees; "
+        f"give --K, --L1 or --L2 for one on its rows, or --scheme {scheme_spec(scheme)} for its own trees"
     )
+
+
+def _listed(problem: Problem, scheme: DraftScheme, goal: Goal, outputs: dict[str, str | None]) -> int:
+    """Any other scheme: its trees are listed and cut, in float64 and without a certificate."""
+    if goal != Goal() or outputs["--certificate"] or outputs["--plot"]:
+        raise InvalidInput(
+            f"{scheme} is bounded by listing its trees, without a certificate; "
+            "leave out --gap, --seconds, --method, --certificate and --plot"
+        )
+    fields = {**bounds.listed_fields(problem.roots(scheme.depth, RATIONAL), scheme), "source": problem.source}
+    console = console_for(outputs["--json"])
+    console.print(
+        f"{problem}\n{scheme}: no lossless verifier exceeds {fields['upper_float']:.6f} tokens a block, one attains "
+        "it (float64, trees listed, no certificate)"
+    )
+    write_json(outputs["--json"], fields)
+    return 0
 
 
 def _bound(

@@ -10,11 +10,12 @@ from typing import Any
 from experiments.shared.bounds import Bound, Goal, bound_root, expected_seconds
 from experiments.shared.output import number_fields, write_whole
 from experiments.shared.progress import bar, duration, remark
-from lp_analysis import certificate, check_file, dumps
+from lp_analysis import certificate, check_file, cut_bound, dumps
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
 from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme
 
 
 def bound_all(roots: Sequence[Case], scheme: Delayed, goal: Goal) -> list[Bound]:
@@ -48,6 +49,25 @@ def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[
         instance = bound.root.rows(scheme.depth)
         write_whole(name, dumps(certificate(instance.target, instance.draft, bound.found)))
     return names[: len(bounds)]
+
+
+def listed_fields(roots: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
+    """The optimum of any scheme, averaged over the roots, by its listed trees; raises `TooLarge` for too many."""
+    values = []
+    with bar("bounds", len(roots)) as tick:
+        for root in roots:
+            values.append(cut_bound(root.target, root.draft, scheme).value)
+            tick(1)
+    mean = sum(float(root.weight) * value for root, value in zip(roots, values, strict=True))
+    numbers: dict[str, Any] = {}
+    for name in ("optimum", "lower", "upper"):
+        numbers |= number_fields(name, mean)
+    by_root = [
+        {"root": root.name, **number_fields("weight", root.weight), **number_fields("upper", value)}
+        for root, value in zip(roots, values, strict=True)
+    ]
+    how = {"certificate": None, "method": "cuts, float64"}
+    return {"scheme": scheme.as_dict(), **numbers, **number_fields("gap", 0.0), **how, "roots": by_root}
 
 
 def verified(path: str, instance: Instance | None) -> dict[str, Any]:

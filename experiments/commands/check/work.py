@@ -53,8 +53,10 @@ def choose_stream(
         raise InvalidInput(f"{flag} makes its own instances; leave out {problem.flag}")
     if exhaustive is not None:
         random = Random(0)
+        with named_errors(f"--exhaustive {exhaustive}"):
+            planned = grid_size(problem.vocab_size, depth, exhaustive)
         return Stream(
-            grid_size(problem.vocab_size, depth, exhaustive),
+            planned,
             True,
             lambda: _numbered(grid(problem.vocab_size, depth, exhaustive)),
             lambda: list(_numbered(grid_sample(problem.vocab_size, depth, exhaustive, random) for _ in range(24))),

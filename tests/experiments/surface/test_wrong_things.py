@@ -182,3 +182,13 @@ def test_parameters_in_the_name_are_those_of_the_flags(draftproof: Callable[...,
     assert one.json["scheme"] == two.json["scheme"]
     twice = draftproof("check", "nss", "--scheme", "delayed:K=2", "--K", 3)
     assert (twice.code, "both give K; give it once" in twice.err) == (2, True)
+
+
+def test_bounds_of_any_scheme_by_text(draftproof: Callable[..., Any]) -> None:
+    exact = draftproof("bound", "--scheme", "delayed:K=3,L1=0,L2=1", "--json", "-")
+    listed = draftproof("bound", "--scheme", "specinfer_config:widths=3", "--json", "-")
+    assert (exact.code, listed.code) == (0, 0)
+    assert listed.json["upper_float"] == pytest.approx(exact.json["upper_float"], abs=1e-9)  # simplex: 1e-10
+    assert listed.json["certificate"] is None
+    refused = draftproof("bound", "--scheme", "top_k:K=2", "--certificate", "c.json")
+    assert (refused.code, "without a certificate" in refused.err) == (2, True)

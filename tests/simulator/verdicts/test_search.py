@@ -39,7 +39,7 @@ def test_grid_holds_the_rows_below_the_drafts_at_one_row_of_different_masses() -
 
 
 def test_grid_needs_a_denominator() -> None:
-    with pytest.raises(InvalidInput, match="--exhaustive 0: the denominator must be at least 1"):
+    with pytest.raises(InvalidInput, match="a grid of multiples of 1/0: the denominator must be at least 1"):
         next(grid(2, 1, 0))
 
 
@@ -51,9 +51,9 @@ def test_sampled_grid_instances_are_those_of_the_grid(size: int, depth: int, den
 
 
 def test_grids_beyond_all_bounds_are_refused_before_they_are_counted() -> None:
-    with pytest.raises(TooLarge, match="V = 2 at depth 60 has too many contexts for --exhaustive"):
+    with pytest.raises(TooLarge, match="V = 2 at depth 60 has too many contexts for a grid"):
         grid_size(2, 60, 3)
-    with pytest.raises(TooLarge, match=r"--exhaustive 50 has .* instances; make V, L or D smaller"):
+    with pytest.raises(TooLarge, match=r"the grid of multiples of 1/50 has .* instances; make V, L or D smaller"):
         grid_size(4, 6, 50)
 
 

@@ -1,0 +1,77 @@
+"""No call at one node holds more than half a GiB: what would is refused before it is begun, with a way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import verifiers
+from simulator import Delayed, MarkovProcess, TooLarge, check
+from simulator.arithmetic import RATIONAL
+from simulator.verdicts.search import grid_sample, grid_size
+from verifiers._room import MOST_NUMBERS, check_room
+
+V = 50_257
+WAY_OUT = "keep the most probable tokens only, renormalised"
+
+
+def row(size: int) -> Any:
+    masses = np.random.default_rng(0).random(size)
+    return masses / masses.sum()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda p, q: verifiers.REGISTRY["khisti"].structure.child_law(p, q, 4),
+        lambda p, q: verifiers.REGISTRY["khisti"].structure.branch(p, q, (1, 2, 3, 4)),
+        lambda p, q: verifiers.REGISTRY["optimal_transport"].structure.child_law(p, q, 4),
+        lambda p, q: verifiers.REGISTRY["optimal_transport"].structure.branch(p, q, (1, 2, 3, 4)),
+        lambda p, q: check(
+            verifiers.REGISTRY["path_transport"], MarkovProcess([p]), MarkovProcess([q]), Delayed(4, 0, 1), "float64"
+        ),
+        lambda p, q: check(
+            verifiers.REGISTRY["khisti"], MarkovProcess([p]), MarkovProcess([q]), Delayed(4, 0, 1), "float64"
+        ),
+    ],
+)
+def test_programs_over_a_real_vocabulary_are_refused_at_once(call: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(TooLarge) as caught:
+        call(row(V), row(V)[::-1].copy())
+    assert WAY_OUT in str(caught.value) or "lower V" in str(caught.value) or "smaller" in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+def test_exact_numbers_have_an_eighth_of_the_room() -> None:
+    floats, exact = np.full(2, 0.5), RATIONAL.vector(["1/2", "1/2"])
+    check_room("it", MOST_NUMBERS, floats)
+    check_room("it", MOST_NUMBERS / 8, exact)
+    with pytest.raises(TooLarge):
+        check_room("it", MOST_NUMBERS + 1, floats)
+    with pytest.raises(TooLarge):
+        check_room("it", MOST_NUMBERS / 8 + 1, exact)
+
+
+def test_small_vocabularies_are_not_refused() -> None:
+    law = verifiers.REGISTRY["khisti"].structure.child_law(row(60), row(60)[::-1].copy(), 2)
+    assert law.shape == (3, 60)
+    assert abs(law.sum() - 1) < 1e-9  # rounding of 180 sums
+
+
+@pytest.mark.parametrize("call", [grid_size, lambda *size: grid_sample(*size, None)])
+def test_a_grid_of_too_many_rows_is_refused_before_they_are_listed(call: Callable[..., Any]) -> None:
+    if call is grid_size:
+        with pytest.raises(TooLarge, match=re.escape("V = 50 with multiples of 1/100 has")):
+            call(50, 1, 100)
+    else:
+        with pytest.raises(TooLarge, match="rows; make V or D smaller"):
+            call(50, 1, 100)
+
+
+def test_counting_paths_that_cannot_be_listed_is_refused() -> None:
+    with pytest.raises(TooLarge, match=r"V\^L = 2\^400 paths are too many to list"):
+        Delayed(2, 0, 400).count(MarkovProcess([["1/2", "1/2"]]))
