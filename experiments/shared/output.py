@@ -79,6 +79,15 @@ def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:
 EXACT = 6
 
 
+def apart(one: str, other: str, first: Fraction | float, second: Fraction | float) -> tuple[str, str]:
+    """Two texts for two numbers; where the texts are the same and the numbers are not, with the digits that differ."""
+    digits = EXACT
+    while one == other and first != second and digits < 17:
+        digits += 1
+        one, other = f"{float(first):.{digits}g}", f"{float(second):.{digits}g}"
+    return one, other
+
+
 def short(value: Fraction | float, digits: int = 5) -> str:
     """A number for a table cell: a short fraction as it is, anything else rounded."""
     if isinstance(value, Fraction) and len(str(value)) <= digits + 2:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from experiments.shared.output import EXACT, number_fields, short, write_whole
+from experiments.shared.output import EXACT, apart, number_fields, short, write_whole
 from simulator.drafts import Own
 from simulator.verdicts.search import Witness
 
@@ -60,6 +60,7 @@ def show_witness(console: Console, witness: Witness, file: str, spec: str, saved
         table.add_row(f"({context}){mark}", "  ".join(row), "  ".join(draft) if draft else "")
     console.print(Padding(table, (0, 0, 0, 2)))
     wanted, found, gap = (short(value, EXACT) for value in (place.expected, place.found, place.deviation))
+    wanted, found = apart(wanted, found, place.expected, place.found)
     console.print(
         f"  after context {place.context}, token {place.token} must have mass D(c) p(y|c) = {wanted}; "
         f"the block gives it {found} (deviation {gap})",

@@ -17,6 +17,7 @@ from simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, inter
 from simulator.audit.judge import Audit, Finding
 from simulator.audit.processing import Processing
 from simulator.audit.ragged import Ragged
+from simulator.audit.rounding import Rounding, only_rounding
 from simulator.audit.rows import Rows, kind_named
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Interface",
     "Processing",
     "Ragged",
+    "Rounding",
     "Rows",
     "SelfDrafted",
     "Suspect",
@@ -44,4 +46,5 @@ __all__ = [
     "interface_named",
     "kind_named",
     "make_audit",
+    "only_rounding",
 ]

@@ -45,8 +45,8 @@ class Log:
 class Audited:
     """A function with its interface; see the module.
 
-    boundary: also the coins 0, the largest float below 1 and the threshold itself. fresh: see `intercepted`. coins:
-    "symbols" or "bisect". Raises `InvalidInput` for an interface that cannot do what is asked.
+    boundary: also the coins 0, the largest float below 1 and the threshold itself. fresh, wide: see `intercepted`.
+    coins: "symbols" or "bisect". Raises `InvalidInput` for an interface that cannot do what is asked.
     """
 
     function: Callable[..., Any]
@@ -58,6 +58,7 @@ class Audited:
     coins: str = "symbols"
     boundary: bool = False
     fresh: str | None = None
+    wide: bool = False
     presentation: Presentation = _PLAIN
     log: Log = field(default_factory=Log, compare=False)
     _bisected: Bisected = field(init=False, repr=False, compare=False)
@@ -91,9 +92,10 @@ class Audited:
         nodes = tuple(self.presentation.of(root) for root in roots)
         if self.coins == "bisect":
             return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
-        sliver = 0.0 if self.boundary else self.rows.kind.sliver
+        sliver = self.rows.kind.sliver
         steady = _SliverCoin(coin, sliver, self.log) if sliver else coin
-        with intercepted(steady, boundary=self.boundary, watch=(self.function,), fresh=self.fresh) as session:
+        how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "corner_coin": coin}
+        with intercepted(steady, watch=(self.function,), **how) as session:
             try:
                 return self._call_with(nodes, ArgumentCoins(session), steady)
             finally:

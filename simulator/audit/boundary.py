@@ -1,5 +1,8 @@
 """The coins that a float generator really gives: 0, the largest float below 1, and exactly the threshold.
 
+These are the ends of what the libraries document: `random`, `numpy.random` and `torch.rand` give 0 and never 1, on a
+grid of 2^-53 or 2^-24; torch's `exponential_` gives no 0; `random.expovariate` gives 0, as its logarithm of 1 does.
+
 Real coins have probability zero of being any of them, so that `u <= p/q` and `u < p/q` have one law. Floats are not
 real: a coin is exactly 0 once in 2^53 times (2^24 in float32), and then `u <= 0` accepts a token that the target never
 says. This runs those coins and looks for blocks that the target gives probability zero.
@@ -57,7 +60,7 @@ def corners(audit: Audit, instance: Instance, scheme: DraftScheme, progress: Pro
 
         for verdict, _ in outcomes(run, met.target.arithmetic):
             corner = _corner(verdict, audited.log.events, met.target)
-            if corner is not None:
+            if corner is not None and corner.events:  # without one it is no corner, and the law itself shows it
                 key = corner.context, corner.token, corner.accepted
                 if key not in found or len(corner.events) < len(found[key].events):
                     found[key] = corner  # the fewest coins tell most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from simulator.errors import DraftproofError, InvalidVerifier
@@ -12,11 +12,18 @@ from simulator.protocol import Coin
 from simulator.symbolic import patches, reach, warned, where
 from simulator.symbolic.knowledge.session import Session, enter, leave
 from simulator.symbolic.sources import numpy_random, python_random
+from simulator.symbolic.sources.wide import widened
 
 
 @contextmanager
 def intercepted(
-    coin: Coin, *, boundary: bool = False, watch: tuple[Any, ...] = (), fresh: str | None = None
+    coin: Coin,
+    *,
+    boundary: bool = False,
+    watch: tuple[Any, ...] = (),
+    fresh: str | None = None,
+    wide: bool = False,
+    corner_coin: Coin | None = None,
 ) -> Iterator[Session]:
     """Within it `random`, `numpy.random` and torch give random numbers whose every decision is asked of the coin.
 
@@ -27,11 +34,12 @@ def intercepted(
     boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
     extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
     their globals, defaults and closures are swapped. fresh: "seeds" makes every generator independent whatever
-    its seed, "fetches" every fetch of an argument coin.
+    its seed, "fetches" every fetch of an argument coin. wide: every lower precision that is asked for by name is
+    float64. corner_coin: asked about corners, in place of the coin.
     Raises `InvalidVerifier` for what cannot be followed exactly, naming operation and line, also if the function
     swallowed that error, and for randomness that went another way. Everything is undone on leaving.
     """
-    session = Session(coin, boundary, fresh)
+    session = Session(coin, boundary, fresh, corner_coin)
     torch_mode = _torch_mode()
     before = _states()
     with ExitStack() as stack:
@@ -39,6 +47,7 @@ def intercepted(
         stack.callback(where.unlisten, session.failed)
         stack.enter_context(warned.noted(session.region.note))
         stack.enter_context(patches.applied())
+        stack.enter_context(widened(patches.ORIGINALS) if wide else nullcontext())
         stack.enter_context(reach.swapped(watch))
         enter(session)
         stack.callback(leave)

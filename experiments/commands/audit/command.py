@@ -44,6 +44,10 @@ Lengths = Annotated[str | None, typer.Option(help="Independent paths of these le
 Boundary = Annotated[
     bool, typer.Option("--boundary", help="Also the corner coins of floats.", rich_help_panel="How to compute")
 ]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refute also a lower precision inside.", rich_help_panel="How to compute"),
+]
 WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
 
 
@@ -71,6 +75,7 @@ def audit(
     lengths: Lengths = None,
     arithmetic: Kind = "float64",
     boundary: Boundary = False,
+    strict: Strict = False,
     max_runs: opt.MaxRuns = 2_000_000,
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
@@ -87,5 +92,5 @@ def audit(
     audited = audit_plan.load_audit(function, arithmetic=arithmetic, keywords=keywords, **called, **processing)
     shape = {"scheme": scheme, "tree": tree, "confidence": confidence, "K": K, "L1": L1, "L2": L2, "lengths": lengths}
     planned = audit_plan.plan(audited, given, shape, cases, instances)
-    report = conduct(Request(function, audited, planned, boundary, max_runs))
+    report = conduct(Request(function, audited, planned, boundary, max_runs, strict))
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.commands.audit.work import BESIDE, Beside, Report, find_witness
-from experiments.shared.output import EXACT, number_fields, short, write_json
+from experiments.shared.output import EXACT, apart, number_fields, short, write_json
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.rows import largest, versions
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
@@ -32,7 +32,7 @@ def deliver(console: Console, report: Report, witness_file: str | None, json_tar
         return INTERRUPTED
     show(console, report)
     fields: dict[str, Any] = {**as_json(report), "witness": None}
-    if report.refuted is not None and report.complete:
+    if report.refuted is not None and report.rounding is None and report.complete:
         found = find_witness(report)
         if found is not None:
             fields["witness"] = _deliver_witness(console, report, found, witness_file)
@@ -90,7 +90,7 @@ def show(console: Console, report: Report) -> None:
         _show_refutation(console, report, finding)
     for rank, hypothesis in enumerate(report.hypotheses):
         console.print(f"  {'hypothesis' if rank == 0 else 'it also fits'}: {hypothesis}", soft_wrap=True)
-    if finding is not None and not report.hypotheses:
+    if finding is not None and not report.hypotheses and report.rounding is None:
         console.print("  hypothesis: none of the catalogue fits")
     for corner in report.corners:
         console.print(f"  corner coin: {corner}", soft_wrap=True)
@@ -111,17 +111,21 @@ def show(console: Console, report: Report) -> None:
 
 def _verdict(report: Report) -> tuple[str, str]:
     count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
-    if report.refuted is not None or report.alarm:
-        return "REFUTED", "bold red"
-    if report.failures:
-        failed = len(report.failures)
-        return f"FAILS on {failed} of {failed + len(report.findings)} instances", "bold red"
-    if report.corners:
-        return "REFUTED at a corner coin", "bold red"
+    failed = len(report.failures)
+    exact = report.request.audit.audited.rows.kind.arithmetic.exact
+    verdicts = (
+        (report.refuted and report.rounding, f"NOT STRICTLY LOSSLESS: {report.rounding}"),
+        (report.refuted or report.alarm, "REFUTED"),
+        (failed, f"FAILS on {failed} of {failed + len(report.findings)} instances"),
+        (report.corners, "REFUTED at a corner coin"),
+    )
+    refuted = next((text for holds, text in verdicts if holds), None)
+    if refuted is not None:
+        return refuted, "bold red"
     if not report.complete:
         return f"INTERRUPTED, no violation on {count}", "bold yellow"
-    exact = report.request.audit.audited.rows.kind.arithmetic.exact
-    return f"LOSSLESS on {count}{'' if exact else ', up to the rounding of the function'}", "bold green"
+    rounding = str(report.rounding or "the rounding of the function")
+    return f"LOSSLESS on {count}{'' if exact else f', up to {rounding}'}", "bold green"
 
 
 def _table(report: Report) -> Table:
@@ -173,9 +177,10 @@ def _row(finding: Finding) -> str:
 
 def _place(place: Violation | None) -> str:
     assert place is not None
+    expected, found = apart(precise(place.expected), precise(place.found), place.expected, place.found)
     return (
-        f"after context {place.context}, token {place.token} must have mass {precise(place.expected)}; "
-        f"the block gives it {precise(place.found)} (off by {precise(place.deviation)})"
+        f"after context {place.context}, token {place.token} must have mass {expected}; "
+        f"the block gives it {found} (off by {precise(place.deviation)})"
     )
 
 
@@ -198,6 +203,11 @@ def _rests(report: Report) -> list[str]:
     audited = report.request.audit.audited
     kind = audited.rows.kind
     lines = list(audited.log.notes)
+    if report.rounding is not None:
+        lines.append(
+            f"it computes in {report.rounding.precision} by itself: without that its deviations are below "
+            f"{kind.tolerance:g}{'' if report.request.strict else ' (--strict calls such a bias refuted)'}"
+        )
     if not kind.arithmetic.exact:
         lines.append(f"deviations up to {kind.tolerance:g} count as rounding of the function's own {kind.name} numbers")
     if audited.log.sliver:
@@ -241,6 +251,7 @@ def as_json(report: Report) -> dict[str, Any]:
         ],
         "first_imbalance": _place_fields(finding.first) if finding else None,
         "hypotheses": [{"name": each.name, "text": each.text, "reason": each.reason} for each in report.hypotheses],
+        "rounding": {"precision": report.rounding.precision, "bias": report.rounding.bias} if report.rounding else None,
         "failures": [
             {"case": each.case.name, "scheme": each.case.scheme.as_dict(), "error": each.error.what}
             | {"arguments": each.error.arguments}

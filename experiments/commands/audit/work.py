@@ -18,11 +18,13 @@ from simulator.audit import (
     Finding,
     FunctionFailed,
     Hypothesis,
+    Rounding,
     SelfDrafted,
     Suspect,
     corners,
     diagnose,
     diagnose_corners,
+    only_rounding,
 )
 from simulator.drafts import Delayed
 from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge
@@ -49,13 +51,18 @@ CONTROLS = {
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for. spec: the function as it was typed. Raises `InvalidInput` for corner coins that cannot be."""
+    """What is asked for.
+
+    spec: the function as it was typed. strict: whether the rounding of a lower precision inside is too much.
+    Raises `InvalidInput` for corner coins that cannot be.
+    """
 
     spec: str
     audit: Audit
     cases: Sequence[Case]
     boundary: bool
     max_runs: int
+    strict: bool = False
 
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:
@@ -101,12 +108,18 @@ class Report:
     beside: list[Beside | None] = field(default_factory=list)
     corners: list[Corner] = field(default_factory=list)
     hypotheses: list[Hypothesis] = field(default_factory=list)
+    rounding: Rounding | None = None
     complete: bool = True
     calls: float = 0.0
 
     @property
     def refuted(self) -> Finding | None:
-        """The finding that is shown: the first one whose balance fails, or whose requests depend on each other."""
+        """The finding that is shown: the first one whose balance fails, or whose requests depend on each other.
+
+        None where all of that is rounding, unless that is too much.
+        """
+        if self.rounding is not None and not self.request.strict:
+            return None
         failed = [each for each in self.findings if not each.lossless]
         return next((each for each in failed if not each.check.lossless), failed[0] if failed else None)
 
@@ -114,7 +127,8 @@ class Report:
     def alarm(self) -> bool:
         """Whether the function exceeds the optimum anywhere."""
         pairs = zip(self.findings, self.beside, strict=True)
-        return any(beside is not None and beside.exceeded(finding) for finding, beside in pairs)
+        exceeded = any(beside is not None and beside.exceeded(finding) for finding, beside in pairs)
+        return exceeded and self.rounding is None
 
     @property
     def lossless(self) -> bool:
@@ -148,6 +162,9 @@ def conduct(request: Request) -> Report:
             report.complete = False
     report.beside += [None] * (len(report.findings) - len(report.beside))
     if report.refuted is not None:
+        with quiet():
+            report.rounding = only_rounding(request.audit, report.findings)
+    if report.refuted is not None and report.rounding is None:
         with quiet():
             report.hypotheses = diagnose(Evidence(request.audit, report.refuted, report.findings, _known()))
     report.hypotheses += diagnose_corners(report.corners)

@@ -15,7 +15,7 @@ from typing import Any
 from simulator.audit.boundary import Corner
 from simulator.audit.diagnosis.evidence import Evidence, Suspect
 from simulator.audit.diagnosis.references import Blockwise, Corrections, Recursive, TokenWise
-from simulator.audit.rows import KINDS
+from simulator.audit.rounding import HALF, SINGLE, largest
 
 
 @dataclass(frozen=True)
@@ -193,13 +193,9 @@ def _requests(evidence: Evidence) -> str | None:
     return "every request by itself is lossless, their joint law is not the product"
 
 
-#: A float32 is rounded by 2^-24 of itself, a float16 by 2^-11: what some dozen roundings may leave.
-SINGLE, HALF = KINDS["float32"].tolerance, 2.0**-8
-
-
 def _largest(evidence: Evidence) -> float:
     """The largest deviation of any instance, or dependence of the requests of a batch."""
-    return max(max(float(each.check.max_deviation), float(each.dependence or 0)) for each in evidence.findings)
+    return max(map(largest, evidence.findings))
 
 
 def _single(evidence: Evidence) -> str | None:

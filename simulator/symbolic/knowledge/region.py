@@ -33,6 +33,11 @@ CLOSEST = fmpq(1, fmpz(2) ** 100_000)
 CORNERS = 2
 
 
+def _given(known: _Known, value: fmpq) -> bool:
+    """Whether the generator of a uniform gives this number: a multiple of its smallest step."""
+    return known.largest is not None and (value / (ONE - known.largest)).q == 1
+
+
 @dataclass
 class _Known:
     """What is known of one variable.
@@ -55,11 +60,12 @@ class Region:
     """The variables of one run of the audited function.
 
     coin: answers the questions. boundary: whether uniforms may also be 0, the largest float below 1 or exactly a
-    threshold.
+    threshold that their generator gives. corner_coin: answers questions about those, None for the coin.
     """
 
-    def __init__(self, coin: Coin, boundary: bool = False) -> None:
+    def __init__(self, coin: Coin, boundary: bool = False, corner_coin: Coin | None = None) -> None:
         self.coin = coin
+        self.corner_coin = corner_coin or coin
         self.boundary = boundary
         self.reuse: list[Reuse] = []
         self.events: list[BoundaryEvent] = []
@@ -140,14 +146,10 @@ class Region:
             return self._tied(0, [(variable, ONE, 0)], -threshold)
         self._record(variable)
         heads = (threshold - known.low) / (known.high - known.low)
-        if self.boundary and len(self.events) < CORNERS:
-            answer = self.coin.choose([heads, ONE - heads, TINY])
-            if answer == 2:
-                self._fix(known, threshold)
-                return not strict
-            below = answer == 0
-        else:
-            below = self.coin.flip(heads)
+        if len(self.events) < CORNERS and _given(known, threshold) and self.corner_coin.choose([ONE, TINY]):
+            self._fix(known, threshold)
+            return not strict
+        below = self.coin.flip(heads)
         if below:
             known.high = threshold
         else:
@@ -229,7 +231,7 @@ class Region:
             return
         known.corners_asked = True
         if len(self.events) < CORNERS:
-            answer = self.coin.choose([ONE, TINY, TINY])
+            answer = self.corner_coin.choose([ONE, TINY, TINY])
             if answer:
                 self._fix(known, (ZERO, known.largest)[answer - 1])
 

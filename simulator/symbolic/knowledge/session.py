@@ -46,11 +46,13 @@ class Session:
     takes for granted. tensors: torch's side table, where torch is loaded.
     """
 
-    def __init__(self, coin: Coin, boundary: bool = False, fresh: str | None = None) -> None:
+    def __init__(
+        self, coin: Coin, boundary: bool = False, fresh: str | None = None, corner_coin: Coin | None = None
+    ) -> None:
         if fresh not in FRESH:
             raise InvalidInput(f"fresh = {fresh!r}; give 'seeds', 'fetches' or None")
         self.coin = coin
-        self.region = Region(coin, boundary)
+        self.region = Region(coin, boundary, corner_coin)
         self.fresh = fresh
         self.tensors: Any = None
         self.failure: InvalidVerifier | None = None
@@ -119,7 +121,7 @@ class Session:
 
     def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Linear:
         """The next exponential number of rate 1; inverse: the generator makes it of its next uniform, `-log(1 - u)`."""
-        if inverse and stream.key is not None:
+        if inverse and (stream.key is not None or self.region.boundary):
             return Linear(1, ((self._draw(stream, "uniform", what, LARGEST[53]), ONE, 1),))
         return Linear(1, ((self._draw(stream, "exponential", what, None), ONE, 0),))
 

@@ -121,6 +121,22 @@ def test_no_corner_coins_without_being_asked_for(follow):
     assert found.events == set()
 
 
+def test_a_threshold_between_two_floats_of_the_generator_is_no_corner(follow):
+    def function(threshold):
+        return lambda: random.random() <= threshold
+
+    on_grid, beside = follow(function(0.25), boundary=True), follow(function(0.25 + 2.0**-54), boundary=True)
+    assert {value for _, value in on_grid.events} == {fmpq(0), fmpq(1, 4), 1 - fmpq(1, 2**53)}
+    assert {value for _, value in beside.events} == {fmpq(0), 1 - fmpq(1, 2**53)}
+
+
+def test_exponentials_are_zero_where_their_library_says_so(follow):
+    torch = pytest.importorskip("torch")
+    assert {value for _, value in follow(lambda: random.expovariate(1) < 1, boundary=True).events} >= {fmpq(0)}
+    found = follow(lambda: bool(torch.empty(1).exponential_() < 1), boundary=True)
+    assert found.events == set()
+
+
 def test_largest_float_below_one_depends_on_the_type(follow):
     torch = pytest.importorskip("torch")
 
