@@ -107,6 +107,10 @@ class Audit:
         law = enumerate_law(self.verifier(instance, scheme), met.target, met.draft, scheme, progress)
         return Finding(instance, scheme, self._check(law, met, scheme), law, met.target, self._tolerance)
 
+    def request(self, instance: Instance, scheme: DraftScheme, row: int) -> tuple[Instance, DraftScheme]:
+        """What one request of a batch sees where this instance is judged."""
+        return list(self._requests(instance, scheme))[row]
+
     def trees(self, instance: Instance, scheme: DraftScheme) -> int:
         """How many draft trees, or combinations of them, `judge` goes through."""
         if self.batch == 1:

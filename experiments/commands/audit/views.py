@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from experiments.commands.audit.work import BESIDE, Beside, Report, find_witness
-from experiments.shared.output import EXACT, apart, number_fields, short, write_json
+from experiments.commands.audit.fields import as_json, rests
+from experiments.commands.audit.work import BESIDE, Report, find_witness
+from experiments.shared.output import EXACT, apart, short, write_json
 from experiments.shared.progress import INTERRUPTED, remark
-from experiments.shared.rows import largest, versions
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
-from simulator.audit import Finding, Ragged, SelfDrafted
+from simulator.audit import Audit, Finding, Ragged, SelfDrafted
 from simulator.audit.assertion import REUSE_SHOWN
 from simulator.laws.law import Violation
 from simulator.verdicts.search import Witness
@@ -50,12 +50,26 @@ def _deliver_witness(console: Console, report: Report, found: Witness, file: str
     if isinstance(scheme, (SelfDrafted, Ragged)):  # no schemes that a file could name
         plain = replace(found, instance=replace(found.instance, scheme=None))
     saved = save_witness(plain, file)
-    show_witness(console, found, saved, report.request.spec, saved=False)
+    fields, shown = witness_fields(plain, saved), found
+    if report.request.audit.batch > 1:
+        row, shown = _request_shown(report.request.audit, found)
+        fields |= {"request": row, "request_instance": shown.instance.as_dict()}
+        console.print(f"request {row} of the batch fails; its rows (the file has those of request 0):")
+    show_witness(console, shown, saved, report.request.spec, saved=False)
     again = ["draftproof", "audit", report.request.spec, *_flags(report), "--instance", saved]
     again += ["--L2", str(scheme.length)] if isinstance(scheme, SelfDrafted) else []
     again += ["--lengths", ",".join(map(str, scheme.lengths))] if isinstance(scheme, Ragged) else []
     console.print(f"  saved as {saved}; see it again: {shlex.join(again)}", soft_wrap=True)
-    return witness_fields(plain, saved)
+    return fields
+
+
+def _request_shown(audit: Audit, found: Witness) -> tuple[int, Witness]:
+    """The request of the batch that fails most, and the witness with the rows that it sees."""
+    instance, scheme = found.instance, found.instance.scheme
+    assert scheme is not None
+    row = audit.judge(instance, scheme).row or 0
+    seen, shape = audit.request(instance, scheme, row)
+    return row, replace(found, instance=replace(seen, scheme=shape))
 
 
 def _flags(report: Report) -> list[str]:
@@ -105,7 +119,7 @@ def show(console: Console, report: Report) -> None:
         console.print(f"  one coin, two decisions: {place}", soft_wrap=True)
     if len(reuse) > REUSE_SHOWN:
         console.print(f"  and {len(reuse) - REUSE_SHOWN} more such places (--json lists them)", soft_wrap=True)
-    for line in _rests(report):
+    for line in rests(report):
         console.print(f"  {line}", soft_wrap=True)
 
 
@@ -129,13 +143,19 @@ def _verdict(report: Report) -> tuple[str, str]:
 
 
 def _table(report: Report) -> Table:
+    batched = report.request.audit.batch > 1
     names = BESIDE[report.request.audit.audited.interface.multi_path]
     table = Table(show_edge=False, pad_edge=False)
-    for heading in ("instance", "scheme", "max deviation", "total variation", "E[tau+1]", *names, "optimum"):
+    headings = ["instance", "scheme", "max deviation", "total variation", "E[tau+1]"]
+    headings += ["fails most", "dependence"] if batched else [*names, "optimum"]
+    for heading in headings:
         table.add_column(heading, justify="left" if heading in ("instance", "scheme") else "right")
     for case, finding, beside in zip(report.judged, report.findings, report.beside, strict=False):
         found = finding.check
         others = [_cell(beside.zoo.get(name)) if beside else "" for name in names]
+        others.append(_cell(beside.optimum) if beside else "")
+        if batched:
+            others = ["" if finding.check.lossless else f"request {finding.row}", _cell(finding.dependence)]
         mark = "" if finding.lossless else " <-"
         table.add_row(
             case.name + mark,
@@ -144,7 +164,6 @@ def _table(report: Report) -> Table:
             _cell(found.total_variation),
             _cell(found.block_efficiency),
             *others,
-            _cell(beside.optimum) if beside else "",
         )
     return table
 
@@ -157,7 +176,10 @@ def _cell(value: Fraction | float | None) -> str:
 
 def _show_refutation(console: Console, report: Report, finding: Finding) -> None:
     case = report.judged[report.findings.index(finding)]
-    console.print(f"  refuted where {case.title}, {finding.scheme}" + _row(finding))
+    scheme = finding.scheme
+    if finding.row is not None:
+        scheme = report.request.audit.request(finding.instance, finding.scheme, finding.row)[1]
+    console.print(f"  refuted where {case.title}, {scheme}" + _row(finding))
     place = finding.first
     if place is not None:
         console.print(f"  first imbalance: {_place(place)}", soft_wrap=True)
@@ -196,95 +218,3 @@ def precise(value: Fraction | float | None) -> str:
     if value and abs(value - near) <= _CLOSE and near.denominator > 1:
         return f"{value:.12g} (= {near} up to rounding)"
     return f"{value:.12g}"
-
-
-def _rests(report: Report) -> list[str]:
-    """What the verdict rests on beside the enumeration."""
-    audited = report.request.audit.audited
-    kind = audited.rows.kind
-    lines = list(audited.log.notes)
-    if report.rounding is not None:
-        lines.append(
-            f"it computes in {report.rounding.precision} by itself: without that its deviations are below "
-            f"{kind.tolerance:g}{'' if report.request.strict else ' (--strict calls such a bias refuted)'}"
-        )
-    if not kind.arithmetic.exact:
-        lines.append(f"deviations up to {kind.tolerance:g} count as rounding of the function's own {kind.name} numbers")
-    if audited.log.sliver:
-        lines.append(
-            f"branches of probability up to {audited.log.sliver:.1g}, which only rounding makes possible, "
-            "were not followed"
-        )
-    if audited.coins == "bisect":
-        lines.append(
-            "coins were bisected: the verdict rests on thresholds found on lines through midpoints, "
-            "checked at the corners of all boxes and on a grid"
-        )
-    return lines
-
-
-def as_json(report: Report) -> dict[str, Any]:
-    """The fields that programs read."""
-    audit, finding = report.request.audit, report.refuted
-    audited = audit.audited
-    deviations = [each.check.max_deviation for each in report.findings]
-    variations = [each.check.total_variation for each in report.findings]
-    return {
-        "function": report.request.spec,
-        "interface": audited.interface.name,
-        "library": audited.rows.library,
-        "arithmetic": audited.rows.kind.name,
-        "coins": audited.coins,
-        "batch": audit.batch,
-        "arguments": {name: repr(value) for name, value in audited.keywords.items()},
-        "instances": len(report.findings),
-        "calls": round(report.calls),
-        "versions": versions(),
-        "lossless": report.lossless,
-        "tolerance": audited.rows.kind.tolerance,
-        **number_fields("max_deviation", largest(deviations)),
-        **number_fields("total_variation", largest(variations)),
-        "exceeds_optimum": report.alarm,
-        "cases": [
-            _case_fields(case.name, case.title, each, beside)
-            for case, each, beside in zip(report.judged, report.findings, report.beside, strict=False)
-        ],
-        "first_imbalance": _place_fields(finding.first) if finding else None,
-        "hypotheses": [{"name": each.name, "text": each.text, "reason": each.reason} for each in report.hypotheses],
-        "rounding": {"precision": report.rounding.precision, "bias": report.rounding.bias} if report.rounding else None,
-        "failures": [
-            {"case": each.case.name, "scheme": each.case.scheme.as_dict(), "error": each.error.what}
-            | {"arguments": each.error.arguments}
-            for each in report.failures
-        ],
-        "reuse": list(audited.log.reuse),
-        "corners": [str(corner) for corner in report.corners] if report.request.boundary else None,
-        "rests_on": _rests(report),
-    }
-
-
-def _case_fields(name: str, title: str, finding: Finding, beside: Beside | None) -> dict[str, Any]:
-    return {
-        "case": name,
-        "title": title,
-        "scheme": finding.scheme.as_dict(),
-        "lossless": finding.lossless,
-        **number_fields("max_deviation", finding.check.max_deviation),
-        **number_fields("total_variation", finding.check.total_variation),
-        **number_fields("block_efficiency", finding.check.block_efficiency),
-        **number_fields("dependence", finding.dependence),
-        "zoo": {key: float(value) for key, value in beside.zoo.items()} if beside else {},
-        **number_fields("optimum", beside.optimum if beside else None),
-    }
-
-
-def _place_fields(place: Violation | None) -> dict[str, Any] | None:
-    if place is None:
-        return None
-    return {
-        "context": list(place.context),
-        "token": place.token,
-        **number_fields("expected", place.expected),
-        **number_fields("found", place.found),
-        **number_fields("deviation", place.deviation),
-    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 DRAW = """
@@ -290,3 +292,40 @@ def test_only_coins_that_a_generator_returns_are_corners(audit, name, code):
     assert ran.code == code
     assert bool(ran.json["corners"]) is bool(code)
     assert all(" = 0, met at theirs.py:" in corner for corner in ran.json["corners"])
+
+
+BATCHED = """
+def verify(tokens, q, p, lengths, careless):
+    found = []
+    for request, length in enumerate(lengths):
+        for i in range(length):
+            token, there, here = tokens[request][i], q[request][i], p[request][i]
+            if random.random() * there[token] >= here[token]:
+                found.append((i, draw(here if request in careless else rest(here, there))))
+                break
+        else:
+            found.append((length, draw(p[request][length])))
+    return found
+
+def right(tokens, q, p, lengths):
+    return verify(tokens, q, p, lengths, ())
+
+def second(tokens, q, p, lengths):
+    return verify(tokens, q, p, lengths, (1,))
+"""
+
+
+def test_the_witness_of_a_batch_shows_the_rows_of_the_request_that_fails(audit):
+    given = ("--interface", "chain", "--batch", 2, "--cases", "short")
+    assert audit(BATCHED, "right", *given).code == 0
+    ran = audit(BATCHED, "second", *given, "--json", "-")
+    assert ran.code == 1
+    witness = ran.json["witness"]
+    assert witness["request"] == 1
+    assert witness["instance"] != witness["request_instance"]
+    assert witness["context"] == []  # everything reaches the root, so that the mass to be met is that of the row
+    row = witness["request_instance"]["target"][""]
+    # The block's mass is a sum of floats, so is what it must be.
+    assert float(Fraction(row[witness["token"]])) == pytest.approx(float(witness["expected"]), abs=1e-12)
+    text = audit(BATCHED, "second", *given)
+    assert "request 1 of the batch fails; its rows" in text.out
