@@ -17,14 +17,18 @@ from simulator.arithmetic import arithmetic_named
 from simulator.drafts import Delayed
 from simulator.errors import TooLarge
 from simulator.instances.instance import Instance
+from simulator.instances.processes import table_entries
 from simulator.laws.enumeration import assert_function, estimate_size
 from simulator.laws.structured import MetricsSink, TableRows, assert_offered, run
 from simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, plan, steps
 from simulator.protocol import DraftScheme, TokenProcess
+from simulator.structures import offered
 from simulator.verdicts.lossless import Evaluator, choose_engine
 
 #: Trial evaluations have about so many steps, the larger one where the smaller was quick.
 TRIAL_STEPS = (300, 20_000)
+#: Runs from which on it is worth a word that there is a shorter way.
+LONG = 10_000
 #: Seconds below which a trial says more about calls than about steps.
 QUICK = 0.02
 
@@ -99,7 +103,19 @@ def check_runs(named: NamedVerifier, scheme: DraftScheme, settings: Settings, ru
         raise TooLarge(
             f"{named.label} on {scheme} at V = {vocab_size} needs about {runs:.1e} runs, more than "
             f"{settings.max_runs:,}; {_nearest(scheme, runs, settings.max_runs, vocab_size)}"
+            f"{structure_hint(named, scheme, runs, vocab_size)}"
         )
+
+
+def structure_hint(named: NamedVerifier, scheme: DraftScheme, runs: float, vocab_size: int) -> str:
+    """For an outsider's verifier without structure: what would make it fast, and what it would cost then."""
+    if not named.from_file or not isinstance(scheme, Delayed) or runs < LONG or offered(named.verifier) is not None:
+        return ""
+    contexts = table_entries(vocab_size, scheme.depth) / max(vocab_size - 1, 1)
+    return (
+        f"; {named.label} has no `structure`: with one, such as TopDown(branch=..) of simulator.structures where it "
+        f"decides node by node, it would take about {contexts:,.0f} contexts instead"
+    )
 
 
 def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, cost: Cost, count: int) -> None:
@@ -129,6 +145,7 @@ def _enumeration(named: NamedVerifier, scheme: DraftScheme, settings: Settings, 
     check_runs(named, scheme, settings, runs, samples[0][0].vocab_size)
     assert_function(named.verifier, instance.target, instance.draft, scheme, generator)
     about = f"{trees:,.0f} draft trees, about {runs:,.0f} runs of {named.label}"
+    about += structure_hint(named, scheme, runs, samples[0][0].vocab_size)
     return Cost("enumerate", about, runs, runs * seconds / max(sampled, 1))
 
 

@@ -192,3 +192,25 @@ def test_bounds_of_any_scheme_by_text(draftproof: Callable[..., Any]) -> None:
     assert listed.json["certificate"] is None
     refused = draftproof("bound", "--scheme", "top_k:K=2", "--certificate", "c.json")
     assert (refused.code, "without a certificate" in refused.err) == (2, True)
+
+
+PLAIN = """
+from simulator import Card, Verdict
+
+class Plain:
+    card = Card(name="plain", title="Draws from the target at the root", source=None)
+    def verify(self, root, coin):
+        return Verdict((), coin.choose(root.target))
+"""
+
+
+def test_a_verifier_without_structure_is_told_what_would_make_it_fast(
+    draftproof: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN, encoding="utf-8")
+    long = draftproof("check", "plain.py:Plain", "--vocab", 3, "--K", 3, "--L2", 3)
+    assert (long.code, "plain has no `structure`" in " ".join(long.err.split())) == (0, True)
+    assert "it would take about 40 contexts instead" in " ".join(long.err.split())
+    refused = draftproof("check", "plain.py:Plain", "--K", 4, "--L2", 6)
+    assert (refused.code, "TopDown(branch=..) of simulator.structures" in refused.err) == (2, True)
+    assert "structure" not in draftproof("check", "plain.py:Plain", "--vocab", 2).err
