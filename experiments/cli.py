@@ -18,6 +18,7 @@ from experiments.commands.compare.command import compare
 from experiments.commands.listing.command import list_command
 from experiments.commands.matrix.command import matrix
 from experiments.commands.precision.command import precision
+from experiments.commands.prove.command import prove
 from experiments.commands.train.command import train
 from experiments.commands.validate.command import validate
 from experiments.shared.progress import INTERRUPTED, remark
@@ -46,7 +47,7 @@ def run_command(command: Callable[..., int]) -> None:
 
 
 def _run(program: typer.Typer) -> None:
-    """Exit 0 on success, 1 when something is refuted, 2 on bad input, 130 on Ctrl-C, 70 on a fault of our own."""
+    """Exit 0 on success, 1 when something is refuted, 2 on bad input, 3 when a proof has gaps, 130 on Ctrl-C, 70 on a fault of our own."""
     sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
     try:
         code = program(standalone_mode=False)
@@ -89,5 +90,5 @@ def _options(
 
 
 app.command("list")(list_command)
-for command in (check, audit, compare, bound, matrix, precision, train, validate):
+for command in (check, prove, audit, compare, bound, matrix, precision, train, validate):
     app.command()(command)

@@ -23,6 +23,11 @@ HOUSE = """
     simulator.laws
     simulator.laws.structured
     simulator.verdicts
+    simulator.theorems.polynomials
+    simulator.theorems.ratios simulator.theorems.regions
+    simulator.theorems.numbers simulator.theorems.nudging
+    simulator.theorems.coin simulator.theorems.oracle
+    simulator.theorems
     simulator.symbolic.where simulator.symbolic.events simulator.symbolic.lazy
     simulator.symbolic.numbers
     simulator.symbolic.knowledge

@@ -1,0 +1,193 @@
+"""Whether a region has a point: by z3, which answers with a point or with a proof that there is none.
+
+A question about one atom concerns only what shares variables with it, directly or through others: the rest of the
+point at hand stays as it is. Answers are kept, refusals by the few conditions that they came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from flint import fmpq
+
+from simulator.errors import InvalidInput
+from simulator.theorems.nudging import nudged
+from simulator.theorems.polynomials import NEGATIVE, POSITIVE, ZERO, Condition, Point, Polynomial, Ring
+from simulator.theorems.regions import Region
+
+
+class Empty(Enum):
+    """What stands for a point where there is none, and where it is not known whether there is one."""
+
+    YES = "empty"
+    UNKNOWN = "unknown"
+
+
+#: Known points that are moved, at most, before the solver is asked.
+NUDGES = 4
+
+
+@dataclass
+class Oracle:
+    """Answers about regions of one ring. seconds: for one question. `asked` counts the questions that z3 was asked."""
+
+    ring: Ring
+    seconds: float = 10.0
+    asked: int = 0
+    cores: dict[int, list[frozenset[Condition]]] = field(default_factory=dict)
+    points: list[Point] = field(default_factory=list)
+    _signs: dict[Condition, int] = field(default_factory=dict)
+    _found: dict[frozenset[Condition], dict[int, Any] | Empty] = field(default_factory=dict)
+    _formulas: dict[int, Any] = field(default_factory=dict)
+
+    def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
+        """A point of `region`. near: a point that meets all conditions but, perhaps, that on `atom`."""
+        if region.allowed(atom) == 0 or self._refused(region, atom):
+            return Empty.YES
+        found = self._answer(region, atom, near)
+        if isinstance(found, Empty):
+            return found
+        point = tuple(found.get(position, value) for position, value in enumerate(near))
+        if point not in region:
+            return Empty.UNKNOWN
+        self.points.append(point)
+        return point
+
+    def point_in(self, region: Region, near: Point) -> Point | None:
+        """A point of a region, all of whose conditions may be new. near: where values that do not matter come from."""
+        found = self._solve(frozenset(region))
+        if isinstance(found, Empty):
+            return None
+        point = tuple(found.get(position, value) for position, value in enumerate(near))
+        return point if point in region else None
+
+    def is_empty(self, region: Region, atom: int) -> bool:
+        """Whether it is proved that `region` has no point; atom: the one whose condition is new."""
+        if region.allowed(atom) == 0 or self._refused(region, atom):
+            return True
+        return self._answer(region, atom) is Empty.YES
+
+    def _answer(self, region: Region, atom: int, near: Point | None = None) -> dict[int, Any] | Empty:
+        """Values for the variables that the question concerns."""
+        conditions = self._connected(region, atom)
+        if conditions not in self._found:
+            known = self._known(conditions, atom, near)
+            self._found[conditions] = self._solve(conditions) if known is None else known
+        return self._found[conditions]
+
+    def _known(self, conditions: frozenset[Condition], atom: int, near: Point | None) -> dict[int, Any] | None:
+        """The values at a point that was found before, or beside one, if it meets these conditions."""
+        point = None if near is None else nudged(self.ring, conditions, atom, near)
+        others = sorted((condition for condition in conditions if condition[0] != atom), reverse=True)
+        wanted = next(mask for number, mask in conditions if number == atom)
+        tries = NUDGES
+        for number in range(len(self.points) - 1, -1, -1):
+            if point is not None:
+                break
+            if all(self._sign(number, other) & mask for other, mask in others):
+                if self._sign(number, atom) & wanted:
+                    point = self.points[number]
+                elif tries:
+                    tries -= 1
+                    point = nudged(self.ring, conditions, atom, self.points[number])
+        return None if point is None else {position: point[position] for position in self._variables(conditions)}
+
+    def _sign(self, number: int, atom: int) -> int:
+        sign = self._signs.get((number, atom))
+        if sign is None:
+            sign = self._signs[number, atom] = self.ring.sign_at(atom, self.points[number])
+        return sign
+
+    def _variables(self, conditions: Iterable[Condition]) -> frozenset[int]:
+        return frozenset[int]().union(*(self.ring.support(number) for number, _ in conditions))
+
+    def _refused(self, region: Region, atom: int) -> bool:
+        """Whether a known contradiction contains the region."""
+        return any(all(region.allowed(other) & ~mask == 0 for other, mask in core) for core in self.cores.get(atom, ()))
+
+    def _connected(self, region: Region, atom: int) -> frozenset[Condition]:
+        """The conditions that share variables with an atom, directly or through others."""
+        reached = set(self.ring.support(atom))
+        waiting = {condition: self.ring.support(condition[0]) for condition in region}
+        linked: list[Condition] = []
+        grown = True
+        while grown:
+            near = [condition for condition, variables in waiting.items() if variables & reached]
+            for condition in near:
+                reached |= waiting.pop(condition)
+            linked += near
+            grown = bool(near)
+        return frozenset(linked)
+
+    def _solve(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
+        z3 = solver_module()
+        solver = z3.SolverFor("QF_NRA")
+        solver.set("timeout", int(self.seconds * 1000))
+        solver.set("unsat_core", True)
+        for number, mask in sorted(conditions):
+            solver.assert_and_track(self._formula(z3, number, mask), f"c{number}")
+        self.asked += 1
+        answer = solver.check()
+        if answer == z3.unsat:
+            named = {int(str(name)[1:]) for name in solver.unsat_core()}
+            core = frozenset(condition for condition in conditions if condition[0] in named)
+            for number in named:
+                self.cores.setdefault(number, []).append(core)
+            return Empty.YES
+        if answer != z3.sat:
+            return Empty.UNKNOWN
+        model = solver.model()
+        return self._rational(z3, model, conditions)
+
+    def _rational(self, z3: Any, model: Any, conditions: Iterable[Condition]) -> dict[int, Any] | Empty:
+        """The values of a model if they are rational; unknown otherwise."""
+        values: dict[int, Any] = {}
+        for position in self._variables(conditions):
+            value = model.eval(z3.Real(f"x{position}"), model_completion=True)
+            if not z3.is_rational_value(value):
+                return Empty.UNKNOWN
+            values[position] = fmpq(value.numerator_as_long(), value.denominator_as_long())
+        return values
+
+    def _formula(self, z3: Any, atom: int, mask: int) -> Any:
+        if atom not in self._formulas:
+            self._formulas[atom] = as_formula(z3, self.ring, self.ring.atoms[atom])
+        return condition_formula(self._formulas[atom], mask)
+
+
+def condition_formula(term: Any, mask: int) -> Any:
+    """A condition on a sign in z3's language."""
+    return {
+        NEGATIVE: term < 0,
+        ZERO: term == 0,
+        POSITIVE: term > 0,
+        NEGATIVE | ZERO: term <= 0,
+        ZERO | POSITIVE: term >= 0,
+        NEGATIVE | POSITIVE: term != 0,
+    }[mask]
+
+
+def as_formula(z3: Any, ring: Ring, polynomial: Polynomial) -> Any:
+    """A polynomial in z3's language; variables are `x0, x1, ..`."""
+    total = z3.RealVal(0)
+    for exponents, coefficient in ring.terms(polynomial).items():
+        product = z3.RealVal(str(coefficient))
+        for position, exponent in enumerate(exponents):
+            for _ in range(int(exponent)):
+                product = product * z3.Real(f"x{position}")
+        total = total + product
+    return z3.simplify(total)
+
+
+def solver_module() -> Any:
+    """z3; raises `InvalidInput` where it is not installed."""
+    try:
+        import z3  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        raise InvalidInput(
+            "theorems need the solver z3: pip install 'draftproof[prove]' (or z3-solver), and try again"
+        ) from None
+    return z3

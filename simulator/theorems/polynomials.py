@@ -1,0 +1,111 @@
+"""The ring of a theorem: named variables, polynomials over the rationals, and the atoms whose signs tell cells apart.
+
+An atom is a polynomial with leading coefficient 1, known by a number. A set of signs is a mask: `NEGATIVE`, `ZERO`,
+`POSITIVE` and their sums. Polynomials are python-flint's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from flint import Ordering, fmpq, fmpq_mpoly_ctx
+
+from simulator.errors import InvalidInput
+
+#: A `fmpq_mpoly`.
+Polynomial: TypeAlias = Any
+#: Values of all variables, in their order.
+Point: TypeAlias = tuple[Any, ...]
+#: An atom and the signs that it may have.
+Condition: TypeAlias = tuple[int, int]
+
+NEGATIVE, ZERO, POSITIVE = 1, 2, 4
+ANY = NEGATIVE | ZERO | POSITIVE
+
+
+def sign_of(value: Any) -> int:
+    """The sign of a number, as a mask with one bit."""
+    return POSITIVE if value > 0 else NEGATIVE if value < 0 else ZERO
+
+
+def mirrored(mask: int) -> int:
+    """The signs of `-f` where those of `f` are in `mask`."""
+    return (mask & ZERO) | (POSITIVE if mask & NEGATIVE else 0) | (NEGATIVE if mask & POSITIVE else 0)
+
+
+class Ring:
+    """Polynomials in these variables. Raises `InvalidInput` for a name that comes twice."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"two variables have one name among {', '.join(names)}")
+        self.names = tuple(names)
+        self._context = fmpq_mpoly_ctx.get(self.names or ("nothing",), Ordering.degrevlex)
+        self.variables: tuple[Polynomial, ...] = self._context.gens()[: len(self.names)]
+        self.zero, self.one = self.constant(0), self.constant(1)
+        self.atoms: list[Polynomial] = []
+        self._numbers: dict[str, int] = {}
+        self._supports: dict[int, frozenset[int]] = {}
+        self._factors: dict[str, tuple[int, tuple[tuple[int, int], ...]]] = {}
+
+    def constant(self, value: Any) -> Polynomial:
+        """A whole number or rational as a polynomial."""
+        return self._context.constant(value)
+
+    def variable(self, name: str) -> Polynomial:
+        """The variable of this name."""
+        return self.variables[self.names.index(name)]
+
+    def atom(self, polynomial: Polynomial) -> int:
+        """The number of the atom that is this polynomial divided by its leading coefficient."""
+        monic = polynomial / polynomial.leading_coefficient()
+        key = str(monic)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.atoms)
+            self.atoms.append(monic)
+        return self._numbers[key]
+
+    def factors(self, polynomial: Polynomial) -> tuple[int, tuple[tuple[int, int], ...]]:
+        """The sign of the constant factor, as a mask, and the irreducible factors as atoms with their exponents."""
+        key = str(polynomial)
+        if key not in self._factors:
+            self._factors[key] = self._factored(polynomial)
+        return self._factors[key]
+
+    def _factored(self, polynomial: Polynomial) -> tuple[int, tuple[tuple[int, int], ...]]:
+        if polynomial.is_constant():
+            return sign_of(polynomial.leading_coefficient() if not polynomial.is_zero() else 0), ()
+        constant, parts = polynomial.factor()
+        sign = sign_of(constant)
+        pairs = []
+        for part, exponent in parts:
+            if exponent % 2 and part.leading_coefficient() < 0:
+                sign = mirrored(sign)
+            pairs.append((self.atom(part), int(exponent)))
+        return sign, tuple(pairs)
+
+    def sign_at(self, atom: int, point: Point) -> int:
+        """The sign of an atom at a point."""
+        return sign_of(self.at(self.atoms[atom], point))
+
+    def at(self, polynomial: Polynomial, point: Point) -> Any:
+        """The exact value of a polynomial at a point."""
+        return polynomial(*point) if point else polynomial(0)
+
+    def support(self, atom: int) -> frozenset[int]:
+        """The positions of the variables that occur in an atom."""
+        if atom not in self._supports:
+            degrees = self.atoms[atom].degrees()[: len(self.names)]
+            self._supports[atom] = frozenset(i for i, degree in enumerate(degrees) if degree > 0)
+        return self._supports[atom]
+
+    def terms(self, polynomial: Polynomial) -> Mapping[tuple[int, ...], Any]:
+        """Coefficients by exponents."""
+        terms: Mapping[tuple[int, ...], Any] = polynomial.to_dict()
+        return terms
+
+
+def rational(numerator: int, denominator: int = 1) -> Any:
+    """An exact rational."""
+    return fmpq(numerator, denominator)

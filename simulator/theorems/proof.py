@@ -1,0 +1,249 @@
+"""The question of a theorem, and its three answers: proved, refuted by an instance, or open with what is missing.
+
+1. The verifier is checked at simple points, in rationals: what is lossy is refuted there at once.
+2. Its law is followed on all cells, and every balance is shown to be zero on every cell of its own.
+3. Where a balance is not zero a point is looked for and checked in rationals; a refutation rests on that check alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from simulator.arithmetic import RATIONAL
+from simulator.coins import outcomes
+from simulator.errors import InvalidVerifier
+from simulator.instances.instance import Instance
+from simulator.laws.enumeration import enumerate_law, verdicts
+from simulator.laws.law import BlockLaw, Violation
+from simulator.protocol import Context, Verifier
+from simulator.theorems.balance import SUM, balance, places
+from simulator.theorems.coin import FollowingCoin
+from simulator.theorems.explore import Explorer
+from simulator.theorems.laws import Making, Part, law_at, parts
+from simulator.theorems.numbers import NotFollowed, Run
+from simulator.theorems.oracle import Oracle
+from simulator.theorems.points import random_point, simplest, trial_points
+from simulator.theorems.polynomials import NEGATIVE, POSITIVE, Point
+from simulator.theorems.ratios import Ratio
+from simulator.theorems.regions import Region, vanishes
+from simulator.theorems.rows import Rows, Shape
+from simulator.theorems.trees import Gap, leaves
+
+#: Points tried for each denominator before anything is proved.
+TRIALS = 3
+#: Points at which the law by formula is compared with the law by enumeration after a proof.
+COMPARED = 8
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be proved about: a verifier for a run of numbers, and one for the values of free numbers.
+
+    parameters: names of the free numbers, in the order of the shape's.
+    """
+
+    name: str
+    formal: Making
+    at: Callable[[Sequence[Any]], Verifier]
+    parameters: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, verifier: Verifier) -> Subject:
+        """A verifier without free numbers."""
+        return cls(verifier.card.name, lambda run: verifier, lambda values: verifier)
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A point at which the balance fails, in rationals, and the polynomial that is not zero on its cell.
+
+    cell: the conditions that tell the cell apart, as `(polynomial, allowed signs)`. polynomial: None where the verifier
+    does what no theorem follows, and the instance alone refutes it.
+    """
+
+    point: Point
+    instance: Instance
+    violation: Violation
+    polynomial: str | None
+    cell: tuple[tuple[str, int], ...]
+
+
+@dataclass
+class Proof:
+    """What is known. law: cell by cell of drafting. cells: of the verdicts on all draft trees, and of the balances.
+
+    open_cells: conditions of cells of which nothing is known. proved only if there are none and nothing was refuted.
+    """
+
+    subject: Subject
+    shape: Shape
+    explorer: Explorer
+    law: list[Part] = field(default_factory=list)
+    identities: int = 0
+    verdict_cells: int = 0
+    cells: int = 0
+    degree: int = 0
+    compared: int = 0
+    open_cells: list[Region] = field(default_factory=list)
+    refutation: Refutation | None = None
+    finished: bool = False
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is lossless at every point of the shape's domain."""
+        return self.finished and self.refutation is None and not self.open_cells
+
+
+def prove(subject: Subject, shape: Shape, explorer: Explorer | None = None, progress: Any = None) -> Proof:
+    """The answer for a shape. progress: called with the number of steps done and of all steps known so far."""
+    proof = Proof(subject, shape, explorer or Explorer(Oracle(shape.ring)))
+    random = Random(0)
+    for point in trial_points(shape, random, TRIALS):
+        if _law_at_point(subject, shape, point).max_deviation(shape.instance(point).target) != 0:
+            proof.refutation = refutation(subject, shape, point)
+            return proof
+    follow(proof, progress)
+    if proof.refutation is None:
+        proof.finished = True
+        compare(proof, random, COMPARED)
+    return proof
+
+
+def follow(proof: Proof, progress: Any = None) -> None:
+    """The law and the balances of all cells, until something is refuted."""
+    shape, oracle = proof.shape, proof.explorer.oracle
+    everywhere = list(places(shape))
+    for part in parts(shape, proof.subject.formal, proof.explorer, progress):
+        proof.law.append(part)
+        if part.gap is not None:
+            if not part.gap.outside:
+                proof.open_cells.append(part.region)
+            continue
+        for masses in part.masses:
+            for _, leaf in leaves(masses, part.region):
+                proof.verdict_cells += 1
+                values = () if isinstance(leaf, Gap) else leaf.values.values()
+                proof.degree = max([proof.degree, *(int(ratio.num.total_degree()) for ratio in values)])
+        for number, (context, token) in enumerate(everywhere):
+            if progress:
+                progress(f"balance {number + 1} of {len(everywhere)}")
+            _settle(proof, part, context, token, oracle)
+            if proof.refutation is not None:
+                return
+
+
+def _settle(proof: Proof, part: Part, context: Context, token: int, oracle: Oracle) -> None:
+    """Whether one balance is zero on all its cells."""
+    proof.identities += 1
+    for region, leaf in leaves(balance(proof.shape, part, context, token, oracle), part.region):
+        proof.cells += 1
+        if isinstance(leaf, Gap):
+            if not leaf.outside:
+                proof.open_cells.append(region)
+        elif leaf.values and not is_zero(leaf.values[SUM], region, oracle):
+            proof.open_cells.append(region)
+            point = nonzero_point(proof.shape, leaf.values[SUM], region, oracle)
+            if point is not None and _law_at_point(proof.subject, proof.shape, point).max_deviation(
+                proof.shape.instance(point).target
+            ):
+                proof.refutation = refutation(proof.subject, proof.shape, point)
+                return
+
+
+def is_zero(ratio: Ratio, region: Region, oracle: Oracle) -> bool:
+    """Whether a function is proved to be zero at every point of a region."""
+    if ratio.is_zero or vanishes(ratio.num, region):
+        return True
+    atom = region.ring.atom(ratio.num)
+    return oracle.is_empty(region.with_signs(atom, NEGATIVE | POSITIVE), atom)
+
+
+def nonzero_point(shape: Shape, ratio: Ratio, region: Region, oracle: Oracle) -> Point | None:
+    """A point of a region at which a function is not zero, if one is found."""
+    atom = region.ring.atom(ratio.num)
+    wanted = region.with_signs(atom, NEGATIVE | POSITIVE)
+    return oracle.point_in(wanted, shape.point)
+
+
+def _law_at_point(subject: Subject, shape: Shape, point: Point) -> BlockLaw:
+    """The law at a point by enumeration in rationals."""
+    instance = shape.instance(point)
+    values = point[len(point) - len(shape.parameters) :]
+    return enumerate_law(subject.at(values), instance.target, instance.draft, shape.scheme)
+
+
+def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
+    """What refutes, from a point at which the balance fails: a simpler point, its cell and the polynomial there."""
+
+    def fails(candidate: Point) -> bool:
+        target = shape.instance(candidate).target
+        return bool(_law_at_point(subject, shape, candidate).max_deviation(target) > 0)
+
+    point = simplest(shape, point, fails)
+    instance = shape.instance(point)
+    violation = _law_at_point(subject, shape, point).violation(instance.target)
+    run = Run(shape.domain, point)
+    try:
+        found = balance_at(subject, shape, run, violation.context, violation.token)
+    except NotFollowed:
+        return Refutation(point, instance, violation, None, ())
+    if found.at(point) == 0:
+        raise InvalidVerifier(
+            "verify computes otherwise with followed numbers than with rationals; "
+            "it must use the rows by + - * / and comparisons only"
+        )
+    cell = tuple(
+        (str(shape.ring.atoms[atom]), mask) for atom, mask in run.region if shape.domain.masks.get(atom) != mask
+    )
+    return Refutation(point, instance, violation, str(found.num), cell)
+
+
+def balance_at(subject: Subject, shape: Shape, run: Run, context: Context, token: int) -> Ratio:
+    """The balance at one place as a function on the cell of one run; no other cell is visited."""
+    target, draft = Rows(shape, run, "p"), Rows(shape, run, "q")
+    verifier, depth = subject.formal(run), len(context)
+    wanted = shape.ratios(("p", context))[token]
+    total = Ratio(shape.ring, shape.ring.zero)
+    for tree, weight in outcomes(lambda coin: shape.scheme.draw(draft, coin), RATIONAL, FollowingCoin(run)):
+        for (accepted, correction), mass in verdicts(
+            verifier, tree, target, draft, RATIONAL, FollowingCoin(run)
+        ).items():
+            if accepted[:depth] == context:
+                hit = accepted[depth] == token if len(accepted) > depth else correction == token
+                share = weight.ratio * mass.ratio
+                total = total + share * wanted - (share if hit else Ratio(shape.ring, shape.ring.zero))
+    return total
+
+
+def compare(proof: Proof, random: Random, count: int) -> None:
+    """Compare the law by formula with the law by enumeration at random points; raises `InvalidVerifier`."""
+    for number in range(count):
+        denominator = 97 if number % 2 else proof.shape.vocab_size + 1 + number  # the small ones meet ties
+        point = random_point(proof.shape, random, denominator)
+        formula = law_at(proof.shape, proof.law, point)
+        if formula is None:
+            continue
+        proof.compared += 1
+        plain = _law_at_point(proof.subject, proof.shape, point)
+        if any((a != b).any() for a, b in zip(formula.correction, plain.correction, strict=True)):
+            raise InvalidVerifier(
+                "the law by formula is not the law by enumeration: verify depends on more than the tree and the coin"
+            )
+
+
+def fields_of(proof: Proof) -> Mapping[str, Any]:
+    """The figures of a proof as plain data."""
+    return {
+        "proved": proof.proved,
+        "identities": proof.identities,
+        "verdict_cells": proof.verdict_cells,
+        "cells": proof.cells,
+        "degree": proof.degree,
+        "runs": proof.explorer.runs,
+        "solver_questions": proof.explorer.oracle.asked,
+        "open_cells": len(proof.open_cells),
+        "compared": proof.compared,
+    }

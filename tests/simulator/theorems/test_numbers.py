@@ -1,0 +1,128 @@
+"""Followed numbers: exact, decided by the sample, noted, and refused where nothing can be followed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+from simulator import vectors
+from simulator.theorems.numbers import NotFollowed, Run
+from simulator.theorems.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
+from simulator.theorems.ratios import Ratio
+from simulator.theorems.regions import Region, vanishes
+
+HALF, THIRD = fmpq(1, 2), fmpq(1, 3)
+
+
+@pytest.fixture
+def run() -> Run:
+    ring = Ring(["x", "y"])
+    masks = {ring.atom(variable): POSITIVE for variable in ring.variables}
+    return Run(Region(ring, masks), (HALF, THIRD))
+
+
+def numbers(run):
+    return run.variable(0), run.variable(1)
+
+
+def test_quotients_are_in_lowest_terms_and_keep_their_value(run):
+    x, y = numbers(run)
+    quotient = (x * x - y * y) / (x - y)
+    assert quotient.ratio.key == "x + y"
+    assert quotient.value == fmpq(5, 6)
+    assert ((x / y) * (y / x)).ratio.constant == 1
+    assert (1 / x + 1 / y).ratio.key == "(x + y)/(x*y)"
+    assert (x / (x + y) - x / (x + y) ** 2).ratio.key == "(x^2 + x*y - x)/(x^2 + 2*x*y + y^2)"
+
+
+def test_a_comparison_is_noted_once_and_by_its_irreducible_part(run):
+    x, y = numbers(run)
+    assert x * x > x * y  # x is positive: this is about x - y alone
+    assert [str(run.ring.atoms[question.atom]) for _, question in run.decisions] == ["x - y"]
+    assert y < x
+    assert not x <= y
+    assert len(run.decisions) == 1
+
+
+def test_the_other_side_of_a_tie_stays_open(run):
+    x, y = numbers(run)
+    assert not x < y
+    assert run.region.allowed(run.decisions[0][1].atom) == POSITIVE | ZERO
+    assert x > y
+    assert run.region.allowed(run.decisions[0][1].atom) == POSITIVE
+
+
+def test_division_by_what_may_vanish_is_noted(run):
+    x, y = numbers(run)
+    _ = 1 / (x - y)
+    assert run.region.allowed(run.decisions[-1][1].atom) == POSITIVE
+    with pytest.raises(ZeroDivisionError):
+        _ = 1 / (x - x)
+
+
+@pytest.mark.parametrize(
+    "use", [float, int, round, str, repr, "{}".format, lambda x: x // 1, lambda x: 2**x, np.float64, complex]
+)
+def test_what_cannot_be_followed_is_refused_with_its_line(run, use):
+    with pytest.raises(NotFollowed, match=r"line \d+"):
+        use(run.variable(0))
+
+
+@pytest.mark.parametrize("other", [0.5, Fraction(1, 2), "1/2"])
+def test_other_kinds_of_numbers_do_not_mix(run, other):
+    with pytest.raises(TypeError):
+        _ = run.variable(0) + other
+
+
+def test_numbers_of_two_runs_do_not_mix_and_are_no_equal_keys(run):
+    other = Run(run.region, run.point)
+    with pytest.raises(NotFollowed, match="state"):
+        _ = run.variable(0) + other.variable(0)
+    memory = {(run.variable(0),): "first"}
+    assert (run.variable(0),) in memory
+    assert (other.variable(0),) not in memory
+
+
+def test_vectors_of_numbers_do_what_vectors_of_rationals_do(run):
+    x, y = numbers(run)
+    p, q = np.array([x, y, 1 - x - y], dtype=object), np.array([y, y, 1 - 2 * y], dtype=object)
+    plain_p, plain_q = (np.array([entry.value for entry in row], dtype=object) for row in (p, q))
+    for function in (
+        vectors.positive_part,
+        vectors.sums,
+        lambda a: vectors.residual(a, q if a is p else plain_q),
+        lambda a: vectors.minimum(a, q if a is p else plain_q),
+        lambda a: vectors.without(a, 0),
+        lambda a: vectors.mass_below(a, q if a is p else plain_q),
+        lambda a: vectors.normalised(a * 2, a),
+        lambda a: vectors.one_hot(a, 1),
+        lambda a: np.array(vectors.counted(a, 2)),
+    ):
+        followed, plain = function(p), function(plain_p)
+        assert [getattr(entry, "value", entry) for entry in followed.ravel()] == list(plain.ravel())
+    assert vectors.ascending_ratio(p, q) == vectors.ascending_ratio(plain_p, plain_q)
+    assert vectors.top_tokens(p, 2) == vectors.top_tokens(plain_p, 2)
+
+
+def test_a_polynomial_is_seen_to_vanish_where_ties_say_so():
+    ring = Ring(["a", "b", "c", "d"])
+    a, b, c, d = ring.variables
+    region = Region(ring, {ring.atom(a - b): ZERO, ring.atom(c * d - a): ZERO})
+    assert vanishes(b - c * d, region)
+    assert vanishes((a - b) * (c + 1), region)
+    assert not vanishes(a - c, region)
+    assert not vanishes(a - b, Region(ring, {ring.atom(a - b): ZERO | NEGATIVE}))
+
+
+def test_ratios_at_points():
+    ring = Ring(["x", "y", "z"])
+    x, y, z = (Ratio(ring, variable) for variable in ring.variables)
+    one = Ratio(ring, ring.one)
+    formula = (x / (y + z) - one) * (y + x) / (x * x + y) + z
+    for k in range(1, 20):
+        point = (fmpq(k, 7), fmpq(3, k), fmpq(k + 1, 5))
+        a, b, c = point
+        assert formula.at(point) == (a / (b + c) - 1) * (b + a) / (a * a + b) + c
