@@ -47,7 +47,10 @@ def run_command(command: Callable[..., int]) -> None:
 
 
 def _run(program: typer.Typer) -> None:
-    """Exit 0 on success, 1 when something is refuted, 2 on bad input, 3 when a proof has gaps, 130 on Ctrl-C, 70 on a fault of our own."""
+    """Exit 0 on success, 1 when something is refuted, 2 on bad input, 3 when a proof has gaps.
+
+    130 on Ctrl-C, 70 on a fault of our own.
+    """
     sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
     try:
         code = program(standalone_mode=False)
