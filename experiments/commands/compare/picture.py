@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
@@ -11,6 +12,8 @@ from experiments.shared.drawing import as_png, drawing_board, line_style, quiet_
 
 _BASELINE = "naive"
 _OPTIMUM = "upper bound"
+#: So many lines stand out and have their names.
+_NAMED = 5
 
 #: For each verifier its points: delay depth, block efficiency, shape.
 Lines = Mapping[str, list[tuple[int, float, str]]]
@@ -47,34 +50,79 @@ def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
     return {name: [(x, *points[x]) for x in sorted(points)] for name, points in best.items()}
 
 
+def gains(lines: Lines) -> Lines:
+    """What each line has over the baseline at the same delay; the lines themselves where the baseline is not among them."""
+    base = {x: y for x, y, _ in lines.get(_BASELINE, [])} or dict.fromkeys(
+        (x for points in lines.values() for x, *_ in points), 0.0
+    )
+    return {name: [(x, y - base[x], shape) for x, y, shape in points if x in base] for name, points in lines.items()}
+
+
+def telling(lines: Lines, count: int) -> list[str]:
+    """The best lines on average, but none that stays close to a better one all the way."""
+    heights = {name: dict(point[:2] for point in points) for name, points in lines.items() if name != _OPTIMUM}
+    near = max((max(own.values()) - min(own.values()) for own in heights.values()), default=0.0)
+    near = min(near, max((y for own in heights.values() for y in own.values()), default=0.0)) / 3
+    chosen: list[str] = []
+    for name in sorted(heights, key=lambda name: -sum(heights[name].values()) / len(heights[name])):
+        apart = [
+            max((abs(y - heights[other][x]) for x, y in heights[name].items() if x in heights[other]), default=0.0)
+            for other in chosen
+        ]
+        if len(chosen) < count and all(gap > near for gap in apart):
+            chosen.append(name)
+    return chosen
+
+
 def draw_delay(axes: Any, lines: Lines) -> None:
-    """Draw the lines on matplotlib `axes`."""
-    for number, (name, points) in enumerate(lines.items()):
-        if name == _OPTIMUM:
-            axes.plot(
-                *zip(*[point[:2] for point in points], strict=True), color="0.6", linewidth=4, zorder=1, label=name
-            )
-            continue
-        axes.plot(
-            [x for x, _, _ in points],
-            [y for _, y, _ in points],
-            **line_style(number),
-            markersize=6,
-            linewidth=1.3,
-            label=name,
+    """Draw the lines on matplotlib `axes`: a few with their names, the others faint, the impossible shaded."""
+    named = telling(lines, _NAMED)
+    values = [y for points in lines.values() for _, y, _ in points]
+    values = [y for y in values if y >= -max(values)]  # what falls far below is not worth the space
+    margin = 0.12 * (max(values) - min(values) or 1.0)
+    low, high = min(values) - margin, max(values) + margin
+    if bound := lines.get(_OPTIMUM):
+        x, y = [point[0] for point in bound], [point[1] for point in bound]
+        axes.fill_between(x, y, high, color="0.88", zorder=0, linewidth=0)
+        axes.plot(x, y, color="0.25", linewidth=2.5, zorder=1)
+        axes.text(x[-1], high - 0.3 * margin, "no lossless verifier gets here ", ha="right", va="top", color="0.25")
+    for name, points in lines.items():
+        if name not in named and name != _OPTIMUM:
+            axes.plot([p[0] for p in points], [p[1] for p in points], color="0.75", linewidth=0.8, zorder=1)
+    for number, name in enumerate(named):
+        style = line_style(number)
+        axes.plot(*_columns(lines[name]), **style, markersize=6, linewidth=1.8, zorder=3)
+    places = _spread([lines[name][0][1] for name in named], 0.062 * (high - low))
+    for number, (name, place) in enumerate(zip(named, places, strict=True)):
+        start = lines[name][0]
+        axes.annotate(
+            name,
+            (start[0], start[1]),
+            (start[0] - 0.18, place),
+            ha="right",
+            va="center",
+            color=line_style(number)["color"],
+            arrowprops={"arrowstyle": "-", "color": "0.7", "linewidth": 0.6, "shrinkB": 4},
         )
+    axes.set_ylim(low, high)
     quiet_axes(axes)
 
 
-def draw_gain(axes: Any, lines: Lines) -> None:
-    """Draw what each line has over the baseline, in the same styles."""
-    base = {x: y for x, y, _ in lines[_BASELINE]}
-    gains = {name: [(x, y - base[x], shape) for x, y, shape in points if x in base] for name, points in lines.items()}
-    draw_delay(axes, gains)
-    values = [y for points in gains.values() for _, y, _ in points]
-    highest = max(*values, 0.05)
-    axes.set_ylim(1.15 * max(min(values), -highest), 1.15 * highest)  # what falls far below is in the other panel
-    axes.set_ylabel(f"tokens over {_BASELINE}")
+def _columns(points: Sequence[tuple[int, float, str]]) -> tuple[list[int], list[float]]:
+    return [point[0] for point in points], [point[1] for point in points]
+
+
+def _spread(heights: Sequence[float], least: float) -> list[float]:
+    """Places for labels near these heights, at least so far apart, in the same order."""
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    places = list(heights)
+    for _ in range(200):
+        for below, above in pairwise(order):
+            short = least - (places[above] - places[below])
+            if short > 1e-12:
+                places[above] += short / 2
+                places[below] -= short / 2
+    return places
 
 
 def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
@@ -82,36 +130,25 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     pyplot = drawing_board()
     budget = best_budget(rows)
     lines = delay_lines(rows, budget)
-    if not lines:
+    if not any(name != _OPTIMUM for name in lines):
         return b""
-    with_gain = _BASELINE in lines and len(lines) > 1
-    figure, panels = pyplot.subplots(
-        1 + with_gain,
-        1,
-        figsize=(7.4, 7.0 if with_gain else 4.2),
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-        height_ratios=[2, 3] if with_gain else [1],
-    )
-    top, bottom = panels[0][0], panels[-1][0]
-    draw_delay(top, lines)
-    top.set_ylabel("block efficiency E[tau + 1]")
-    top.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9, handlelength=3.5)
-    if with_gain:
-        draw_gain(bottom, lines)
+    over = f"tokens a block over {_BASELINE}" if _BASELINE in lines else "block efficiency E[tau + 1]"
+    figure, axes = pyplot.subplots(figsize=(7.4, 4.8), layout="constrained")
+    draw_delay(axes, gains(lines))
+    axes.set_ylabel(over)
     shapes: dict[int, set[str]] = defaultdict(set)
     for points in lines.values():
         for x, _, shape in points:
             shapes[x] |= {shape} - {""}
-    bottom.set_xticks(sorted(shapes), [f"{x}\n" + "\nor ".join(sorted(shapes[x])) for x in sorted(shapes)])
-    bottom.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
-    note = f"; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}" if undrawn(rows) else ""
+    axes.set_xlim(min(shapes) - 0.32 * max(max(shapes) - min(shapes), 1), max(shapes) + 0.05)
+    axes.set_xticks(sorted(shapes), [f"{x}\n" + "\nor ".join(sorted(shapes[x])) for x in sorted(shapes)])
+    axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
+    note = f"; grey: other verifiers; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}"
     figure.suptitle(
         "\n".join(
             [
-                f"Exact block efficiency at {budget} drafted tokens (L1 + K L2 = {budget})",
-                *wrap(f"{caption}{note}", 115),
+                f"How much of what is possible a verifier gets: exact, {budget} drafted tokens (L1 + K L2 = {budget})",
+                *wrap(f"{caption}{note if undrawn(rows) else '; grey: other verifiers'}", 115),
             ]
         ),
         x=0.01,
