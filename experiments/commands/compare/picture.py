@@ -51,7 +51,7 @@ def delay_lines(rows: Sequence[dict[str, Any]], budget: int) -> Lines:
 
 
 def gains(lines: Lines) -> Lines:
-    """What each line has over the baseline at the same delay; the lines themselves where the baseline is not among them."""
+    """What each line has over the baseline at the same delay; the lines themselves where there is no baseline."""
     base = {x: y for x, y, _ in lines.get(_BASELINE, [])} or dict.fromkeys(
         (x for points in lines.values() for x, *_ in points), 0.0
     )

@@ -111,6 +111,7 @@ def test_bisected_coins_are_said_to_be_what_the_verdict_rests_on(draftproof):
 
 
 def test_batch_in_torch(draftproof):
+    pytest.importorskip("torch")
     given = ("--interface", "chain", "--library", "torch", "--batch", 2, "--cases", "context")
     assert draftproof("audit", spec("shared_in_batch", "right"), *given).code == 0
     ran = draftproof("audit", spec("shared_in_batch"), *given)

@@ -27,6 +27,7 @@ class V:
 
 
 def test_rows_hold_exact_fractions_with_floats_beside_them(draftproof):
+    pytest.importorskip("torch")
     ran = draftproof("precision", *SMALL, "--precision", "float16,bfloat16", "--json", "-")
     assert ran.code == 0
     rows = ran.json["rows"]
@@ -48,6 +49,7 @@ def test_rows_hold_exact_fractions_with_floats_beside_them(draftproof):
 
 
 def test_by_default_rows_are_exact_in_every_precision(draftproof):
+    pytest.importorskip("torch")
     ran = draftproof("precision", "nss", *SMALL, "--precision", "float64,float32,float16,bfloat16", "--json", "-")
     assert [(kind["precision"], kind["significant_bits"]) for kind in ran.json["precisions"]] == [
         ("float64", 53),
@@ -59,6 +61,7 @@ def test_by_default_rows_are_exact_in_every_precision(draftproof):
 
 
 def test_rows_that_are_not_exact_are_said_to_be(draftproof):
+    pytest.importorskip("torch")
     given = ("precision", "nss", *SMALL, "--denominator", 1000, "--precision", "float16,bfloat16")
     half, brain = draftproof(*given, "--json", "-").json["precisions"]
     assert not half["rows_exact"]

@@ -25,12 +25,14 @@ def judged(planted, name, case="context", **options):
 
 @pytest.mark.parametrize("case", CASES)
 def test_requests_with_their_own_coins_are_lossless_and_independent(planted, case):
+    pytest.importorskip("torch")
     _, found = judged(planted, "right", case)
     assert found.lossless
     assert found.dependence == pytest.approx(0, abs=1e-12)  # a product of some dozen floats
 
 
 def test_shared_coins_leave_every_request_exact_and_make_them_dependent(planted):
+    pytest.importorskip("torch")
     audit, found = judged(planted, "wrong")
     assert found.check.lossless
     assert found.dependence > 0.01

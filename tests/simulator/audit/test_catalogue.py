@@ -41,6 +41,8 @@ IDS = [each.file for each in PLANTED]
 
 
 def audited(planted, case, name):
+    if case.options.get("library") == "torch":
+        pytest.importorskip("torch")
     audit = make_audit(planted(case.file, name), name=name, **case.options)
     cases = default_cases(audit.audited.interface, None, case.cases, audit.batch > 1)
     return audit, [audit.judge(each.instance, each.scheme) for each in cases]
@@ -79,6 +81,7 @@ def test_reuse_of_a_coin_is_listed_with_its_lines(planted, file):
 
 
 def test_row_off_by_one_shows_only_where_rows_depend_on_the_context(planted):
+    pytest.importorskip("torch")
     case = next(each for each in PLANTED if each.file == "row_off_by_one")
     audit = make_audit(planted(case.file, "wrong"), **case.options)
     cases = {each.name: each for each in default_cases(audit.audited.interface)}

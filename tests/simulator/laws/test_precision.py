@@ -29,6 +29,12 @@ LOSSLESS = [name for name in STANDALONE if "delayed" in REGISTRY[name].card.loss
 STEP = Delayed(1, 0, 1)
 
 
+def needs_torch_for(precision: str) -> None:
+    """bfloat16 is computed by torch."""
+    if precision == "bfloat16":
+        pytest.importorskip("torch")
+
+
 @dataclass(frozen=True)
 class Mine:
     """A verifier made of one function."""
@@ -59,6 +65,7 @@ THIRDS = {"float16": Fraction(1, 2**14), "bfloat16": Fraction(1, 2**11), "float3
 
 @pytest.mark.parametrize(("precision", "bias"), THIRDS.items())
 def test_one_step_of_naive_is_off_by_its_rounded_quotient(precision, bias):
+    needs_torch_for(precision)
     instance = pair(["1/4", "3/4"], ["3/4", "1/4"])
     law = law_of(make("naive"), instance, precision)
     assert law.total == 1
@@ -68,6 +75,7 @@ def test_one_step_of_naive_is_off_by_its_rounded_quotient(precision, bias):
 
 
 def test_rows_alone_are_off_by_what_rounding_makes_of_them():
+    pytest.importorskip("torch")
     # 2/7 = 146.29/512 and 5/7 = 182.86/256 become 146/512 and 183/256, which sum to 1; 2/7 - 146/512 = 1/1792
     instance, bfloat16 = pair(["2/7", "5/7"], ["2/7", "5/7"], 0), PRECISIONS["bfloat16"]
     assert not bfloat16.holds(instance.target)
@@ -77,6 +85,7 @@ def test_rows_alone_are_off_by_what_rounding_makes_of_them():
 
 
 def test_rows_alone_over_two_tokens():
+    pytest.importorskip("torch")
     instance = pair(["2/7", "5/7"], ["2/7", "5/7"])
     seen, exact = (Fraction(73, 256), Fraction(183, 256)), (Fraction(2, 7), Fraction(5, 7))
     gaps = [abs(seen[a] * seen[b] - exact[a] * exact[b]) for a in (0, 1) for b in (0, 1)]
@@ -85,6 +94,7 @@ def test_rows_alone_over_two_tokens():
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_draft_tree_comes_from_the_exact_draft(precision):
+    needs_torch_for(precision)
     instance = pair(["1/2", "1/2"], ["1/3", "2/3"])
     accept = Mine(lambda root, coin: Verdict(root.children, coin.choose([1, 1])))
     assert [str(mass) for mass in law_of(accept, instance, precision).accepted[1]] == ["1/3", "2/3"]
@@ -92,6 +102,7 @@ def test_the_draft_tree_comes_from_the_exact_draft(precision):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_whole_numbers_over_the_exact_denominator_are_exact(precision):
+    needs_torch_for(precision)
     for units in range(EXACT_DENOMINATOR + 1):
         share = Fraction(units, EXACT_DENOMINATOR)
         assert PRECISIONS[precision].holds(TableProcess([[[share, 1 - share]]]))
@@ -99,6 +110,7 @@ def test_whole_numbers_over_the_exact_denominator_are_exact(precision):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_significant_bits_are_those_of_the_precision(precision):
+    needs_torch_for(precision)
     kind = PRECISIONS[precision]
     most = 2**kind.bits
     assert kind.holds(TableProcess([[[f"{most - 1}/{most}", f"1/{most}"]]]))
@@ -107,6 +119,7 @@ def test_the_significant_bits_are_those_of_the_precision(precision):
 
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_bias_shrinks_with_the_precision_and_the_law_is_whole(name):
+    pytest.importorskip("torch")
     scheme = Delayed(2, 0, 2)
     (instance,) = conformance_instances((3, 2, 0, 2), 1)
     biases = {}
@@ -123,6 +136,7 @@ def test_bias_shrinks_with_the_precision_and_the_law_is_whole(name):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_without_arithmetic_exact_rows_have_no_bias(precision):
+    needs_torch_for(precision)
     scheme = Delayed(2, 0, 2)
     instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), EXACT_DENOMINATOR)
     law = law_of(make("nss"), instance, precision, scheme)
@@ -134,6 +148,7 @@ def test_without_arithmetic_exact_rows_have_no_bias(precision):
 @pytest.mark.parametrize("family", ["zeros", "ties", "point_masses", "equal", "disjoint"])
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
 def test_every_lossless_verifier_computes_in_low_precision_on_corner_cases(family, precision):
+    needs_torch_for(precision)
     instance = FAMILIES[family].instance(3, 1, np.random.default_rng(1), EXACT_DENOMINATOR)
     for name in LOSSLESS:
         law = law_of(make(name), instance, precision, Delayed(3, 0, 1))
@@ -200,6 +215,8 @@ def test_overflow_breaks_float16_and_not_float32():
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_what_lies_beside_probabilities_is_clamped_as_a_sampler_does(precision):
+    needs_torch_for(precision)
+
     def run(root: DraftNode, coin: Coin) -> Verdict:
         assert coin.flip(root.target.sum() * 2)
         assert not coin.flip(root.target[0] * -1)
