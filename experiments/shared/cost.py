@@ -20,7 +20,7 @@ from simulator.instances.instance import Instance
 from simulator.instances.processes import table_entries
 from simulator.laws.enumeration import assert_function, estimate_size
 from simulator.laws.structured import MetricsSink, TableRows, assert_offered, run
-from simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, plan, steps
+from simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, steps, structured_work
 from simulator.protocol import DraftScheme, TokenProcess
 from simulator.structures import offered
 from simulator.verdicts.lossless import Evaluator, choose_engine
@@ -55,7 +55,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Cost:
+class Workload:
     """Expected work for one instance. about: in words."""
 
     engine: str
@@ -73,7 +73,7 @@ def expected_cost(
     settings: Settings,
     samples: Sequence[Pair],
     known: dict[Any, float] | None = None,
-) -> Cost:
+) -> Workload:
     """The mean cost of instances like `samples` (target and draft of each).
 
     known: what trials have shown so far, for the shapes of one problem.
@@ -89,12 +89,12 @@ def expected_cost(
         return _structured(named, scheme, settings, samples[0], {} if known is None else known)
 
 
-def _program(scheme: DraftScheme, settings: Settings, sample: Pair) -> Cost:
+def _program(scheme: DraftScheme, settings: Settings, sample: Pair) -> Workload:
     delayed = delayed_only(scheme)
     size = sample[0].vocab_size
     engine = "enumerate" if settings.engine == "enumerate" else "structured (path)"
     paths = float(size) ** scheme.depth
-    return Cost(engine, f"1 program over {paths:,.0f} paths", paths, expected_seconds(size, delayed))
+    return Workload(engine, f"1 program over {paths:,.0f} paths", paths, expected_seconds(size, delayed))
 
 
 def check_runs(named: NamedVerifier, scheme: DraftScheme, settings: Settings, runs: float, vocab_size: int) -> None:
@@ -118,7 +118,7 @@ def structure_hint(named: NamedVerifier, scheme: DraftScheme, runs: float, vocab
     )
 
 
-def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, cost: Cost, count: int) -> None:
+def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, cost: Workload, count: int) -> None:
     """Raises `TooLarge` for more instances than structured evaluation can be expected to get through."""
     most = most_steps(named.verifier, arithmetic_named(settings.arithmetic))
     fits = int(most / cost.steps)
@@ -129,7 +129,7 @@ def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, c
         )
 
 
-def _enumeration(named: NamedVerifier, scheme: DraftScheme, settings: Settings, samples: Sequence[Pair]) -> Cost:
+def _enumeration(named: NamedVerifier, scheme: DraftScheme, settings: Settings, samples: Sequence[Pair]) -> Workload:
     generator = np.random.default_rng(0)
     arithmetic = arithmetic_named(settings.arithmetic)
     tries = max(1, 12 // len(samples))
@@ -146,13 +146,13 @@ def _enumeration(named: NamedVerifier, scheme: DraftScheme, settings: Settings, 
     assert_function(named.verifier, instance.target, instance.draft, scheme, generator)
     about = f"{trees:,.0f} draft trees, about {runs:,.0f} runs of {named.label}"
     about += structure_hint(named, scheme, runs, samples[0][0].vocab_size)
-    return Cost("enumerate", about, runs, runs * seconds / max(sampled, 1))
+    return Workload("enumerate", about, runs, runs * seconds / max(sampled, 1))
 
 
 def _structured(
     named: NamedVerifier, scheme: DraftScheme, settings: Settings, sample: Pair, known: dict[Any, float]
-) -> Cost:
-    work = plan(named.verifier, *sample, scheme, arithmetic_named(settings.arithmetic), settings.max_memory)
+) -> Workload:
+    work = structured_work(named.verifier, *sample, scheme, arithmetic_named(settings.arithmetic), settings.max_memory)
     assert isinstance(scheme, Delayed)
     if named.from_file and (named.spec, scheme.K) not in known:
         known[named.spec, scheme.K] = _look_through(named, scheme, settings, sample)
@@ -164,7 +164,7 @@ def _structured(
             break
     each = known[named.spec, trial] / steps(named.verifier, trial, sample[0].vocab_size)
     shared = max(scheme.depth, 1) if work.mode == COLLAPSED else 1  # a shape adds a step to the pass of a shorter one
-    return Cost(work.engine, _words(work), work.steps, work.steps * each / shared)
+    return Workload(work.engine, _words(work), work.steps, work.steps * each / shared)
 
 
 def _look_through(named: NamedVerifier, scheme: Delayed, settings: Settings, sample: Pair) -> float:
@@ -206,7 +206,7 @@ def _nearest(scheme: DraftScheme, runs: float, limit: int, vocab_size: int) -> s
     return f"the nearest shape that fits is {fits[-1]}, or raise --max-runs" if fits else "raise --max-runs"
 
 
-def announcement(cost: Cost, count: int = 1) -> str:
+def announcement(cost: Workload, count: int = 1) -> str:
     """The cost of `count` instances in a line."""
     each = f"{count:,} x " if count > 1 else ""
     return f"{each}{cost.about}, {duration(cost.seconds * count)}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.shared.output import write_whole
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
@@ -24,7 +25,7 @@ LONGEST = 1e100
 
 
 @dataclass(frozen=True)
-class CostModel:
+class TimeModel:
     """draft, target: measured times by number of branches, and by number of drafted tokens; linear in between.
 
     A single slope extends the last point where `open_ended`; otherwise nothing beyond it is known.
@@ -33,6 +34,14 @@ class CostModel:
     draft: Mapping[int, float]
     target: Mapping[int, float]
     open_ended: bool
+
+    def save(self, path: str) -> None:
+        """Write the file that `--cost FILE` reads; raises `InvalidInput` for a model without end, which none holds."""
+        if self.open_ended:
+            raise InvalidInput("times without end do not fit a file; give the short form to --cost as it is")
+        points = {"draft": self.draft, "target": self.target}
+        fields = {name: {str(place): times[place] for place in sorted(times)} for name, times in points.items()}
+        write_whole(path, json.dumps(fields, indent=2) + "\n")
 
     def check(self, schemes: Sequence[DraftScheme]) -> None:
         """Raises `InvalidInput`, before the work, for a shape of which the model does not know the time."""
@@ -75,7 +84,7 @@ class CostModel:
         return points[low] + (points[high] - points[low]) * (place - low) / (high - low)
 
 
-def cost_model(spec: str) -> CostModel:
+def time_model(spec: str) -> TimeModel:
     """`draft=1,branch=0.1,target=10,node=0.05`, or a JSON file of measured times; raises `InvalidInput`.
 
     In the short form `t_q(k) = draft + branch (k - 1)` and `t_p(n) = target + node n`; branch and node default to 0.
@@ -94,10 +103,10 @@ def cost_model(spec: str) -> CostModel:
     draft, target = (_points(fields[name], f"--cost {spec}: {name}") for name in ("draft", "target"))
     if 1 not in draft or not target.get(0):
         raise InvalidInput(f"--cost {spec} needs draft 1 (one branch) and target 0 (no drafted tokens, more than 0)")
-    return CostModel(draft, target, open_ended=False)
+    return TimeModel(draft, target, open_ended=False)
 
 
-def _short_form(spec: str) -> CostModel:
+def _short_form(spec: str) -> TimeModel:
     given: dict[str, float] = {}
     for assignment in spec.split(","):
         match = re.fullmatch(r"\s*(\w+)\s*=\s*(\d+(?:\.\d*)?|\.\d+)\s*", assignment)
@@ -109,7 +118,7 @@ def _short_form(spec: str) -> CostModel:
     if "draft" not in given or not given.get("target"):
         raise InvalidInput(f"--cost {spec!r} needs draft= and target= (more than 0)")
     draft, target = given["draft"], given["target"]
-    return CostModel(
+    return TimeModel(
         {1: draft, 2: draft + given.get("branch", 0.0)},
         {0: target, 1: target + given.get("node", 0.0)},
         open_ended=True,

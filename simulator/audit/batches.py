@@ -16,9 +16,9 @@ import numpy as np
 from simulator.arithmetic import Arithmetic, as_python
 from simulator.coins import outcomes
 from simulator.drafts import Delayed
-from simulator.errors import InvalidVerifier
 from simulator.instances.instance import Instance
 from simulator.instances.processes import TableProcess, context_index
+from simulator.laws.enumeration import assert_verdict
 from simulator.laws.law import BlockLaw
 from simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Progress, Verdict
 
@@ -103,7 +103,7 @@ def batch_law(
         roots = tuple(tree.root(instance.target, instance.draft) for tree, (instance, _) in pairs)
         for verdicts, mass in outcomes(partial(together, roots), arithmetic):
             for verdict, (tree, (instance, _)) in zip(verdicts, pairs, strict=True):
-                _validate(verdict, tree, instance.vocab_size)
+                assert_verdict(verdict, tree, instance.vocab_size)
             blocks = tuple((verdict.accepted, verdict.correction) for verdict in verdicts)
             joint[blocks] = joint.get(blocks, arithmetic.number(0)) + weight * mass
         if progress:
@@ -120,10 +120,3 @@ def _alone(
         accepted, token = blocks[row]
         correction[len(accepted)][context_index(accepted, size), token] += mass
     return BlockLaw(correction, arithmetic)
-
-
-def _validate(verdict: Verdict, tree: AttachedTree, size: int) -> None:
-    if verdict.accepted not in tree:
-        raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree of that request")
-    if not 0 <= verdict.correction < size:
-        raise InvalidVerifier(f"correction {verdict.correction!r} is no token; tokens are 0..{size - 1}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -71,7 +71,7 @@ def verdicts(
         if block in masses:
             masses[block] += mass
         else:
-            _validate(verdict, tree, target.vocab_size)
+            assert_verdict(verdict, tree, target.vocab_size)
             masses[block] = mass
     return masses
 
@@ -97,7 +97,8 @@ def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
     return run
 
 
-def _validate(verdict: Verdict, tree: AttachedTree, vocab_size: int) -> None:
+def assert_verdict(verdict: Verdict, tree: Container[Context], vocab_size: int) -> None:
+    """Raise `InvalidVerifier` unless the accepted node is in the tree and the correction is a token."""
     if verdict.accepted not in tree:
         raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
     if not (isinstance(verdict.correction, (int, np.integer)) and 0 <= verdict.correction < vocab_size):

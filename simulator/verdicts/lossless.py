@@ -16,7 +16,7 @@ from simulator.laws.law import BlockLaw, Metrics, Violation
 from simulator.laws.structured import MarkovRows, Rows, TableRows, structure_of, structured_law, structured_metrics
 from simulator.laws.structured.collapsed import CollapsedTopDown
 from simulator.laws.structured.rows import common_state
-from simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, plan
+from simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, structured_work
 from simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
 from simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
 from simulator.shown import fields_html, number_text
@@ -157,7 +157,7 @@ class Evaluator:
             instance = Instance.of(target, draft, scheme.depth, numbers)
             law = enumerate_law(self.verifier, instance.target, instance.draft, scheme, progress)
             return self._verdict(scheme, engine, law.metrics(instance.target))
-        work = plan(self.verifier, target, draft, scheme, numbers, self.memory)
+        work = structured_work(self.verifier, target, draft, scheme, numbers, self.memory)
         if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess) and work.mode != LAW:
             pair = target.converted(numbers, "target"), draft.converted(numbers, "draft")
             if work.mode == COLLAPSED:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.compare import tables
-from experiments.shared.latency import cost_model
+from experiments.shared.latency import time_model
 from simulator import InvalidInput
 
 TOPICS = ("--text", "topics")
@@ -150,20 +150,20 @@ def shape(K: int, L1: int, L2: int, efficiency: float = 3.0) -> dict[str, object
 
 
 def test_times_of_the_short_form_are_those_computed_by_hand():
-    model = cost_model("draft=1,branch=0.5,target=10,node=0.25")
+    model = time_model("draft=1,branch=0.5,target=10,node=0.25")
     assert model.time(shape(1, 0, 0)) == 10
     assert model.time(shape(1, 0, 4)) == 4 * 1 + 10 + 0.25 * 4
     assert model.time(shape(3, 2, 4)) == 2 * 1 + 4 * (1 + 0.5 * 2) + 10 + 0.25 * (2 + 12)
     fields = model.row_fields(shape(3, 2, 4))
     assert fields == {"time": 23.5, "tokens_per_time": 3 / 23.5, "speedup": 3 * 10 / 23.5}
     assert model.row_fields({**shape(3, 2, 4), "steady_state_float": 2.0})["speedup"] == 2 * 10 / 23.5
-    assert cost_model("draft=1,target=10").time(shape(4, 0, 2)) == 2 + 10
+    assert time_model("draft=1,target=10").time(shape(4, 0, 2)) == 2 + 10
 
 
 def test_times_of_a_file_are_linear_between_what_was_measured(tmp_path):
     file = tmp_path / "times.json"
     file.write_text('{"draft": {"1": 1, "3": 2}, "target": {"0": 10, "4": 11, "8": 15}}')
-    model = cost_model(str(file))
+    model = time_model(str(file))
     assert model.time(shape(1, 0, 2)) == 2 + 10.5
     assert model.time(shape(2, 1, 2)) == 1 + 2 * 1.5 + 12
     assert model.time(shape(3, 2, 2)) == 2 + 2 * 2 + 15

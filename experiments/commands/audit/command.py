@@ -91,6 +91,6 @@ def audit(
     keywords = audit_plan.parse_arguments(argument or [])
     audited = audit_plan.load_audit(function, arithmetic=arithmetic, keywords=keywords, **called, **processing)
     shape = {"scheme": scheme, "tree": tree, "confidence": confidence, "K": K, "L1": L1, "L2": L2, "lengths": lengths}
-    planned = audit_plan.plan(audited, given, shape, cases, instances)
+    planned = audit_plan.chosen_cases(audited, given, shape, cases, instances)
     report = conduct(Request(function, audited, planned, boundary, max_runs, strict))
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

@@ -59,7 +59,7 @@ def parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
     return parsed
 
 
-def plan(
+def chosen_cases(
     audit: Audit, given: opt.Given, shape: Mapping[str, Any], cases: str | None, instances: int | None
 ) -> list[Case]:
     """The instances to be judged: those given, or the default ones. Raises `InvalidInput` on a contradiction."""

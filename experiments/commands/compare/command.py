@@ -16,7 +16,7 @@ from experiments.commands.compare.files import write_files
 from experiments.commands.compare.optimum_rows import with_optimum
 from experiments.shared import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
-from experiments.shared.latency import CostModel, cost_model
+from experiments.shared.latency import TimeModel, time_model
 from experiments.shared.names import parse_range
 from experiments.shared.output import check_files, write_json
 from experiments.shared.problem import FileProblem, Problem
@@ -122,9 +122,9 @@ def _ranges(
     )
 
 
-def _costs(cost: str | None, schemes: Sequence[DraftScheme]) -> CostModel | None:
+def _costs(cost: str | None, schemes: Sequence[DraftScheme]) -> TimeModel | None:
     """The times of the machine that is asked about, if any."""
-    costs = cost_model(cost) if cost else None
+    costs = time_model(cost) if cost else None
     if costs:
         costs.check(schemes)
     return costs

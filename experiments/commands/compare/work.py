@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from experiments.shared.bounds import Goal, bound_fields, bound_root, expected_seconds
-from experiments.shared.cost import Cost, Settings, check_runs, expected_cost
+from experiments.shared.cost import Settings, Workload, check_runs, expected_cost
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.output import number_fields
 from experiments.shared.planned import Planned
@@ -41,7 +41,7 @@ class BoundTask:
 
     scheme: Delayed
     strong_id: str
-    cost: Cost
+    cost: Workload
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Task:
     verifier: NamedVerifier
     scheme: DraftScheme
     strong_id: str
-    cost: Cost
+    cost: Workload
 
 
 def shapes(
@@ -90,11 +90,11 @@ def all_tasks(
     settings: Settings,
     bounds: bool | None,
 ) -> list[Task | BoundTask]:
-    """Every row and every bound to compute; bounds: as for `plan_bounds`."""
-    return [*plan(problem, chosen, schemes, settings), *plan_bounds(problem, schemes, bounds)]
+    """Every row and every bound to compute; bounds: as for `bound_tasks`."""
+    return [*row_tasks(problem, chosen, schemes, settings), *bound_tasks(problem, schemes, bounds)]
 
 
-def plan(
+def row_tasks(
     problem: Problem, chosen: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], settings: Settings
 ) -> list[Task]:
     """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit."""
@@ -124,7 +124,7 @@ def plan(
     return tasks
 
 
-def plan_bounds(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[BoundTask]:
+def bound_tasks(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[BoundTask]:
     """The optimum of every delayed shape; wanted: None for those that are quick, False for none."""
     tasks = []
     for scheme in schemes if wanted is not False else ():
@@ -142,7 +142,7 @@ def plan_bounds(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool |
             "gap": GOAL.gap,
         }
         seconds = expected * len(roots)
-        tasks.append(BoundTask(scheme, strong_id(fields), Cost("bound", "", len(roots), seconds)))
+        tasks.append(BoundTask(scheme, strong_id(fields), Workload("bound", "", len(roots), seconds)))
     if wanted is None and sum(task.cost.seconds for task in tasks) > QUICK_SECONDS:
         remark(f"the optimum of {len(tasks)} shapes is left out; --optimum computes it")
         return []
@@ -276,7 +276,7 @@ def _sent(scheme: DraftScheme) -> DraftScheme | str:
     return scheme_spec(scheme) if isinstance(scheme, Own) else scheme
 
 
-def _work(spec: str | None, fields: tuple[Any, str, Cost]) -> dict[str, Any]:
+def _work(spec: str | None, fields: tuple[Any, str, Workload]) -> dict[str, Any]:
     scheme, strong, cost = fields
     if spec is None:
         return _workplace.row(BoundTask(scheme, strong, cost))

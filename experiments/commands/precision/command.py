@@ -60,7 +60,7 @@ def precision(
         raise InvalidInput(f"no verifier of the registry is lossless on {shape}; name the ones you mean")
     settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)
     found = audit.cases(problem, shape)
-    tasks = audit.plan(found, named, shape, precisions, settings)
+    tasks = audit.row_tasks(found, named, shape, precisions, settings)
     rows, complete = audit.compute_all(problem, found, shape, tasks)
     fields = audit.precision_fields(found, precisions)
     audit.show(console_for(json_target), f"{problem}, {shape}", fields, rows)

@@ -68,7 +68,7 @@ def cases(problem: Problem, scheme: DraftScheme) -> list[Case]:
     return roots
 
 
-def plan(
+def row_tasks(
     roots: Sequence[Case],
     chosen: Sequence[NamedVerifier],
     scheme: DraftScheme,

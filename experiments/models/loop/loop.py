@@ -23,8 +23,8 @@ from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.laws.enumeration import guarded
+from simulator.errors import InvalidInput
+from simulator.laws.enumeration import assert_verdict, guarded
 from simulator.protocol import Coin, Context, DraftScheme, Verdict, Verifier
 
 
@@ -157,10 +157,7 @@ class Loop:
             rows.known.setdefault(context, vectors[slot])
         tree = drafted.tree(sequence)
         verdict = guarded(self.verifier, tree.root(rows, drafted.rows[sequence]))(coin)
-        if verdict.accepted not in rows.known:
-            raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
-        if not 0 <= verdict.correction < self.pair.vocab_size:
-            raise InvalidVerifier(f"correction {verdict.correction!r} is no token of {self.pair.vocab_size}")
+        assert_verdict(verdict, rows.known, self.pair.vocab_size)
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
 
 

@@ -19,6 +19,7 @@ from experiments.models.loop.supported import check_prompt
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
+from experiments.shared.latency import TimeModel
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 
@@ -90,12 +91,13 @@ class Latency:
         drafting += max(scheme.L2 - 1, 0) * self.branch(context, scheme.K)
         return drafting + self.tree(context, scheme.nodes)
 
-    def cost(self, context: int, paths: int, nodes: int) -> dict[str, dict[str, float]]:
-        """Times at one context, as `draftproof compare --cost FILE.json` reads them, up to so many paths and nodes."""
-        return {
-            "draft": {str(count): self.branch(context, count) for count in range(1, paths + 1)},
-            "target": {str(count): self.tree(context, count) for count in range(nodes + 1)},
-        }
+    def times(self, context: int, paths: int, nodes: int) -> TimeModel:
+        """Times at one context up to so many paths and nodes; what it saves, `draftproof compare --cost FILE` reads."""
+        return TimeModel(
+            {count: self.branch(context, count) for count in range(1, paths + 1)},
+            {count: self.tree(context, count) for count in range(nodes + 1)},
+            open_ended=False,
+        )
 
 
 def fit_latency(

@@ -46,7 +46,7 @@ class Work:
         return f"structured ({self.structure})" if self.mode == LAW else f"structured ({self.structure}, {self.mode})"
 
 
-def plan(
+def structured_work(
     verifier: Verifier,
     target: TokenProcess,
     draft: TokenProcess,

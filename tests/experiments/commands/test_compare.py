@@ -12,7 +12,7 @@ import pytest
 
 from experiments.commands.compare.picture import best_budget, delay_figure, delay_lines
 from experiments.commands.compare.tables import as_csv, as_latex, as_markdown
-from experiments.commands.compare.work import Workplace, plan
+from experiments.commands.compare.work import Workplace, row_tasks
 from experiments.shared.cost import Settings
 from experiments.shared.names import find_verifier
 from experiments.shared.problem import FamilyProblem
@@ -208,7 +208,7 @@ def test_rows_become_floats_once_for_a_run_whatever_the_number_of_verifiers(monk
     problem, settings = FamilyProblem("dirichlet", 2, 0, 2**16), Settings("float64", engine, 10**6, 2**30)
 
     def conversions(*names):
-        tasks = plan(problem, [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)
+        tasks = row_tasks(problem, [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)
         place = Workplace(problem, settings)
         converted.clear()
         rows = [place.row(task) for task in tasks]

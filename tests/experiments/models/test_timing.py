@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from experiments.models.loop.timing import PARTS, Stopwatch
 from experiments.models.speed.latency_fit import Latency, Pass, PassTimes, fit_latency
-from experiments.shared.latency import cost_model
+from experiments.shared.latency import time_model
 from simulator import Delayed, InvalidInput
 
 TRUE = (3.0, 0.01, 0.5, 0.002)
@@ -80,8 +79,9 @@ def test_passes_of_a_block_are_counted(shape: tuple[int, int, int], trunks: int,
 def test_times_can_be_given_to_compare(tmp_path: Path) -> None:
     file = tmp_path / "cost.json"
     latency = Latency(PassTimes.fit(EXACT), PassTimes.fit(EXACT))
-    file.write_text(json.dumps(latency.cost(64, 3, 8)), encoding="utf-8")
-    cost = cost_model(str(file))
+    latency.times(64, 3, 8).save(str(file))
+    cost = time_model(str(file))
+    assert cost == latency.times(64, 3, 8)
     # `compare` counts L1 passes over one branch and L2 over all of them
     expected = seconds(64, 1) + 2 * seconds(64, 3) + seconds(64, 8)
     assert cost.time({"K": 3, "L1": 1, "L2": 2}) == pytest.approx(expected)

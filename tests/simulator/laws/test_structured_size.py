@@ -19,7 +19,7 @@ from simulator.instances.processes import rationalise
 from simulator.laws.structured import MetricsSink, TableRows
 from simulator.laws.structured import size as size_module
 from simulator.laws.structured.leaf_to_root import leaf_to_root
-from simulator.laws.structured.size import BYTES, COLLAPSED, FULL_LAW, LAW, METRICS, STEPS, Work, plan, steps
+from simulator.laws.structured.size import BYTES, COLLAPSED, FULL_LAW, LAW, METRICS, STEPS, Work, steps, structured_work
 from simulator.verdicts import lossless as lossless_module
 from simulator.verdicts.lossless import Evaluator, check
 from verifiers import make
@@ -43,7 +43,7 @@ def markov(size: int, order: int, seed: int = 0, arithmetic: Any = FLOAT64) -> M
 
 
 def mode(name: str, process: Any, scheme: Delayed, arithmetic: Any = FLOAT64, memory: float = 4 * GIB) -> str:
-    work = plan(make(name), process, process, scheme, arithmetic, memory)
+    work = structured_work(make(name), process, process, scheme, arithmetic, memory)
     assert work.bytes <= memory
     assert work.steps <= STEPS[arithmetic.exact]
     return work.mode
@@ -74,11 +74,11 @@ def test_markov_pairs_of_top_down_verifiers_collapse_as_soon_as_laws_are_not_tin
 
 def test_little_memory_means_a_cheaper_mode_or_none() -> None:
     scheme = Delayed(2, 0, 9)
-    full = plan(make("nss"), Unread(4), Unread(4), scheme, FLOAT64)
+    full = structured_work(make("nss"), Unread(4), Unread(4), scheme, FLOAT64)
     assert full.mode == LAW
     assert mode("nss", Unread(4), scheme, memory=full.bytes * 0.99) == METRICS
     with pytest.raises(TooLarge, match=r"or allow more memory \(--max-memory\)"):
-        plan(make("nss"), Unread(4), Unread(4), scheme, FLOAT64, full.bytes / 4)
+        structured_work(make("nss"), Unread(4), Unread(4), scheme, FLOAT64, full.bytes / 4)
 
 
 REFUSED = [
@@ -96,27 +96,27 @@ def test_the_nearest_shape_that_fits_does_fit(
     name: str, size: int, scheme: Delayed, numbers: Any, memory: float
 ) -> None:
     with pytest.raises(TooLarge, match=f"at V = {size} this needs about ") as caught:
-        plan(make(name), Unread(size), Unread(size), scheme, numbers, memory)
+        structured_work(make(name), Unread(size), Unread(size), scheme, numbers, memory)
     found = re.search(r"the nearest shape that fits is delayed\(K=(\d+), L1=(\d+), L2=(\d+)\)", str(caught.value))
     assert found is not None
     nearest = scheme_from_dict(
         {"name": "delayed", **dict(zip(("K", "L1", "L2"), map(int, found.groups()), strict=True))}
     )
     assert nearest in scheme.reductions()
-    assert plan(make(name), Unread(size), Unread(size), nearest, numbers, memory).bytes <= memory
+    assert structured_work(make(name), Unread(size), Unread(size), nearest, numbers, memory).bytes <= memory
     assert nearest.depth >= 1
     larger = [shape for shape in scheme.reductions() if (shape.depth, shape.nodes) > (nearest.depth, nearest.nodes)]
     assert larger
     for shape in larger:
         with pytest.raises(TooLarge):
-            plan(make(name), Unread(size), Unread(size), shape, numbers, memory)
+            structured_work(make(name), Unread(size), Unread(size), shape, numbers, memory)
 
 
 def test_verifiers_with_weights_are_told_that_they_do_not_collapse() -> None:
     with pytest.raises(TooLarge, match="its weights depend on the whole path, so that its state does not collapse"):
-        plan(make("block"), markov(27, 1), markov(27, 1), Delayed(1, 0, 12), FLOAT64)
+        structured_work(make("block"), markov(27, 1), markov(27, 1), Delayed(1, 0, 12), FLOAT64)
     with pytest.raises(TooLarge) as caught:
-        plan(make("nss"), Unread(27), Unread(27), Delayed(1, 0, 12), FLOAT64)
+        structured_work(make("nss"), Unread(27), Unread(27), Delayed(1, 0, 12), FLOAT64)
     assert "collapse" not in str(caught.value)
 
 
@@ -181,8 +181,8 @@ def test_a_verifier_with_branch_alone_costs_its_calls() -> None:
     assert steps(AnyOrder(), Delayed(3, 0, 2), 5) == pytest.approx(contexts * (5 + 15 + 35))
     for process in (Unread(30), markov(30, 2)):
         with pytest.raises(TooLarge, match=r"float64 steps, more than 3e\+07; the nearest shape that fits is delayed"):
-            plan(threshold, process, process, Delayed(6, 0, 2), FLOAT64)
-        assert plan(make("spectr"), process, process, Delayed(6, 0, 2), FLOAT64).steps < 1e6
+            structured_work(threshold, process, process, Delayed(6, 0, 2), FLOAT64)
+        assert structured_work(make("spectr"), process, process, Delayed(6, 0, 2), FLOAT64).steps < 1e6
 
 
 def measured(work: Work, name: str, target: Any, draft: Any, scheme: Delayed, numbers: Any, patch: Any) -> int:
