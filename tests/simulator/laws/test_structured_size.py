@@ -187,7 +187,7 @@ def test_a_verifier_with_branch_alone_costs_its_calls() -> None:
 
 def measured(work: Work, name: str, target: Any, draft: Any, scheme: Delayed, numbers: Any, patch: Any) -> int:
     """The peak of one check in this mode, in bytes."""
-    patch.setattr(lossless_module, "plan", lambda *_: work)
+    patch.setattr(lossless_module, "structured_work", lambda *_: work)
     patch.setattr(structured_module, "keep_freed_memory", lambda: None)  # it asks for memory that it never touches
     tracemalloc.start()
     Evaluator(make(name), numbers.name).check(target, draft, scheme)
