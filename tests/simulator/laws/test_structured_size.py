@@ -132,8 +132,10 @@ def refused(function: Any, *arguments: Any, **options: Any) -> str:
 @pytest.mark.parametrize("numbers", [RATIONAL, FLOAT64], ids=lambda numbers: numbers.name)
 def test_absurd_sizes_are_refused_at_once_without_a_row(name: str, size: int, numbers: Any, calls: Any) -> None:
     arguments = make(name), Unread(size), Unread(size), Delayed(64, 60, 60), numbers
-    said = refused(plan, *arguments)
-    assert calls(partial(refused, plan, *arguments)) < 200_000  # no tree of this shape could be walked in so few
+    said = refused(structured_work, *arguments)
+    assert (
+        calls(partial(refused, structured_work, *arguments)) < 200_000
+    )  # no tree of this shape could be walked in so few
     assert "the nearest shape that fits is delayed(" in said
     assert not re.search(r"\b(inf|nan)\b", said)
 
