@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from simulator.symbolic.sources import imports, maths, numpy_random, python_random, system
+from simulator.symbolic.sources import empty, imports, maths, numpy_random, python_random, system
 
 Patch = tuple[Any, str, Any]
 
@@ -21,6 +21,7 @@ def _always() -> tuple[Patch, ...]:
         *maths.replacements(),
         *system.replacements(),
         *imports.replacements(),
+        *empty.replacements(),
     )
     _remember(found)
     return found

@@ -10,6 +10,7 @@ import numpy as np
 from simulator.errors import InvalidVerifier
 from simulator.symbolic.knowledge.session import current
 from simulator.symbolic.numbers.symbol import Symbol
+from simulator.symbolic.numbers.unset import Unset
 
 _LEFT = "the function returned a random number that nothing decided; it must return tokens"
 
@@ -20,8 +21,12 @@ def concrete(value: Any) -> Any:
     Tuples, lists and dictionaries keep their kind; other objects are returned as they are. Raises `InvalidVerifier`
     if a random number is left in the result.
     """
-    if isinstance(value, Symbol) or _is_random_tensor(value):
+    if isinstance(value, Unset):
+        raise InvalidVerifier(f"it returned a number that was never set, in memory taken at {value.line}")
+    if isinstance(value, Symbol):
         raise InvalidVerifier(_LEFT)
+    if _is_random_tensor(value):
+        return concrete(current().tensors.values(value))  # type: ignore[union-attr]
     if isinstance(value, dict):
         return {concrete(key): concrete(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -29,6 +29,11 @@ def _audited(filename: str) -> bool:
     return verdict
 
 
+def is_audited(filename: str) -> bool:
+    """Whether a file is neither ours nor of numpy, torch or the standard library."""
+    return _audited(filename)
+
+
 def is_own(filename: str) -> bool:
     """Whether a file belongs to this room."""
     return filename.startswith(_OWN)

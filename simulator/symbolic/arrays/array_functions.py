@@ -36,8 +36,24 @@ _SHAPES = {
 }  # fmt: skip
 
 
+#: Functions that write into their first argument.
+_WRITES = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"}
+
+
+def settled(value: Any) -> Any:
+    """An array that was followed and holds no random number any more as one of floats; anything else as it is."""
+    if isinstance(value, SymbolicArray) and value.size and not any(isinstance(each, Symbol) for each in value.flat):
+        return plain(value).astype(np.float64)
+    return value
+
+
 def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
     """One numpy function with random numbers among its arguments; raises `InvalidVerifier` if it has no rule."""
+    if name not in _WRITES:
+        arguments = tuple(settled(each) for each in arguments)
+        followed = (SymbolicArray, Symbol, list, tuple)
+        if function is not None and not any(isinstance(each, followed) for each in arguments):
+            return function(*arguments, **options)
     rule = _RULES.get(name)
     if rule is not None:
         return rule(*arguments, **options)

@@ -13,6 +13,7 @@ from simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power, real
 from simulator.symbolic.numbers.extreme import Extreme
 from simulator.symbolic.numbers.forms import Chain, Linear, Product, Terms
 from simulator.symbolic.numbers.symbol import Symbol, Variable
+from simulator.symbolic.numbers.unset import Unset
 from simulator.symbolic.where import refused_operation
 
 #: More whole numbers than this between the ends of a rounded number are refused.
@@ -21,6 +22,9 @@ MAX_CELLS = 4096
 
 def compare(region: Any, operation: str, x: Any, y: Any) -> bool:
     """The truth of `x operation y`; at least one is a symbol. Raises `InvalidVerifier` where there is no exact rule."""
+    for each in (x, y):
+        if isinstance(each, Unset):
+            each.refuse()
     if operation == "<":
         return _less(region, x, y, True)
     if operation == ">":

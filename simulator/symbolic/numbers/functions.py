@@ -9,11 +9,19 @@ from typing import Any
 import numpy as np
 
 from simulator.symbolic.numbers.symbol import Symbol
+from simulator.symbolic.numbers.unset import Unset
 
 
 def is_random(value: Any) -> bool:
     """Whether a number is random."""
     return isinstance(value, Symbol)
+
+
+def _finite(value: Any) -> bool:
+    """Whether a number is random, and so a finite one; what was never set decides nothing."""
+    if isinstance(value, Unset):
+        value.refuse()
+    return is_random(value)
 
 
 def divide(x: Any, y: Any) -> Any:
@@ -114,9 +122,9 @@ TESTS: dict[str, Callable[..., Any]] = {
     "greater_equal": lambda x, y: x >= y,
     "equal": lambda x, y: x == y,
     "not_equal": lambda x, y: x != y,
-    "isfinite": lambda x: is_random(x) or math.isfinite(x),
-    "isnan": lambda x: not is_random(x) and math.isnan(x),
-    "isinf": lambda x: not is_random(x) and math.isinf(x),
+    "isfinite": lambda x: _finite(x) or math.isfinite(x),
+    "isnan": lambda x: not _finite(x) and math.isnan(x),
+    "isinf": lambda x: not _finite(x) and math.isinf(x),
     "signbit": lambda x: x < 0,
     "logical_not": lambda x: not x,
 }

@@ -22,7 +22,7 @@ from simulator.symbolic.numbers.symbol import Symbol
 from simulator.symbolic.sources import torch_random
 from simulator.symbolic.tensors import ops as torch_ops
 from simulator.symbolic.tensors.table import Tensors
-from simulator.symbolic.where import refused_operation
+from simulator.symbolic.where import is_audited, is_own, refused_operation
 
 
 @contextmanager
@@ -100,12 +100,29 @@ def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
         session.tensors.write(into.resize_(found.shape), session.tensors.values(found))
         return into
     tensors = session.tensors
+    if func._schema.name in _EMPTY and is_audited(_maker()):
+        return tensors.unset(func(*args, **options))
     if not tensors.stores or not _any_random(tensors, args, options):
         return func(*args, **options)
+    into = options.get("out")
+    if isinstance(into, torch.Tensor) and not _any_random(tensors, args, {**options, "out": None}):
+        func(*args, **options)
+        tensors.written(into)
+        return into
     return torch_ops.apply(tensors, func, args, options)
 
 
 _plans: dict[Any, Any] = {}
+#: Operations that take memory and do not write to it.
+_EMPTY = {f"aten::{name}" for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")}
+
+
+def _maker() -> str:
+    """The file of the code that called torch."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "" if frame is None else str(frame.f_code.co_filename)
 
 
 def _plan(func: Any) -> Any:

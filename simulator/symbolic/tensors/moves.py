@@ -44,7 +44,8 @@ class _Catalogue:
             return type(value)(self.numbered(each) for each in value)
         if not isinstance(value, torch.Tensor):
             return value
-        if value.is_floating_point() and (self.dtype is None or value.dtype.itemsize > self.dtype.itemsize):
+        rank = value.is_floating_point(), value.dtype.itemsize
+        if self.dtype is None or rank > (self.dtype.is_floating_point, self.dtype.itemsize):
             self.dtype = value.dtype
         start = len(self.elements)
         self.elements.extend(self.tensors.values(value).ravel())
@@ -65,6 +66,8 @@ def moved(tensors: Tensors, func: Any, name: str, args: Any, options: Any) -> An
     inputs = []
     for i, each in enumerate(args):
         if i in kept:
+            if any(tensors.is_random(index) for index in (each if isinstance(each, (list, tuple)) else [each])):
+                raise refused_operation(f"an index or mask of torch {name}, which holds what was never set,")
             inputs.append(each)
         elif i in numbers and isinstance(each, (int, float)):
             inputs.append(catalogue.number(each))

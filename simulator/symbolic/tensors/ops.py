@@ -174,7 +174,7 @@ def _to_copy(tensors: Tensors, args: Any, options: Any) -> Any:
 
 def _copy_into(tensors: Tensors, args: Any, options: Any) -> None:
     target, source = args[0], args[1]
-    if not target.is_floating_point():
+    if not target.is_floating_point() and isinstance(source, torch.Tensor) and source.is_floating_point():
         source = _to_copy(tensors, (source,), {"dtype": target.dtype}) if tensors.is_random(source) else source
     tensors.write(target, tensors.values(source))
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from simulator.symbolic.numbers.functions import is_random
-from simulator.symbolic.where import refusal, refused_operation
+from simulator.symbolic.numbers.unset import Unset
+from simulator.symbolic.where import caller, refusal, refused_operation
 
 
 class _Store:
@@ -81,7 +82,8 @@ class Tensors:
 
     def wrap(self, array: Any, dtype: Any, device: Any = None) -> Any:
         """A new tensor with these elements."""
-        tensor = self.torch.full(array.shape, float("nan"), dtype=dtype, device=device)
+        filler = float("nan") if dtype is None or dtype.is_floating_point else 0
+        tensor = self.torch.full(array.shape, filler, dtype=dtype, device=device)
         self.write(tensor, array)
         return tensor
 
@@ -89,7 +91,7 @@ class Tensors:
         """Put these elements into a tensor, in place; it must hold floats if one of them is random."""
         array = np.broadcast_to(array, tuple(tensor.shape))
         symbols = np.empty(array.shape, dtype=object)
-        known = np.full(array.shape, np.nan)
+        known = np.full(array.shape, np.nan) if tensor.is_floating_point() else np.zeros(array.shape, dtype=np.int64)
         for index in np.ndindex(*array.shape):
             value = array[index]
             if is_random(value):
@@ -97,7 +99,7 @@ class Tensors:
             else:
                 known[index] = value
         any_random = any(each is not None for each in symbols.flat)
-        if any_random:
+        if any(each is not None and not isinstance(each, Unset) for each in symbols.flat):
             self._check_target(tensor)
         store = self.store_of(tensor)
         if store is not None and store.copied:
@@ -108,6 +110,20 @@ class Tensors:
             store = self.stores[storage._cdata] = _Store(storage.nbytes() // tensor.element_size(), storage)
         if store is not None:
             self.view(store, tensor)[...] = symbols
+
+    def unset(self, tensor: Any) -> Any:
+        """The tensor, of which nothing is known: its memory was taken and not written to."""
+        if tensor.numel() and tensor.layout == self.torch.strided and not tensor.is_complex():
+            array = np.empty(tuple(tensor.shape), dtype=object)
+            array.fill(Unset(caller()))
+            self.write(tensor, array)
+        return tensor
+
+    def written(self, tensor: Any) -> None:
+        """All of a tensor was written by torch itself."""
+        store = self.store_of(tensor)
+        if store is not None:
+            self.view(store, tensor)[...] = None
 
     def share(self, tensor: Any) -> None:
         """From now on an array of numpy, or other Python memory, shows what lies in this tensor."""
