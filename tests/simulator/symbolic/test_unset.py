@@ -90,5 +90,7 @@ def test_what_was_written_is_followed(law):
 
 
 def test_a_result_that_was_never_set_is_named(law):
-    with pytest.raises(InvalidVerifier, match=r"it returned a number that was never set, in memory taken at test_unset"):
+    with pytest.raises(
+        InvalidVerifier, match=r"it returned a number that was never set, in memory taken at test_unset"
+    ):
         law(lambda: torch.empty(2, dtype=torch.int64))
