@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lp_analysis import single_step_optimum
+from lp_analysis.nodes import meets
 from lp_analysis.single_step import (
     iid_acceptance,
     iid_sets,
@@ -142,3 +143,11 @@ def test_bad_input_is_named():
         iid_sets(np.full(500, 1 / 500), 4)
     with pytest.raises(TooLarge, match="subsets"):
         subset_acceptance(np.full(30, 1 / 30), lambda some: 0.0)
+
+
+def test_blocks_of_the_rule_follow_the_ratios_not_the_masses():
+    masses = np.array([0.5, 0.4, 0.1])
+    law = np.array([meets(0.6, 2) - meets(0.1, 2), 1 - meets(0.6, 2), meets(0.1, 2)])  # 2 before 0 before 1
+    rule = resolve(law, masses, iid_sets(masses, 2))
+    assert rule.blocks == ((2,), (0,), (1,))
+    assert rule.law(iid_sets(masses, 2), 3) == pytest.approx(law, abs=1e-12)  # sums of floats

@@ -10,9 +10,9 @@ _LAWS = "tests/simulator/laws/"
 _LP = "tests/lp_analysis/"
 _AGREEMENT = _LP + "reference/test_agreement.py::test_"
 _STRUCTURED = _LAWS + "test_structured_laws.py::test_"
-_NUMBERS = ("test_uniforms", "test_races", "test_algebra", "test_refused", "test_measure")
+_NUMBERS = ("test_uniforms", "test_races", "test_algebra", "test_refused", "test_measure", "test_random_expressions")
 _SOURCES = ("test_generators", "test_arguments", "test_undone", "test_leaks", "test_load")
-_TORCH = ("test_torch_refused", "test_torch", "test_refused", "test_sampled")
+_TORCH = ("test_torch_refused", "test_refused", "test_torch", "test_algebra", "test_sampled")
 
 
 def _symbolic(*names: str) -> tuple[str, ...]:
@@ -29,7 +29,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/tensors": _symbolic(*_TORCH, "test_generators", "test_arguments"),
     "simulator/coins.py": ("tests/simulator/test_coins.py",),
     "simulator/laws": tuple(_LAWS + name for name in ("test_law.py", "test_enumerate.py", "test_published_numbers.py")),
-    "simulator/laws/estimator.py": ("tests/verifiers/test_sampling.py",),
+    "simulator/laws/estimator.py": (
+        "tests/verifiers/test_closed_forms.py"
+        "::test_fixed_tree_estimator_equals_the_coins_and_averages_to_block_efficiency",
+    ),
     "simulator/laws/precision.py": (_LAWS + "test_precision.py",),
     "simulator/laws/structured": (
         _LAWS + "test_structured_size.py",
@@ -50,7 +53,15 @@ TESTS: dict[str, tuple[str, ...]] = {
         _LP + "test_plan.py",
         _LP + "test_optimum.py::test_both_bounds_are_recomputed_from_plan_and_prices",
         _LP + "test_optimum.py::test_one_path_is_block_verification_exactly",
+        _LP + "test_optimum.py::test_bad_input_is_named",
         _LP + "reference/test_programs.py",
+        _LP + "test_tiny_masses.py",
+    ),
+    "lp_analysis/solvers": (
+        _LP + "test_worked_example.py",
+        _LP + "solvers/test_convergence.py",
+        _LP + "reference/test_programs.py",
+        _AGREEMENT + "corner_cases_agree",
     ),
     "lp_analysis/certificates.py": (_LP + "test_certificates.py", _LP + "test_certificate_doors.py"),
     "lp_analysis/checker.py": (_LP + "test_certificates.py", _LP + "test_certificate_doors.py"),

@@ -13,7 +13,9 @@ from lp_analysis.decompose import decompose, repaired, slack
 from lp_analysis.nodes import efficiency, from_leaves, meets, prefix_masses, reach
 from lp_analysis.orders import order_law, selection_law
 from lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
+from lp_analysis.reference import direct, hitting
 from lp_analysis.reference.antichains import antichain_at, corners, hull
+from lp_analysis.reference.direct import direct_bound, direct_variables
 from lp_analysis.reference.hitting import IidBranches, ListedTrees
 from lp_analysis.solvers.interior import LevelProgram
 from lp_analysis.solvers.level_rows import Constraints
@@ -21,7 +23,7 @@ from lp_analysis.solvers.levels import errors, first_knots, refined
 from lp_analysis.subject import Subject
 from simulator.arithmetic import RATIONAL
 from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
+from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.families import FAMILIES
 
 
@@ -64,10 +66,11 @@ def test_the_hull_holds_the_best_antichain_for_every_slope(family, V, depth):
         assert max([0, *(value - meets(mass, K) for _, mass, value in found)]) == max(0, worst)
 
 
+@pytest.mark.parametrize("family", ["perturbed", "zeros"])
 @pytest.mark.parametrize("shape", [(2, 3, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1)], ids=str)
-def test_hitting_probabilities_equal_enumeration(shape):
+def test_hitting_probabilities_equal_enumeration(shape, family):
     V, K, L1, L2 = shape
-    draft = instance_of(V, L1 + L2).draft
+    draft = instance_of(V, L1 + L2, family).draft
     iid = IidBranches(draft.tables, Delayed(K, L1, L2))
     listed = ListedTrees.of(draft, Delayed(K, L1, L2))
     contexts = [c for d in range(L1 + L2 + 1) for c in product(range(V), repeat=d)]
@@ -78,6 +81,35 @@ def test_hitting_probabilities_equal_enumeration(shape):
     assert iid.probability([()]) == 1
     assert iid.probability([]) == 0
     assert dict(iid.trees) == dict(listed.trees)
+
+
+def test_trunks_without_mass_have_no_trees():
+    table = RATIONAL.vector([1, 0])
+    half = RATIONAL.vector(["1/2", "1/2"])
+    iid = IidBranches([np.array([table]), np.array([half, half])], Delayed(2, 1, 1))
+    assert [mass for _, mass in iid.trees] == [RATIONAL.number(x) for x in ("1/4", "1/4", "1/2")]
+
+
+def test_limits_of_size_are_inclusive(monkeypatch):
+    instance = instance_of(2, 3)
+    given = instance.draft, Delayed(2, 1, 2)  # two trunks, each with 4 single paths and 6 pairs
+    iid = IidBranches(instance.draft.tables, given[1])
+    monkeypatch.setattr(hitting, "MOST_TREES", 20)
+    assert len(iid.trees) == 20
+    monkeypatch.setattr(hitting, "MOST_TREES", 19)
+    with pytest.raises(TooLarge, match="more than 19 draft trees"):
+        _ = iid.trees
+    monkeypatch.setattr(hitting, "MOST_TREES", given[1].count(instance.draft))
+    assert ListedTrees.of(*given).depth == 3
+    monkeypatch.setattr(hitting, "MOST_TREES", given[1].count(instance.draft) - 1)
+    with pytest.raises(TooLarge, match="more than"):
+        ListedTrees.of(*given)
+    monkeypatch.undo()
+    monkeypatch.setattr(direct, "MOST_VARIABLES", direct_variables(*given))
+    assert direct_bound(instance.target, *given) > 1
+    monkeypatch.setattr(direct, "MOST_VARIABLES", direct_variables(*given) - 1)
+    with pytest.raises(TooLarge, match="variables"):
+        direct_bound(instance.target, *given)
 
 
 def random_prices(V, depth, seed):
@@ -204,6 +236,19 @@ def test_a_mixture_of_orders_is_taken_apart_again(seed, K, N):
     assert sum(found) == pytest.approx(1, abs=1e-12)
     again = sum(w * order_law(order, masses, K) for w, order in zip(found, orders, strict=True))
     assert abs(again - law).max() < 1e-9
+
+
+@given(seed=st.integers(0, 10**6), K=st.integers(1, 4), N=st.integers(2, 8), off=st.sampled_from([1e-15, 1e-14, 1e-13]))
+def test_a_law_that_is_none_by_rounding_is_taken_apart_all_the_same(seed, K, N, off):
+    rng = np.random.default_rng(seed)
+    masses = rng.dirichlet(np.ones(N))
+    law = order_law(rng.permutation(N), masses, K)
+    here, there = rng.permutation(N)[:2]
+    moved = law + (np.arange(N) == here) * off - (np.arange(N) == there) * min(off, law[there])
+    weights, orders = decompose(moved / moved.sum(), masses, K)
+    assert len(weights) == len(orders) <= N
+    assert min(weights) >= 0
+    assert sum(weights) == pytest.approx(1, abs=1e-12)  # a sum of floats
 
 
 @given(seed=st.integers(0, 10**6), K=st.integers(1, 4))

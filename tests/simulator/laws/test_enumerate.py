@@ -175,3 +175,17 @@ def test_accepted_tokens_that_are_no_whole_numbers_are_refused_by_name(accepted:
     with pytest.raises(InvalidVerifier) as caught:
         law_of(lambda root, coin: Verdict(accepted, 0))
     assert str(caught.value) == f"accepted {accepted!r}, which is no node of the draft tree"
+
+
+def test_estimate_sees_every_outcome_of_a_scheme_that_flips() -> None:
+    seen = []
+
+    class Flipping(Delayed):
+        def draw(self, draft: Any, coin: Coin) -> Any:
+            seen.append([coin.flip(fmpq(1, 100)), coin.flip(fmpq(1)), coin.flip(fmpq(0))])
+            return super().draw(draft, coin)
+
+    keep = Scripted(lambda root, coin: Verdict((), coin.choose(root.target)))
+    estimate_size(keep, INSTANCE.target, INSTANCE.draft, Flipping(2, 0, 1), np.random.default_rng(0))
+    assert {first for first, _, _ in seen} == {True, False}
+    assert all(rest == [True, False] for _, *rest in seen)

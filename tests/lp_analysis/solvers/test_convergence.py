@@ -1,0 +1,109 @@
+"""The solvers of the bounds converge as quickly as their pages say: in rounds and steps, which do not depend on a clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lp_analysis.solvers.columns import Columns, generate
+from lp_analysis.solvers.interior import LevelProgram
+from lp_analysis.solvers.levels import first_knots, refined
+from lp_analysis.solvers.minimise import Search, minimise
+from lp_analysis.subject import Subject
+from simulator.drafts import Delayed
+from simulator.instances.families import FAMILIES
+
+
+def subject_of(shape, family):
+    V, K, L1, L2 = shape
+    instance = FAMILIES[family].instance(V, L1 + L2, np.random.default_rng(1))
+    return Subject.of(instance.target, instance.draft, Delayed(K, L1, L2)).floats
+
+
+def counted(monkeypatch, owner, name):
+    calls, original = [], getattr(owner, name)
+
+    def method(self, *arguments):
+        calls.append(1)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(owner, name, method)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("shape", "family", "most"),
+    [
+        ((2, 3, 0, 3), "perturbed", 6),
+        ((2, 3, 0, 3), "dirichlet", 5),
+        ((3, 3, 0, 2), "perturbed", 6),
+        ((3, 3, 0, 2), "dirichlet", 6),
+        ((2, 3, 1, 2), "perturbed", 5),
+        ((2, 3, 1, 2), "dirichlet", 4),
+        ((4, 3, 0, 3), "perturbed", 80),
+        ((4, 3, 0, 3), "dirichlet", 7),
+    ],
+    ids=str,
+)
+def test_column_generation_needs_few_rounds(monkeypatch, capfd, shape, family, most):
+    rounds, search = counted(monkeypatch, Columns, "solve"), Search()
+    columns = Columns(subject_of(shape, family))
+    mixtures = generate(columns, 1e-9, search)
+    assert search.gap <= 1e-9
+    assert len(rounds) <= most
+    assert all(values[0] == 0 for values in search.prices[:1])
+    assert [sum(weights) for weights, _ in mixtures] == pytest.approx([1] * len(mixtures), abs=1e-9)  # HiGHS: 1e-10
+    assert capfd.readouterr() == ("", "")
+
+
+def test_column_generation_stops_at_its_gap_and_at_its_time(monkeypatch):
+    subject = subject_of((4, 3, 0, 3), "perturbed")
+    rounds, search = counted(monkeypatch, Columns, "solve"), Search()
+    generate(Columns(subject), 1e-3, search)
+    assert len(rounds) < 40
+    assert 1e-9 < search.gap <= 1e-3
+    rounds.clear()
+    late = Search(clock=iter(range(1000)).__next__, seconds=8)
+    generate(Columns(subject), 1e-9, late)
+    assert len(rounds) < 8
+    assert late.gap > 1e-9
+
+
+def test_an_order_joins_once(monkeypatch):
+    columns = Columns(subject_of((2, 3, 1, 2), "perturbed"))
+    assert columns.add(0, np.arange(4))
+    assert not columns.add(0, np.arange(4))
+    assert columns.add(1, np.arange(4))
+    assert [len(orders) for orders in columns.orders] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "family", "most"),
+    [
+        ((2, 3, 0, 3), "perturbed", 15),
+        ((2, 3, 0, 3), "dirichlet", 24),
+        ((3, 3, 0, 2), "perturbed", 15),
+        ((3, 3, 0, 2), "dirichlet", 29),
+        ((2, 3, 1, 2), "perturbed", 15),
+        ((2, 3, 1, 2), "dirichlet", 15),
+        ((4, 3, 0, 3), "perturbed", 48),
+        ((4, 3, 0, 3), "dirichlet", 66),
+    ],
+    ids=str,
+)
+def test_the_level_programs_need_few_steps(monkeypatch, shape, family, most):
+    steps, search = counted(monkeypatch, LevelProgram, "step"), Search()
+    minimise(subject_of(shape, family), 1e-8, search)
+    assert search.gap <= 1e-8
+    assert len(steps) <= most  # two or three more than were seen: roundings differ between machines
+
+
+def test_knots_without_use_are_dropped_and_never_two_neighbours():
+    subject = subject_of((3, 3, 0, 2), "perturbed")
+    prices = [np.zeros(1), np.zeros(3), np.where(np.arange(9) == 4, 0.5, 0.0)]  # one path is dear, eight are free
+    knots = first_knots(1, 16)
+    finer = refined(prices, subject, knots)
+    dropped = sorted(set(range(17)) - set(np.flatnonzero(np.isin(knots[0], finer[0]))))
+    assert dropped
+    assert all(b - a > 1 for a, b in zip(dropped, dropped[1:], strict=False))
+    assert {0, 16}.isdisjoint(dropped)
