@@ -1,6 +1,8 @@
-"""The solvers of the bounds converge as quickly as their pages say: in rounds and steps, which do not depend on a clock."""
+"""The solvers of the bounds converge as quickly as their pages say: counted in rounds and steps, not in seconds."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -105,5 +107,5 @@ def test_knots_without_use_are_dropped_and_never_two_neighbours():
     finer = refined(prices, subject, knots)
     dropped = sorted(set(range(17)) - set(np.flatnonzero(np.isin(knots[0], finer[0]))))
     assert dropped
-    assert all(b - a > 1 for a, b in zip(dropped, dropped[1:], strict=False))
+    assert all(b - a > 1 for a, b in pairwise(dropped))
     assert {0, 16}.isdisjoint(dropped)
