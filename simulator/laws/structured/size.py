@@ -70,7 +70,7 @@ def structured_work(
         raises = ""
     else:
         why = f"{_gib(cheapest.bytes)}, more than {_gib(memory)}"
-        raises = ", or allow more memory (--max-memory)"
+        raises = ", or allow more memory"
     weighs = cheapest.structure != "top-down" and isinstance(target, MarkovProcess)
     state = "; its weights depend on the whole path, so that its state does not collapse" if weighs else ""
     raise TooLarge(f"at V = {target.vocab_size} this needs about {why}{state}; {nearest}{raises}")
