@@ -31,6 +31,10 @@ class Arithmetic:
     exact: bool
     tolerance: int | float
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets its own of the two, so that `is` compares there as it does here."""
+        return arithmetic_named, (self.name,)
+
     def number(self, value: Any) -> Any:
         """`value` (int, Fraction, fmpq, text such as "1/3"; floats in float64 only) in this arithmetic."""
         if self.exact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -104,3 +105,8 @@ def test_arithmetic_is_found_by_name() -> None:
     assert {name: arithmetic_named(name) for name in ARITHMETICS} == ARITHMETICS
     with pytest.raises(InvalidInput, match="unknown arithmetic 'decimal'; choose rational or float64"):
         arithmetic_named("decimal")
+
+
+@pytest.mark.parametrize("arithmetic", [RATIONAL, FLOAT64])
+def test_another_process_gets_the_same_arithmetic(arithmetic):
+    assert pickle.loads(pickle.dumps(arithmetic)) is arithmetic
