@@ -1,0 +1,250 @@
+"""The standard check: what a verifier has to pass where nobody says on which instance.
+
+On every scheme that the verifier declares (a control, or one that declares none: on every scheme that it accepts) small
+shapes with V of 2 to 4 and K of 1 to 3, `V >= K + 2` among them, trunks of 0 and 1; on each shape the corner cases,
+random rational instances, and at V = 2 the grid in thirds. The cheapest come first, and the same instances every time.
+In between, what the card declares and what is offered to structured engines is compared with what `verify` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import islice, product
+
+import numpy as np
+
+from simulator.drafts import SCHEMES, Adaptive, Delayed
+from simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
+from simulator.instances.families import CORNER_CASES, FAMILIES
+from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme, Progress, Verifier
+from simulator.verdicts.conformance import CASES, DENOMINATOR, Case, case_instances, checks_for
+from simulator.verdicts.lossless import Check, check
+from simulator.verdicts.search import Judge, grid, grid_size
+
+#: The sizes on which every scheme with K, L1 and L2 is judged.
+VOCABULARIES, BRANCHES, TRUNKS, LENGTHS = (2, 3, 4), (1, 2, 3), (0, 1), (1, 2)
+#: Shapes of more draft trees are left out; those of more than the smaller number come after the core.
+MOST_TREES, CORE_TREES = 1_000, 70
+#: Random instances a shape; the core has the corner cases and so many.
+RANDOM, CORE_RANDOM = 8, 3
+CORE = len(CORNER_CASES) + CORE_RANDOM
+#: At V = 2: the instances in multiples of 1/3, or an even sample of so many where there are more.
+THIRDS, MOST_GRID = 3, 64
+#: Instances in the facts that a card declares.
+FACTS = 2
+#: Up to so many draft trees an instance is enumerated, beyond judged by whatever engine there is.
+ENUMERATED = 300
+
+
+@dataclass(frozen=True)
+class Standard:
+    """What the standard check has found so far.
+
+    covered: shapes that were proved, with the instances of each. declared: the schemes that it was about. refused:
+    those that the verifier does not accept. complete: whether the core was done. left: instances that were not reached.
+    failed: the first instance on which the verifier is not lossless.
+    """
+
+    verifier: str
+    declared: tuple[str, ...]
+    covered: Mapping[Case, int] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+    complete: bool = False
+    left: int = 0
+    failed: tuple[Instance, Check] | None = None
+
+    @property
+    def lossless(self) -> bool:
+        """Whether the whole core was proved and nothing failed."""
+        return self.complete and self.failed is None and bool(self.covered)
+
+    @property
+    def instances(self) -> int:
+        """Instances that were checked, the failed one included."""
+        return sum(self.covered.values()) + (self.failed is not None)
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """Names of the schemes that were covered."""
+        return tuple(name for name in SCHEMES if any(scheme.name == name for _, scheme in self.covered))
+
+    @property
+    def words(self) -> str:
+        """What is covered and what is not, in a line."""
+        shapes = len({str(scheme) for _, scheme in self.covered})
+        sizes = sorted({size for size, _ in self.covered})
+        names = ", ".join(self.schemes)
+        found = (
+            f"{self.instances:,} instances: {len(self.schemes)} scheme{'s'[: len(self.schemes) != 1]} ({names}), "
+            f"{shapes} shapes, V {sizes[0]}..{sizes[-1]}"
+            if sizes
+            else f"{self.instances:,} instance{'s'[: self.instances != 1]}"
+        )
+        return f"{found}; not covered: {', '.join(self.missing)}"
+
+    @property
+    def missing(self) -> list[str]:
+        """What the verdict says nothing about."""
+        most_tokens = max((size for size, _ in self.covered), default=0)
+        most_drafts = max((scheme.as_dict().get("K", 0) for _, scheme in self.covered), default=0)
+        deepest = max((scheme.depth for _, scheme in self.covered), default=0)
+        sizes = [f"K > {most_drafts}" if most_drafts else "", f"V > {most_tokens}", f"depth > {deepest}"]
+        others = [name for name in SCHEMES if name not in self.schemes]
+        left = [f"{self.left:,} instances of the set (out of time)"] if self.left else []
+        return [*filter(None, sizes), *([f"the schemes {', '.join(others)}"] if others else []), *left]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One instance to check: the shape, the number of the instance on it, and whether the verdict waits for it."""
+
+    case: Case
+    number: int
+    core: bool
+    cost: int
+
+
+def standard_check(
+    verifier: Verifier,
+    judge: Judge | None = None,
+    late: Callable[[], bool] = lambda: False,
+    progress: Progress | None = None,
+) -> Standard:
+    """Check `verifier` on the standard set until it fails, the set is done, or it is late.
+
+    judge: checks an instance in place of `check`, for what is no plain verifier; facts of the card are then not looked
+    at. late: whether the time is over, asked before every instance. progress: called with 1 after each instance.
+    Raises `InvalidVerifier` where the verifier breaks its contract or does not do what its card or its structure says,
+    `InvalidInput` for one that accepts nothing.
+    """
+    card = verifier.card
+    open_minded = card.control or not card.lossless_for
+    names = tuple(SCHEMES) if open_minded else tuple(name for name in SCHEMES if name in card.lossless_for)
+    jobs = [job for job in standard_jobs() if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]
+    found = Standard(card.name, names)
+    for stage in (True, False):
+        rest = [job for job in jobs if job.core == stage]
+        found = _run(found, verifier, judge or _judge_of(verifier), rest, late, progress)
+        if found.failed is not None or (stage and found.left):
+            break
+        if stage:
+            found = _checked_facts(found, verifier, open_minded, plain=judge is None)
+    return found
+
+
+def _run(
+    found: Standard,
+    verifier: Verifier,
+    judge: Judge,
+    jobs: list[_Job],
+    late: Callable[[], bool],
+    progress: Progress | None,
+) -> Standard:
+    covered, refused, left, failed = dict(found.covered), list(found.refused), 0, None
+    for number, job in enumerate(jobs):
+        scheme = job.case[1]
+        if scheme.name in refused:
+            continue
+        if late():
+            left = sum(other.case[1].name not in refused for other in jobs[number:])
+            break
+        instance = instances_of(job.case)[job.number]
+        try:
+            verdict = judge(instance, scheme)
+        except UnsupportedTree:
+            refused.append(scheme.name)
+            covered = {case: count for case, count in covered.items() if case[1].name != scheme.name}
+            continue
+        if not verdict.lossless:
+            failed = instance, verdict
+            break
+        covered[job.case] = covered.get(job.case, 0) + 1
+        if progress:
+            progress(1)
+    return replace(found, covered=covered, refused=tuple(refused), left=left, failed=failed)
+
+
+def _checked_facts(found: Standard, verifier: Verifier, open_minded: bool, plain: bool) -> Standard:
+    """The core is done: what the card declares is looked at."""
+    card = verifier.card
+    if not open_minded and found.refused:
+        raise InvalidVerifier(f"its card declares the scheme {found.refused[0]}, and verify refuses its trees")
+    if not found.covered:
+        raise InvalidInput(f"{card.name} accepts the trees of none of the schemes {', '.join(found.declared)}")
+    for fact in checks_for(verifier, FACTS) if plain else ():
+        if not fact.name.startswith("lossless"):  # that is what the set is for
+            try:
+                fact()
+            except AssertionError as error:
+                raise InvalidVerifier(f"{fact.name}: {error}") from None
+    return replace(found, complete=True)
+
+
+def _judge_of(verifier: Verifier) -> Judge:
+    def judge(instance: Instance, scheme: DraftScheme) -> Check:
+        engine = "enumerate" if scheme.count(instance.draft) <= ENUMERATED else "auto"
+        return check(verifier, instance.target, instance.draft, scheme, engine=engine)
+
+    return judge
+
+
+@lru_cache(maxsize=1)
+def standard_jobs() -> tuple[_Job, ...]:
+    """Every instance of the set, cheapest first; the same in every run.
+
+    Each instance of a shape counts as dearer than the one before, so that shapes take turns.
+    """
+    jobs = []
+    for case in (case for name in SCHEMES for case in shapes_of(name)):
+        trees = _trees(case)
+        first = CORE if trees <= CORE_TREES else 0
+        jobs += [_Job(case, number, number < first, trees * (number + 1)) for number in range(_count(case))]
+    return tuple(sorted(jobs, key=lambda job: (not job.core, job.cost)))
+
+
+def shapes_of(scheme: str) -> list[Case]:
+    """The vocabularies and trees on which the standard check judges a scheme."""
+    if "K" in SCHEMES[scheme]().as_dict() and not issubclass(SCHEMES[scheme], Adaptive):
+        sizes = product(VOCABULARIES, BRANCHES, TRUNKS, LENGTHS)
+        shapes = [(V, SCHEMES[scheme](K, L1, L2)) for V, K, L1, L2 in sizes if K > 1 or L1 == 0]
+        cases = [case for case in shapes if scheme == Delayed.name or case[1].K <= case[0]]
+    else:
+        cases = list(product(VOCABULARIES, dict.fromkeys(tree for _, tree in CASES[scheme])))
+    return [case for case in cases if _trees(case) <= MOST_TREES]
+
+
+@lru_cache(maxsize=1024)
+def _trees(case: Case) -> int:
+    """Draft trees where every token can be drafted."""
+    size, scheme = case
+    if size ** min(scheme.nodes, 40) > MOST_TREES**2:
+        return MOST_TREES + 1
+    return scheme.count(FAMILIES["ties"].instance(size, scheme.depth, np.random.default_rng(0), DENOMINATOR).draft)
+
+
+def _count(case: Case) -> int:
+    return CORE + RANDOM - CORE_RANDOM + len(range(0, _grid_of(case), _stride(case)))
+
+
+@lru_cache(maxsize=1024)
+def instances_of(case: Case) -> tuple[Instance, ...]:
+    """The instances of one shape: corner cases and random ones for the core, then the grid and more random ones."""
+    size, scheme = case
+    instances = list(case_instances(case, RANDOM))
+    chosen, corners = instances[:RANDOM], instances[RANDOM:]
+    thirds = islice(grid(size, scheme.depth, THIRDS), 0, None, _stride(case)) if _grid_of(case) else ()
+    return (*corners, *chosen[:CORE_RANDOM], *thirds, *chosen[CORE_RANDOM:])
+
+
+def _grid_of(case: Case) -> int:
+    """Instances in multiples of 1/3, where V = 2 and they can be gone through."""
+    size, scheme = case
+    count = grid_size(size, scheme.depth, THIRDS) if size == 2 else 0
+    return count if count <= 10**4 else 0
+
+
+def _stride(case: Case) -> int:
+    return max(1, -(-_grid_of(case) // MOST_GRID))
