@@ -12,7 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 
 from experiments.shared.output import EXACT, apart, number_fields, short, write_whole
+from experiments.shared.progress import remark
 from simulator.drafts import Own
+from simulator.errors import InvalidInput
 from simulator.verdicts.search import Witness
 
 
@@ -22,7 +24,7 @@ def witness_path(witness: Witness) -> Path:
     return Path(f"witness-{re.sub(r'[^A-Za-z0-9_.-]+', '_', witness.verifier)}-{digest}.json")
 
 
-def witness_fields(witness: Witness, file: str) -> dict[str, Any]:
+def witness_fields(witness: Witness, file: str | None) -> dict[str, Any]:
     """The witness as programs read it."""
     place = witness.violation
     return {
@@ -38,14 +40,20 @@ def witness_fields(witness: Witness, file: str) -> dict[str, Any]:
     }
 
 
-def save_witness(witness: Witness, path: str | None) -> str:
-    """Write the witness as an instance file and return its name."""
+def save_witness(witness: Witness, path: str | None) -> str | None:
+    """Write the witness as an instance file and return its name; None where none was named and none can be written."""
     target = Path(path) if path else witness_path(witness)
-    write_whole(target, witness.instance.dumps())
+    try:
+        write_whole(target, witness.instance.dumps())
+    except InvalidInput as error:
+        if path:
+            raise
+        remark(f"the witness was not saved: {error}, or give --witness FILE")
+        return None
     return str(target)
 
 
-def show_witness(console: Console, witness: Witness, file: str, spec: str, saved: bool) -> None:
+def show_witness(console: Console, witness: Witness, file: str | None, spec: str, saved: bool) -> None:
     """The instance, row by row, and the place where the balance fails."""
     instance, place = witness.instance, witness.violation
     size = "shrunk from what was found" if witness.shrunk else "as found"

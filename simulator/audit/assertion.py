@@ -19,6 +19,7 @@ from simulator.errors import InvalidInput
 from simulator.instances.case import Case
 from simulator.protocol import DraftScheme, TokenProcess, Verifier
 from simulator.verdicts.lossless import assert_verifier_lossless
+from simulator.verdicts.standard import judge_of, standard_check
 
 #: Lines about coins that decide twice; a function that does it once often does it everywhere.
 REUSE_SHOWN = 5
@@ -114,17 +115,24 @@ def assert_lossless(
 ) -> None:
     """Raise `AssertionError` with the witness unless a verifier, or any function that is one, is found lossless.
 
-    verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise). A plain function is
+    verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise), and where no instance and
+    no scheme is given by the standard check, in all of its instances. A plain function is
     audited: options such as `interface="chain"` say how it is called, and it is judged on the default instances where
     target and draft are left out; see `simulator.audit`.
-    Raises `InvalidInput` for a verifier without an instance, and what `check` raises.
+    Raises `InvalidInput` for half an instance, and what `check` and `standard_check` raise.
     """
     if not isinstance(verifier, Verifier):
         if arithmetic is not None:
             options["arithmetic"] = arithmetic
         assert_function_lossless(verifier, target, draft, scheme, **options)
         return
+    if target is None and draft is None and scheme is None and not options:
+        found = standard_check(verifier, judge_of(verifier, arithmetic or "rational"))
+        if found.failed is not None:
+            _, verdict = found.failed
+            raise AssertionError(f"{found.verifier} is not lossless on {verdict.scheme}: {verdict.violation}")
+        return
     if target is None or draft is None or scheme is None or options:
-        wrong = f"it takes no {next(iter(options))}" if options else "give target, draft and scheme"
+        wrong = f"it takes no {next(iter(options))}" if options else "give target, draft and scheme, or none of them"
         raise InvalidInput(f"{verifier.card.name} is a verifier: {wrong}")
     assert_verifier_lossless(verifier, target, draft, scheme, arithmetic or "rational", engine)

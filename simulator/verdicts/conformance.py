@@ -113,7 +113,7 @@ def corner_instances(shape: Sequence[int]) -> Iterator[Instance]:
 
 def case_instances(case: Case, count: int) -> Iterator[Instance]:
     """`count` random instances and one of every corner case for a vocabulary and a scheme."""
-    shape = _shape(case)
+    shape = shape_of(case)
     yield from conformance_instances(shape, count)
     yield from corner_instances(shape)
 
@@ -139,9 +139,9 @@ def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
                     _lossless,
                     verifier,
                     case,
-                    partial(conformance_instances, _shape(case), count),
+                    partial(conformance_instances, shape_of(case), count),
                 ),
-                _named("lossless-corner", case, _lossless, verifier, case, partial(corner_instances, _shape(case))),
+                _named("lossless-corner", case, _lossless, verifier, case, partial(corner_instances, shape_of(case))),
             ]
     for case in CASES["delayed" if "delayed" in declared or not declared else declared[0]]:
         checks += [
@@ -166,7 +166,8 @@ def _named(name: str, case: Case, run: Callable[..., None], *arguments: Any) -> 
     return ConformanceCheck(f"{name}-{label}", partial(run, *arguments))
 
 
-def _shape(case: Case) -> tuple[int, ...]:
+def shape_of(case: Case) -> tuple[int, ...]:
+    """(V, K, L1, L2) of a case, from which its instances are drawn; trees without branches stand as one path."""
     size, scheme = case
     fields = scheme.as_dict()
     return (size, fields["K"], fields["L1"], fields["L2"]) if "K" in fields else (size, 1, 0, scheme.depth)
@@ -179,13 +180,13 @@ def _lossless(verifier: Verifier, case: Case, instances: Callable[[], Iterator[I
 
 def _sample_cases(case: Case) -> Iterator[tuple[Instance, AttachedTree]]:
     """Three instances with every draft tree on them."""
-    for instance in conformance_instances(_shape(case), 3):
+    for instance in conformance_instances(shape_of(case), 3):
         for tree, _ in outcomes(partial(case[1].draw, instance.draft), RATIONAL):
             yield instance, tree
 
 
 def _sums_to_one(verifier: Verifier, case: Case) -> None:
-    for instance in conformance_instances(_shape(case), 2):
+    for instance in conformance_instances(shape_of(case), 2):
         law = block_law(verifier, instance.target, instance.draft, case[1], "rational", "enumerate")
         assert law.total == 1, f"the blocks of {verifier.card.name} have total mass {law.total}"
 

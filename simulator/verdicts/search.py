@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations, pairwise, product
+from itertools import combinations, islice, pairwise, product
 from math import comb, log10
 from random import Random
 from typing import Any, TypeAlias
@@ -210,15 +210,17 @@ def grid_sample(size: int, depth: int, denominator: int, random: Random) -> Inst
     return _assemble(chosen[:contexts], chosen[contexts:], size, depth)
 
 
-def grid(size: int, depth: int, denominator: int) -> Iterator[Instance]:
+def grid(size: int, depth: int, denominator: int, step: int = 1) -> Iterator[Instance]:
     """Every instance for trees of this depth whose probabilities are multiples of `1/denominator`.
+
+    step: only the first of so many, evenly over the grid.
 
     The target after the last drafted token, where every verifier draws from `p` itself, is held at
     one generic row, the same for all contexts. Raises as `grid_size` does.
     """
     grid_size(size, depth, denominator)
     contexts = _inner_contexts(size, depth)
-    for rows in product(_grid_rows(size, denominator), repeat=2 * contexts):
+    for rows in islice(product(_grid_rows(size, denominator), repeat=2 * contexts), 0, None, step):
         yield _assemble(rows[:contexts], rows[contexts:], size, depth)
 
 

@@ -1,6 +1,6 @@
 """The standard check: what a verifier has to pass where nobody says on which instance.
 
-On every scheme that the verifier declares (a control, or one that declares none: on every scheme that it accepts) small
+On every scheme that the verifier declares (a control, or one that declares none: also on delayed trees) small
 shapes with V of 2 to 4 and K of 1 to 3, `V >= K + 2` among them, trunks of 0 and 1; on each shape the corner cases,
 random rational instances, and at V = 2 the grid in thirds. The cheapest come first, and the same instances every time.
 In between, what the card declares and what is offered to structured engines is compared with what `verify` does.
@@ -8,7 +8,7 @@ In between, what the card declares and what is offered to structured engines is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice, product
@@ -20,7 +20,15 @@ from simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
 from simulator.instances.families import CORNER_CASES, FAMILIES
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme, Progress, Verifier
-from simulator.verdicts.conformance import CASES, DENOMINATOR, Case, case_instances, checks_for
+from simulator.verdicts.conformance import (
+    CASES,
+    DENOMINATOR,
+    Case,
+    checks_for,
+    conformance_instances,
+    corner_instances,
+    shape_of,
+)
 from simulator.verdicts.lossless import Check, check
 from simulator.verdicts.search import Judge, grid, grid_size
 
@@ -73,7 +81,7 @@ class Standard:
 
     @property
     def words(self) -> str:
-        """What is covered and what is not, in a line."""
+        """What is covered, in a line."""
         shapes = len({str(scheme) for _, scheme in self.covered})
         sizes = sorted({size for size, _ in self.covered})
         names = ", ".join(self.schemes)
@@ -83,7 +91,7 @@ class Standard:
             if sizes
             else f"{self.instances:,} instance{'s'[: self.instances != 1]}"
         )
-        return f"{found}; not covered: {', '.join(self.missing)}"
+        return found
 
     @property
     def missing(self) -> list[str]:
@@ -99,10 +107,9 @@ class Standard:
 
 @dataclass(frozen=True)
 class _Job:
-    """One instance to check: the shape, the number of the instance on it, and whether the verdict waits for it."""
+    """One instance to check: the next one of a shape, and whether the verdict waits for it."""
 
     case: Case
-    number: int
     core: bool
     cost: int
 
@@ -112,26 +119,28 @@ def standard_check(
     judge: Judge | None = None,
     late: Callable[[], bool] = lambda: False,
     progress: Progress | None = None,
+    facts: bool = True,
 ) -> Standard:
     """Check `verifier` on the standard set until it fails, the set is done, or it is late.
 
-    judge: checks an instance in place of `check`, for what is no plain verifier; facts of the card are then not looked
-    at. late: whether the time is over, asked before every instance. progress: called with 1 after each instance.
+    judge: checks an instance in place of `check`. late: whether the time is over, asked before every instance.
+    progress: called with 1 after each instance. facts: whether the card is looked at, too; not for what stands for a verifier.
     Raises `InvalidVerifier` where the verifier breaks its contract or does not do what its card or its structure says,
     `InvalidInput` for one that accepts nothing.
     """
     card = verifier.card
-    open_minded = card.control or not card.lossless_for
-    names = tuple(SCHEMES) if open_minded else tuple(name for name in SCHEMES if name in card.lossless_for)
+    wanted = {*card.lossless_for, *([Delayed.name] if card.control or not card.lossless_for else [])}
+    names = tuple(name for name in SCHEMES if name in wanted)
     jobs = [job for job in standard_jobs() if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]
     found = Standard(card.name, names)
+    streams = {job.case: instances_of(job.case) for job in jobs}
     for stage in (True, False):
         rest = [job for job in jobs if job.core == stage]
-        found = _run(found, verifier, judge or _judge_of(verifier), rest, late, progress)
+        found = _run(found, verifier, judge or judge_of(verifier), rest, streams, late, progress)
         if found.failed is not None or (stage and found.left):
             break
         if stage:
-            found = _checked_facts(found, verifier, open_minded, plain=judge is None)
+            found = _checked_facts(found, verifier, facts)
     return found
 
 
@@ -140,6 +149,7 @@ def _run(
     verifier: Verifier,
     judge: Judge,
     jobs: list[_Job],
+    streams: Mapping[Case, Iterator[Instance]],
     late: Callable[[], bool],
     progress: Progress | None,
 ) -> Standard:
@@ -151,7 +161,7 @@ def _run(
         if late():
             left = sum(other.case[1].name not in refused for other in jobs[number:])
             break
-        instance = instances_of(job.case)[job.number]
+        instance = next(streams[job.case])  # jobs of one shape come in the order of its instances
         try:
             verdict = judge(instance, scheme)
         except UnsupportedTree:
@@ -167,14 +177,15 @@ def _run(
     return replace(found, covered=covered, refused=tuple(refused), left=left, failed=failed)
 
 
-def _checked_facts(found: Standard, verifier: Verifier, open_minded: bool, plain: bool) -> Standard:
+def _checked_facts(found: Standard, verifier: Verifier, facts: bool) -> Standard:
     """The core is done: what the card declares is looked at."""
     card = verifier.card
-    if not open_minded and found.refused:
-        raise InvalidVerifier(f"its card declares the scheme {found.refused[0]}, and verify refuses its trees")
+    refused = [name for name in found.refused if name in card.lossless_for]
+    if refused:
+        raise InvalidVerifier(f"its card declares the scheme {refused[0]}, and verify refuses its trees")
     if not found.covered:
         raise InvalidInput(f"{card.name} accepts the trees of none of the schemes {', '.join(found.declared)}")
-    for fact in checks_for(verifier, FACTS) if plain else ():
+    for fact in checks_for(verifier, FACTS) if facts else ():
         if not fact.name.startswith("lossless"):  # that is what the set is for
             try:
                 fact()
@@ -183,10 +194,12 @@ def _checked_facts(found: Standard, verifier: Verifier, open_minded: bool, plain
     return replace(found, complete=True)
 
 
-def _judge_of(verifier: Verifier) -> Judge:
+def judge_of(verifier: Verifier, arithmetic: str = "rational") -> Judge:
+    """What checks an instance by enumeration where that is quick, else by whatever engine there is."""
+
     def judge(instance: Instance, scheme: DraftScheme) -> Check:
         engine = "enumerate" if scheme.count(instance.draft) <= ENUMERATED else "auto"
-        return check(verifier, instance.target, instance.draft, scheme, engine=engine)
+        return check(verifier, instance.target, instance.draft, scheme, arithmetic, engine)
 
     return judge
 
@@ -201,7 +214,7 @@ def standard_jobs() -> tuple[_Job, ...]:
     for case in (case for name in SCHEMES for case in shapes_of(name)):
         trees = _trees(case)
         first = CORE if trees <= CORE_TREES else 0
-        jobs += [_Job(case, number, number < first, trees * (number + 1)) for number in range(_count(case))]
+        jobs += [_Job(case, number < first, trees * (number + 1)) for number in range(_count(case))]
     return tuple(sorted(jobs, key=lambda job: (not job.core, job.cost)))
 
 
@@ -210,7 +223,7 @@ def shapes_of(scheme: str) -> list[Case]:
     if "K" in SCHEMES[scheme]().as_dict() and not issubclass(SCHEMES[scheme], Adaptive):
         sizes = product(VOCABULARIES, BRANCHES, TRUNKS, LENGTHS)
         shapes = [(V, SCHEMES[scheme](K, L1, L2)) for V, K, L1, L2 in sizes if K > 1 or L1 == 0]
-        cases = [case for case in shapes if scheme == Delayed.name or case[1].K <= case[0]]
+        cases = [case for case in shapes if scheme == Delayed.name or case[0] >= case[1].K]
     else:
         cases = list(product(VOCABULARIES, dict.fromkeys(tree for _, tree in CASES[scheme])))
     return [case for case in cases if _trees(case) <= MOST_TREES]
@@ -229,14 +242,14 @@ def _count(case: Case) -> int:
     return CORE + RANDOM - CORE_RANDOM + len(range(0, _grid_of(case), _stride(case)))
 
 
-@lru_cache(maxsize=1024)
-def instances_of(case: Case) -> tuple[Instance, ...]:
+def instances_of(case: Case) -> Iterator[Instance]:
     """The instances of one shape: corner cases and random ones for the core, then the grid and more random ones."""
-    size, scheme = case
-    instances = list(case_instances(case, RANDOM))
-    chosen, corners = instances[:RANDOM], instances[RANDOM:]
-    thirds = islice(grid(size, scheme.depth, THIRDS), 0, None, _stride(case)) if _grid_of(case) else ()
-    return (*corners, *chosen[:CORE_RANDOM], *thirds, *chosen[CORE_RANDOM:])
+    shape, chosen = shape_of(case), conformance_instances(shape_of(case), RANDOM)
+    yield from corner_instances(shape)
+    yield from islice(chosen, CORE_RANDOM)
+    if _grid_of(case):
+        yield from grid(case[0], case[1].depth, THIRDS, _stride(case))
+    yield from chosen
 
 
 def _grid_of(case: Case) -> int:

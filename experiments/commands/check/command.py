@@ -43,14 +43,27 @@ def check(
     witness: Annotated[
         str | None, typer.Option(help="Where to save a witness (default: a name made from its content).")
     ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="Time for the standard check (default 20).", rich_help_panel="Output")
+    ] = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Is VERIFIER lossless? Exit 0: lossless on every instance; 1: refuted, with a witness; 2: bad input."""
+    """Is VERIFIER lossless? Exit 0: lossless on every instance; 1: refuted, with a witness; 2: bad input.
+
+    Without an instance and a scheme, on the standard set: every scheme that its card declares, many small shapes.
+    """
     from experiments.commands.check import views as verdicts
     from experiments.commands.check import work as checking
+    from experiments.commands.check.standard import check_standard
 
-    check_files((given.instance, given.text), {"--json": json_target, "--witness": witness or "witness.json"})
+    check_files((given.instance, given.text), {"--json": json_target, "--witness": witness})
     named = find_verifier(verifier)
+    nothing = (instances, exhaustive, scheme, tree, confidence, K, L1, L2) == (None,) * 8
+    if nothing and given == opt.Given():
+        settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
+        return check_standard(named, settings, 20.0 if seconds is None else seconds, witness, json_target)
+    if seconds is not None:
+        raise InvalidInput("--seconds is the time of the standard check; leave it out, or the instance and the scheme")
     coarse = given.denominator
     if instances is not None and given.denominator is None:
         given = replace(given, denominator=20)

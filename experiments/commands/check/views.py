@@ -48,7 +48,7 @@ def _deliver_witness(
         return None
     given = isinstance(problem, FileProblem) and problem.instance.scheme == report.scheme and not witness_file
     file = problem.path if isinstance(problem, FileProblem) and given else save_witness(found, witness_file)
-    show_witness(console, found, file, report.named.spec, saved=not given)
+    show_witness(console, found, file, report.named.spec, saved=file is not None and not given)
     return witness_fields(found, file)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from simulator import InvalidInput
 from simulator.instances.instance import Instance
 from verifiers import REGISTRY, STANDALONE
 
@@ -18,7 +19,7 @@ CONTROLS = [name for name in STANDALONE if "delayed" not in REGISTRY[name].card.
 
 
 def test_lossless_verifier_exits_zero_with_deviation_exactly_zero(draftproof):
-    ran = draftproof("check", "block", "--json", "-")
+    ran = draftproof("check", "block", "--K", 2, "--json", "-")
     assert ran.code == 0
     assert set(FIELDS) | {"block_efficiency", "witness"} <= set(ran.json)
     assert ran.json["max_deviation"] == "0"
@@ -132,9 +133,9 @@ def test_scheme_of_the_instance_file_is_the_default_and_flags_override_it(draftp
 
 
 def test_float64_agrees_with_rational_and_does_not_claim_a_proof(draftproof):
-    exact = draftproof("check", "traversal", "--json", "-").json
-    ran = draftproof("check", "traversal", "--arithmetic", "float64")
-    rounded = draftproof("check", "traversal", "--arithmetic", "float64", "--json", "-").json
+    exact = draftproof("check", "traversal", "--K", 2, "--json", "-").json
+    ran = draftproof("check", "traversal", "--K", 2, "--arithmetic", "float64")
+    rounded = draftproof("check", "traversal", "--K", 2, "--arithmetic", "float64", "--json", "-").json
     assert "proves nothing" in ran.out
     # rounding of sums of a few thousand terms of size at most 1
     assert rounded["block_efficiency"] == pytest.approx(exact["block_efficiency_float"], abs=1e-12)
@@ -156,18 +157,18 @@ def test_witness_goes_where_it_is_asked_to_go(draftproof, tmp_path):
 
 def test_outsiders_verifier_from_a_file(draftproof, tmp_path):
     (tmp_path / "mine.py").write_text(OUTSIDER)
-    assert draftproof("check", "mine.py:Mine").code == 0
-    broken = draftproof("check", "mine.py:Broken", "--json", "-")
+    assert draftproof("check", "mine.py:Mine", "--K", 2).code == 0
+    broken = draftproof("check", "mine.py:Broken", "--K", 2, "--json", "-")
     assert broken.code == 1
     assert broken.json["verifier"] == "broken"
 
 
 def test_an_outsiders_mistake_is_named_with_its_line(draftproof, tmp_path):
     (tmp_path / "mine.py").write_text(OUTSIDER)
-    floats = draftproof("check", "mine.py:Floats")
+    floats = draftproof("check", "mine.py:Floats", "--K", 2)
     assert floats.code == 2
     assert "0.5" in floats.err
-    crash = draftproof("check", "mine.py:Crash")
+    crash = draftproof("check", "mine.py:Crash", "--K", 2)
     assert crash.code == 2
     assert "ZeroDivisionError" in crash.err
     assert "line 31" in crash.err
@@ -206,3 +207,35 @@ class Crash(Mine):
     def verify(self, root, coin):
         return Verdict((), 1 // 0)
 """
+
+
+def test_without_an_instance_a_control_is_refuted_on_the_shape_that_shows_its_bug(draftproof):
+    ran = draftproof("check", "traversal_insertion_order", "--json", "-")
+    assert ran.code == 1
+    assert ran.json["scheme"] == {"name": "delayed", "K": 3, "L1": 0, "L2": 2}
+    assert Fraction(ran.json["witness"]["deviation"]) == Fraction(1, 32)
+
+
+def test_the_standard_check_gives_no_verdict_before_its_core_is_done(draftproof, tmp_path):
+    ran = draftproof("check", "block", "--seconds", 0)
+    assert ran.code == 2
+    assert "no verdict" in ran.err
+    assert "--seconds" in ran.err
+    assert ran.out == ""
+    assert draftproof("check", "block", "--K", 2, "--seconds", 3).code == 2
+
+
+def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_verdict(draftproof, tmp_path, monkeypatch):
+    from experiments.shared import witnesses
+
+    def full(path, content):
+        raise InvalidInput(f"cannot write {path}: no")
+
+    monkeypatch.setattr(witnesses, "write_whole", full)
+    given = ("check", "naive_from_target", "--K", 1, "--L2", 1)
+    ran = draftproof(*given)
+    assert (ran.code, list(tmp_path.iterdir())) == (1, [])
+    assert "the witness was not saved" in ran.err
+    assert "REFUTED" in ran.out
+    named = draftproof(*given, "--witness", "here.json")
+    assert named.code == 2

@@ -1,0 +1,123 @@
+"""`draftproof check` where neither an instance nor a scheme is named: the standard check, and its verdict in words."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from experiments.shared.consoles import console_for
+from experiments.shared.cost import Settings
+from experiments.shared.names import NamedVerifier
+from experiments.shared.output import EXACT, number_fields, short, write_json
+from experiments.shared.planned import Planned, PlannedEvaluator
+from experiments.shared.progress import INTERRUPTED, bar, named_errors, quiet, remark
+from experiments.shared.rows import versions
+from experiments.shared.witnesses import save_witness, show_witness, witness_fields
+from simulator.errors import DraftproofError, TooLarge
+from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme
+from simulator.verdicts.lossless import Check, Evaluator
+from simulator.verdicts.search import Judge, Witness, shrink
+from simulator.verdicts.standard import Standard, judge_of, standard_check, standard_jobs
+
+
+def check_standard(
+    named: NamedVerifier, settings: Settings, seconds: float, witness_file: str | None, json_target: str | None
+) -> int:
+    """Check, show the verdict and write what was asked for; the exit code.
+
+    Raises `TooLarge` where the time was over before the core of the set was done: that is no verdict.
+    """
+    remark(f"standard check of {named.label}: up to {seconds:g} s, until refuted")
+    ended = time.monotonic() + seconds
+    with bar("instances", len(standard_jobs())) as tick, named_errors(named.label):
+        planned = isinstance(named.verifier, Planned)
+        judge = _judge(named, settings)
+        try:
+            found = standard_check(named.verifier, judge, lambda: time.monotonic() > ended, tick, facts=not planned)
+        except KeyboardInterrupt:
+            remark("interrupted before there was a verdict")
+            return INTERRUPTED
+    if found.failed is None and not found.lossless:
+        raise TooLarge(
+            f"{named.label}: no verdict, {found.instances:,} instances held in {seconds:g} s and {found.left:,} more "
+            "belong to the core of the standard check; give it more --seconds, or name an instance and a scheme"
+        )
+    console = console_for(json_target)
+    _show(console, named, settings, found)
+    fields = {**_fields(named, settings, found), "witness": None}
+    if found.failed is not None:
+        witness = _witness(named, found)
+        file = save_witness(witness, witness_file)
+        show_witness(console, witness, file, named.spec, saved=file is not None)
+        fields["witness"] = witness_fields(witness, file)
+    write_json(json_target, fields)
+    return 0 if found.lossless else 1
+
+
+def _judge(named: NamedVerifier, settings: Settings) -> Judge:
+    if settings.engine == "auto" and settings.device is None and not isinstance(named.verifier, Planned):
+        return judge_of(named.verifier, settings.arithmetic)
+    kind = PlannedEvaluator if isinstance(named.verifier, Planned) else Evaluator
+    evaluator = kind(named.verifier, settings.arithmetic, settings.engine, settings.device, settings.max_memory)
+
+    def judge(instance: Instance, scheme: DraftScheme) -> Check:
+        return evaluator.check(instance.target, instance.draft, scheme)
+
+    return judge
+
+
+def _show(console: Console, named: NamedVerifier, settings: Settings, found: Standard) -> None:
+    exact = settings.arithmetic == "rational"
+    verdict = Text(f"{named.label}: ")
+    if found.failed is None:
+        said = "LOSSLESS" if exact else "LOSSLESS up to rounding (float64 proves nothing)"
+        console.print(verdict.append(said, "bold green"))
+        console.print(f"  {'proved' if exact else 'checked'} on {found.words}", soft_wrap=True)
+        console.print(f"  not covered: {'; '.join(found.missing)}", soft_wrap=True)
+        return
+    place = found.failed[1]
+    console.print(verdict.append("REFUTED", "bold red").append(f" on {place.scheme}", "default"))
+    console.print(f"  instance {found.instances:,} of the standard check, {settings.arithmetic}, engine {place.engine}")
+    variation = "not computed" if place.total_variation is None else short(place.total_variation, EXACT)
+    console.print(f"  max deviation {short(place.max_deviation, EXACT)}, total variation {variation}")
+
+
+def _fields(named: NamedVerifier, settings: Settings, found: Standard) -> dict[str, Any]:
+    """The fields that programs read; block efficiencies of such a mixture of instances would say nothing."""
+    failed = None if found.failed is None else found.failed[1]
+    return {
+        "verifier": named.label,
+        "scheme": None if failed is None else failed.scheme.as_dict(),
+        "arithmetic": settings.arithmetic,
+        "engine": "standard",
+        "instances": found.instances,
+        "source": {"standard": True},
+        "versions": versions(),
+        "lossless": found.lossless,
+        **number_fields("max_deviation", 0 if failed is None else failed.max_deviation),
+        **number_fields("total_variation", 0 if failed is None else failed.total_variation),
+        "covered": [
+            {"V": size, "scheme": scheme.as_dict(), "instances": count}
+            for (size, scheme), count in found.covered.items()
+        ],
+        "not_covered": found.missing,
+    }
+
+
+def _witness(named: NamedVerifier, found: Standard) -> Witness:
+    """The smallest witness that is found, or the instance at hand."""
+    assert found.failed is not None
+    instance, verdict = found.failed
+    at_hand = Witness.of(instance, verdict, shrunk=False)
+    if isinstance(named.verifier, Planned):
+        return at_hand
+    remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
+    try:
+        with quiet():
+            return shrink(named.verifier, instance, verdict.scheme)
+    except (DraftproofError, KeyboardInterrupt, AssertionError):
+        return at_hand

@@ -1,0 +1,115 @@
+"""The standard check: every control and every liar of these tests is found out by it, and honest verifiers pass."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from simulator import InvalidInput, InvalidVerifier, UnsupportedTree, assert_lossless
+from simulator.verdicts.standard import instances_of, shapes_of, standard_check, standard_jobs
+from verifiers import STANDALONE, make
+
+TESTS = Path(__file__).resolve().parents[2]
+
+
+def loaded(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"standard_{Path(path).stem}", TESTS / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+ONE_PATH, TREES, OFFERS = (
+    loaded(path) for path in ("mutants/test_liars_on_one_path.py", "mutants/test_liars_on_trees.py", "data/liars.py")
+)
+CONTROLS = [name for name in STANDALONE if make(name).card.control or not make(name).card.lossless_for]
+LIARS = [
+    *(kind for kind, _ in [*ONE_PATH.CAUGHT, *TREES.CAUGHT]),
+    *(kind for name, kind in vars(OFFERS).items() if name.startswith("Lying")),
+    OFFERS.LikeliestHalf,
+]
+
+
+def verdict(verifier: Any) -> str:
+    """`refuted` with a witness, `broken` for a contract that does not hold, or `lossless`."""
+    try:
+        found = standard_check(verifier)
+    except InvalidVerifier:
+        return "broken"
+    return "lossless" if found.lossless else "refuted"
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_every_control_is_refuted(name: str) -> None:
+    found = standard_check(make(name))
+    assert found.failed is not None
+    assert not found.lossless
+    assert found.failed[1].max_deviation > 0
+
+
+@pytest.mark.parametrize("liar", LIARS, ids=lambda kind: kind.__name__)
+def test_every_liar_is_found_out(liar: type) -> None:
+    assert verdict(liar()) in ("refuted", "broken")
+
+
+def test_there_are_controls_and_liars_to_find() -> None:
+    assert "traversal_insertion_order" in CONTROLS
+    assert len(LIARS) > 25
+
+
+def test_the_face_of_the_library_refutes_without_an_instance() -> None:
+    with pytest.raises(AssertionError, match="is not lossless on delayed"):
+        assert_lossless(make("block_by_weights"))
+    with pytest.raises(InvalidInput, match="or none of them"):
+        assert_lossless(make("block"), scheme=shapes_of("delayed")[0][1])
+
+
+def test_an_honest_verifier_is_proved_on_the_core_and_the_rest_is_named() -> None:
+    asked = iter(range(10**6))
+    found = standard_check(make("specinfer"), late=lambda: next(asked) > 400)
+    assert found.lossless
+    assert found.left > 0
+    assert f"{found.left:,} instances of the set (out of time)" in found.missing
+    assert any(
+        name == "the schemes without_replacement, top_k, greedy, topology, adaptive_dropping" for name in found.missing
+    )
+    assert found.words.startswith(f"{found.instances:,} instances: 2 schemes (delayed, adaptive), ")
+    assert any(size >= scheme.K + 2 and scheme.K == 2 for size, scheme in found.covered)
+
+
+def test_nothing_is_lossless_before_the_core_is_done() -> None:
+    found = standard_check(make("naive"), late=lambda: True)
+    assert not found.lossless
+    assert found.failed is None
+    assert found.instances == 0
+
+
+class Refusing(ONE_PATH.Liar):  # type: ignore[name-defined]
+    """Declares delayed trees and takes none."""
+
+    def verify(self, root: Any, coin: Any) -> Any:
+        raise UnsupportedTree("not today")
+
+
+def test_a_declared_scheme_that_is_refused_is_a_lie() -> None:
+    with pytest.raises(InvalidVerifier, match="declares the scheme delayed"):
+        standard_check(Refusing())
+
+
+def test_the_set_is_the_same_every_time_and_holds_what_it_says() -> None:
+    jobs = standard_jobs()
+    assert [job.cost for job in jobs if job.core] == sorted(job.cost for job in jobs if job.core)
+    shapes = {job.case for job in jobs}
+    assert {size for size, _ in shapes} == {2, 3, 4}
+    assert {scheme.as_dict().get("K") for _, scheme in shapes} >= {1, 2, 3}
+    assert {scheme.L1 for _, scheme in shapes if scheme.name == "delayed"} == {0, 1}
+    case = shapes_of("delayed")[1]
+    one, other = ([instance.digest() for instance in instances_of(case)] for _ in range(2))
+    assert one == other
+    assert len(one) == sum(job.case == case for job in jobs)
