@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -22,6 +21,8 @@ from experiments.commands.prove.command import prove
 from experiments.commands.train.command import train
 from experiments.commands.validate.command import validate
 from experiments.shared.progress import INTERRUPTED, remark
+from experiments.shared.streams import MOST_MESSAGE, cut, delivered, open_streams, quietly_closed, told_to_end
+from experiments.supervision import VERDICTS, Codes, names_code, supervise
 from simulator.errors import DraftproofError
 
 app = typer.Typer(
@@ -31,49 +32,81 @@ app = typer.Typer(
     help="Exact answers about speculative-decoding verifiers: is it lossless, and how many tokens does a block bring?",
 )
 
-INTERNAL = 70
+#: Exit codes beside those of verdicts (0, 1), bad input (2) and Ctrl-C: nobody reads; told to end; a fault of our own.
+UNREAD, TERMINATED, INTERNAL = 141, 143, 70
 
 
 def main() -> None:
-    """Run `draftproof`."""
-    _run(app)
+    """Run `draftproof`; in a process of its own where code of others is named."""
+    codes = Codes()
+    if names_code(sys.argv[1:]) and not codes.supervised:
+        sys.exit(supervise(sys.argv[1:]))
+    sys.exit(codes(run(app)))
 
 
 def run_command(command: Callable[..., int]) -> None:
     """Run one command as a program of its own, such as a study."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command()(command)
-    _run(alone)
+    sys.exit(run(alone))
 
 
-def _run(program: typer.Typer) -> None:
-    """Exit 0 on success, 1 when something is refuted, 2 on bad input, 3 when a proof has gaps.
+def run(program: typer.Typer) -> int:
+    """The exit code: 0 on success, 1 when something is refuted, 3 when a proof has gaps; 2 on bad input.
 
-    130 on Ctrl-C, 70 on a fault of our own.
+    Those of verdicts only after the command has returned and everything it wrote to stdout has arrived. 130 on Ctrl-C,
+    143 on SIGTERM, 141 where nobody reads, 70 on a fault of our own.
     """
     sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
+    with told_to_end() as ended:
+        try:
+            out = open_streams()
+            code = _code_of(program)
+            code = delivered(out, code) if code in VERDICTS else code
+        except DraftproofError as error:
+            code = _complain(str(error))
+        except BrokenPipeError:
+            code = UNREAD
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        quietly_closed()
+    return TERMINATED if ended and code == INTERRUPTED else code
+
+
+def _code_of(program: typer.Typer) -> int:
+    """What the command returned, or the exit code for what it raised."""
     try:
-        code = program(standalone_mode=False)
-    except DraftproofError as error:
-        code = _complain(str(error))
-    except KeyboardInterrupt:
-        code = INTERRUPTED
+        return int(program(standalone_mode=False) or 0)
+    except (DraftproofError, KeyboardInterrupt, BrokenPipeError):
+        raise
     except typer.Abort:
-        code = INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        return INTERRUPTED
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # what the parser and the tables make of a closed pipe
+            return UNREAD
+        return _complain(f"something called sys.exit({stop.code!r}) before there was a verdict; take that call out")
     except Exception as error:
-        if not hasattr(error, "format_message"):  # not one of the command-line parser's: a fault of our own
+        message = _words(error)
+        if message is None:  # a fault of our own
             traceback.print_exc()
-            sys.exit(INTERNAL)
-        message = error.format_message()  # empty where the help was shown instead
-        code = _complain(message) if message else 2
-    sys.exit(code)
+            return INTERNAL
+        return _complain(message) if message else 2
+
+
+def _words(error: Exception) -> str | None:
+    """What to say about an error that the user can do something about; None for any other, "" where all is said."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; make the problem smaller"
+    if isinstance(error, RecursionError):
+        return "something is nested too deeply; make it flatter"
+    if isinstance(error, OSError):
+        name = cut(error.filename) if error.filename is not None else "the files or streams of this run"
+        return f"cannot use {name}: {error.strerror or error}"
+    return error.format_message() if hasattr(error, "format_message") else None  # the command-line parser's
 
 
 def _complain(message: str) -> int:
-    remark(f"draftproof: {' '.join(message.split())}")
+    remark(f"draftproof: {cut(' '.join(message.split()), MOST_MESSAGE)}")
     return 2
 
 

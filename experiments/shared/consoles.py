@@ -12,10 +12,17 @@ from experiments.shared.names import NamedVerifier, find_verifier
 from simulator.errors import InvalidInput
 
 
+class _Pipe(Console):
+    """A console that says so where nobody reads; the class above would end the program as if something were refuted."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console_for(json_target: str | None) -> Console:
     """Standard output, silent where JSON goes there; wide when it is no terminal, so that tables do not wrap."""
     width = None if sys.stdout.isatty() else 140
-    return Console(width=width, markup=False, highlight=False, quiet=json_target == "-")
+    return _Pipe(width=width, markup=False, highlight=False, quiet=json_target == "-")
 
 
 def chosen_verifiers(chosen: list[str] | None) -> list[NamedVerifier]:

@@ -160,7 +160,7 @@ def _imported(file: str, kind: str) -> Any:
     try:
         with quiet():
             module_spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidInput(f"{file} cannot be used: {own_lines(error)}") from error
     finally:
         sys.path.remove(str(path.parent.resolve()))
@@ -176,7 +176,7 @@ def _from_file(spec: str) -> Verifier:
     try:
         with quiet():
             verifier = entry(**parameters) if isinstance(entry, type) else entry
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidInput(f"{file} cannot be used: {own_lines(error)}") from error
     if not (isinstance(verifier, Verifier) and isinstance(verifier.card, Card)):
         raise InvalidInput(f"{name!r} in {file} is no verifier: it needs a `card` and `verify(root, coin)`")

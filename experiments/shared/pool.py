@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, TypeVar
+
+from experiments.shared.lifetime import end_with
+from simulator.errors import InvalidVerifier
 
 T = TypeVar("T")
 
@@ -24,6 +29,11 @@ def spread(
     try:
         for future in as_completed([pool.submit(work, *call) for call in calls]):
             yield future.result()
+    except BrokenProcessPool:
+        raise InvalidVerifier(
+            "a process that computed rows was ended from within, or for want of memory; rows so far are kept, --jobs 1 "
+            "tells more"
+        ) from None
     finally:
         for process in list(pool._processes.values()):  # the pool has no public way to stop now
             process.terminate()
@@ -32,6 +42,7 @@ def spread(
 
 def _started(start: Callable[..., None] | None, given: Sequence[Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    end_with(os.getppid())
     sys.set_int_max_str_digits(0)
     if start is not None:
         start(*given)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from simulator.errors import DraftproofError
+from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.protocol import Progress as Tick
 
 __all__ = ["INTERRUPTED", "Tick", "bar", "duration", "named_errors", "quiet", "remark"]
@@ -22,8 +22,9 @@ stderr = Console(stderr=True, highlight=False)
 
 
 def remark(text: str) -> None:
-    """One line about the work, on stderr."""
-    stderr.print(text, soft_wrap=True, markup=False, style="dim")
+    """One line about the work, on stderr; nobody has to read it."""
+    with suppress(OSError, ValueError):
+        stderr.print(text, soft_wrap=True, markup=False, style="dim")
 
 
 @contextmanager
@@ -55,6 +56,8 @@ def named_errors(where: str) -> Iterator[None]:
             yield
     except DraftproofError as error:
         raise type(error)(f"{where}: {error}") from error
+    except SystemExit as stop:
+        raise InvalidVerifier(f"{where}: it called sys.exit({stop.code!r}), which is no verdict") from stop
 
 
 def duration(seconds: float) -> str:

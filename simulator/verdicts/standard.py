@@ -124,7 +124,7 @@ def standard_check(
     """Check `verifier` on the standard set until it fails, the set is done, or it is late.
 
     judge: checks an instance in place of `check`. late: whether the time is over, asked before every instance.
-    progress: called with 1 after each instance. facts: whether the card is looked at, too; not for what stands for a verifier.
+    progress: called with 1 after each instance. facts: whether the card is looked at, too; not for a stand-in.
     Raises `InvalidVerifier` where the verifier breaks its contract or does not do what its card or its structure says,
     `InvalidInput` for one that accepts nothing.
     """

@@ -28,9 +28,8 @@ def draftproof(monkeypatch, capsys, tmp_path) -> Callable[..., Ran]:
 
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["draftproof", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
+        code = cli.run(cli.app)  # in this process, whatever is named
         captured = capsys.readouterr()
-        return Ran(int(stop.value.code or 0), captured.out, captured.err)
+        return Ran(code, captured.out, captured.err)
 
     return run

@@ -1,0 +1,94 @@
+"""What the program writes to, and how it ends: nothing counts as said before it has arrived."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from simulator.errors import InvalidInput
+
+#: Characters of a value in a message, and of a message.
+MOST_VALUE, MOST_MESSAGE = 80, 280
+
+
+def cut(value: object, most: int = MOST_VALUE) -> str:
+    """A value as text of a readable length."""
+    text = str(value).encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= most else f"{text[: most - 4]} ..{text[-1:]}"
+
+
+@dataclass(frozen=True)
+class Out:
+    """Standard output as it was when the program began: the stream, and the file behind it."""
+
+    stream: TextIO
+    behind: tuple[int, int] | None
+
+
+def open_streams() -> Out:
+    """Standard output, able to take any text; raises `InvalidInput` where it is closed."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - open until the program ends
+    if sys.stdout is None:
+        raise InvalidInput("standard output is closed; send it to a file, or to /dev/null")
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    return Out(sys.stdout, _behind(sys.stdout))
+
+
+def _behind(stream: Any) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(stream.fileno())
+    except (AttributeError, OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def delivered(out: Out, code: int) -> int:
+    """The exit code of a verdict, once all that was written has arrived; raises `InvalidInput` or `BrokenPipeError`."""
+    try:
+        out.stream.flush()
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"standard output could not be written: {reason}; there is no verdict") from None
+    if sys.stdout is not out.stream or _behind(out.stream) != out.behind:
+        raise InvalidInput("something has replaced standard output, so the verdict did not arrive; take that out")
+    return code
+
+
+def quietly_closed() -> None:
+    """Leave nothing to be flushed by an interpreter that ends: it would fail again where writing failed."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def told_to_end() -> Iterator[list[bool]]:
+    """SIGTERM ends the work as Ctrl-C does; the list is not empty once it has come."""
+    came: list[bool] = []
+
+    def end(number: int, frame: Any) -> None:
+        came.append(True)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGTERM, before)
