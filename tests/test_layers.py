@@ -61,7 +61,7 @@ HOUSE = """
     experiments.models.speed
     experiments.models
     experiments.commands
-    experiments.pages
+    experiments.pages experiments.supervision
     experiments.cli
     experiments.studies
     experiments

@@ -56,6 +56,8 @@ def _deliver_witness(console: Console, report: Report, found: Witness, file: str
         fields |= {"request": row, "request_instance": shown.instance.as_dict()}
         console.print(f"request {row} of the batch fails; its rows (the file has those of request 0):")
     show_witness(console, shown, saved, report.request.spec, saved=False)
+    if saved is None:
+        return fields
     again = ["draftproof", "audit", report.request.spec, *_flags(report), "--instance", saved]
     again += ["--L2", str(scheme.length)] if isinstance(scheme, SelfDrafted) else []
     again += ["--lengths", ",".join(map(str, scheme.lengths))] if isinstance(scheme, Ragged) else []
