@@ -53,9 +53,7 @@ def supervise(arguments: Sequence[str]) -> int:
         return verdicts[code]
     if code in VERDICTS or code < 0:
         how = f"with exit code {code}" if code >= 0 else f"by signal {-code} ({signal.Signals(-code).name})"
-        remark(
-            f"draftproof: no verdict: the process that ran your file was ended {how} before its verdict was delivered"
-        )
+        remark(f"draftproof: no verdict: the process that ran your file was ended {how} before it gave one")
         return 2 if code >= 0 else 128 - code
     return code
 
