@@ -59,7 +59,7 @@ def supervise(arguments: Sequence[str]) -> int:
 
 
 class Codes:
-    """What the codes of verdicts are called towards whoever waits for this process: themselves, unless it is supervised."""
+    """What the codes of verdicts are called towards whoever waits: themselves, unless this process is supervised."""
 
     def __init__(self) -> None:
         parent, *drawn = map(int, os.environ.pop(_VARIABLE, ",".join(map(str, (0, *VERDICTS)))).split(","))
