@@ -15,14 +15,18 @@ from typing import Any
 from simulator.errors import InvalidInput
 from simulator.protocol import Verifier
 from verifiers.block import Block
+from verifiers.block_tree import BlockTree
 from verifiers.controls.block_by_weights import BlockByWeights
+from verifiers.controls.hsd_uncapped import HierarchicalUncapped
 from verifiers.controls.naive_from_target import NaiveFromTarget
 from verifiers.controls.relaxed import Relaxed
 from verifiers.controls.threshold import Threshold
 from verifiers.controls.traversal_insertion_order import TraversalInsertionOrder
 from verifiers.controls.typical import Typical
 from verifiers.gbv import GreedyBlock
+from verifiers.gbv_tree import GreedyBlockTree
 from verifiers.greedy_multi_draft import GreedyMultiDraft
+from verifiers.hsd import Hierarchical
 from verifiers.khisti import Khisti
 from verifiers.mixed_order import MixedOrder
 from verifiers.naive import Naive
@@ -48,9 +52,12 @@ _ZOO: tuple[Any, ...] = (
     Khisti(),
     OptimalTransport(),
     Block(),
+    Hierarchical(),
+    BlockTree(),
     TreeMonteCarlo(),
     Traversal(),
     GreedyBlock(),
+    GreedyBlockTree(),
     MixedOrder,
     PathTransport(),
     Optimum,
@@ -58,6 +65,7 @@ _ZOO: tuple[Any, ...] = (
     GreedyMultiDraft(),
     TraversalInsertionOrder(),
     BlockByWeights(),
+    HierarchicalUncapped(),
     NaiveFromTarget(),
     Relaxed,
     Typical,

@@ -38,6 +38,10 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
         "hu2025towards": ("Hu et al. Towards optimal multi-draft speculative decoding. ICLR 2025, arXiv:2502.18779."),
         "hu2024accelerated": ("Hu, Huang. Accelerated speculative sampling based on tree Monte Carlo. ICML 2024."),
         "thomas2026greedy": "Thomas, Pal. Greedy multi-path block verification for speculative decoding. 2026.",
+        "zhou2026overcoming": (
+            "Zhou, Huang, Li, Wu, Wang, Zhang, Lin, Cheng. Overcoming joint intractability with lossless hierarchical "
+            "speculative decoding. 2026, arXiv:2601.05724."
+        ),
         "jeon2024recursive": (
             "Jeon, Gagrani, Goel, Park, Lee, Lott. Recursive speculative decoding: accelerating LLM inference via "
             "sampling without replacement. 2024, arXiv:2402.14160."

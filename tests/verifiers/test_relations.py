@@ -126,3 +126,14 @@ def test_matrix_shows_a_verifier_that_refuses_a_tree():
             return Verdict((), coin.choose(root.target))
 
     assert compatibility(Picky(), "top_k", 1).status == "not defined"
+
+
+def test_capped_hierarchical_decoding_has_the_whole_law_of_block():
+    for scheme, instance in INSTANCES:
+        assert laws("hsd", instance, scheme) == laws("block", instance, scheme)
+
+
+def test_uncapped_hierarchical_decoding_is_off_by_a_ninth():
+    row = {"target": ["1/3", "2/3"], "draft": ["2/3", "1/3"]}
+    target, draft = (TableProcess([[row[side]] * 2**depth for depth in range(3)]) for side in ("target", "draft"))
+    assert check(make("hsd_uncapped"), target, draft, Delayed(1, 0, 2)).total_variation == Fraction(1, 9)

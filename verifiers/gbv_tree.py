@@ -1,0 +1,44 @@
+"""Greedy multi-path block verification that goes on with another path where its correction token is drafted.
+
+New here; the selected path and its verification are those of [thomas2026greedy].
+1. Run `gbv`: an accepted node `c` and a correction token `y`.
+2. If `y` is drafted after `c`, start again at `(c, y)` with the branches that go through it.
+
+Lossless although the other branches have lost against the selected one: branches are compared at the first token in
+which they differ, so the losers at `(c, y)` lost by their token `y`, and nothing that was looked at depends on what they
+drafted after it. An order that ranks whole paths by what comes later would not allow this.
+It never accepts less than `gbv`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Verdict
+from verifiers._greedy_order import greedy_masses, greedy_path
+from verifiers._paths import block_verify, count_iid_branches
+
+
+@dataclass(frozen=True)
+class GreedyBlockTree:
+    """See the module. Raises `UnsupportedTree` unless the branches are i.i.d."""
+
+    card: ClassVar[Card] = Card(
+        name="gbv_tree",
+        title="Greedy multi-path block verification, continued on other paths",
+        source=None,
+        lossless_for=("delayed", "adaptive"),
+        dominates=("gbv",),
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        paths = count_iid_branches(root)
+        path = greedy_path(root)
+        laws = [selected / total for total, selected in greedy_masses(path, paths)]
+        verdict = block_verify(path, laws, coin)
+        node = path[len(verdict.accepted) - len(root.context)]
+        if verdict.correction in node.children:
+            return self.verify(node.child(verdict.correction), coin)
+        return verdict
