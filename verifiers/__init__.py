@@ -28,6 +28,7 @@ from verifiers.gbv_tree import GreedyBlockTree
 from verifiers.greedy_multi_draft import GreedyMultiDraft
 from verifiers.hsd import Hierarchical
 from verifiers.khisti import Khisti
+from verifiers.layer_transport import LayerTransport
 from verifiers.mixed_order import MixedOrder
 from verifiers.naive import Naive
 from verifiers.naive_tree import NaiveTree
@@ -60,6 +61,7 @@ _ZOO: tuple[Any, ...] = (
     GreedyBlockTree(),
     MixedOrder,
     PathTransport(),
+    LayerTransport(),
     Optimum,
     RejectionWithoutReplacement(),
     GreedyMultiDraft(),

@@ -42,6 +42,11 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Zhou, Huang, Li, Wu, Wang, Zhang, Lin, Cheng. Overcoming joint intractability with lossless hierarchical "
             "speculative decoding. 2026, arXiv:2601.05724."
         ),
+        "cha2026layer": "Cha, Cho, Yun. Layer verification for speculative decoding. Workshop paper, 2026.",
+        "fujishige1980lexicographically": (
+            "Fujishige. Lexicographically optimal base of a polymatroid with respect to a weight vector. "
+            "Mathematics of Operations Research 5(2), 1980."
+        ),
         "jeon2024recursive": (
             "Jeon, Gagrani, Goel, Park, Lee, Lott. Recursive speculative decoding: accelerating LLM inference via "
             "sampling without replacement. 2024, arXiv:2402.14160."

@@ -13,6 +13,7 @@ out, and `s- = s+ + 1 - w_i`. Tested to be identical, not only as efficient.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
@@ -42,7 +43,7 @@ class Hierarchical:
 def prefix_ratios(path: list[DraftNode]) -> list[Any]:
     """`r_0 = 1, .., r_L`: target over draft mass of every prefix of a path."""
     ratios: list[Any] = [1]
-    for node, child in zip(path, path[1:], strict=False):
+    for node, child in pairwise(path):
         token = child.context[-1]
         ratios.append(ratios[-1] * node.target[token] / node.draft[token])
     return ratios

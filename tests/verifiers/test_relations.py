@@ -20,8 +20,18 @@ from verifiers._paths import first_path
 
 INSTANCES = [(case[1], instance) for case in CASES["delayed"] for instance in case_instances(case, 8)]
 SINGLE = ["naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
-BLOCKS = ["traversal", "gbv", "mixed_order", "path_transport"]
-ACCEPT_ALL = ["naive", "block", *SINGLE, "traversal", "tree_monte_carlo", "path_transport"]
+BLOCKS = ["traversal", "gbv", "gbv_tree", "block_tree", "hsd", "mixed_order", "path_transport", "layer_transport"]
+ACCEPT_ALL = [
+    "naive",
+    "block",
+    *SINGLE,
+    "traversal",
+    "tree_monte_carlo",
+    "hsd",
+    "block_tree",
+    "path_transport",
+    "layer_transport",
+]
 
 
 def efficiency(name: str, instance, scheme) -> Fraction:

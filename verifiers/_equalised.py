@@ -1,0 +1,118 @@
+"""The equalised law of a layer and the weights of a race that has it, in float64, for many layers at once.
+
+A layer has `n` nodes; from node `c` go `k_c` i.i.d. branches. `J` classes of tokens a node (one token each, or tokens
+of like `t/q`); `t = a_c p` is owed to a pair of node and class, `q` its draft mass. Selecting one drafted branch by any
+rule gives the pairs a law `r`; all laws together are the base polytope of
+`f(S) = P(some branch falls into S) = 1 - prod_c (1 - q(S_c))^(k_c)`.
+1. [fujishige1980lexicographically] The law with `r/t` as equal as the polytope allows maximises `sum t phi(r/t)` for
+   every concave `phi`, so also `sum min(t, r)`. `r/t` is constant on blocks: the edges of the lower hull of the points
+   `(t(S), f(S))` over all sets `S`.
+2. For a fixed rest `f` is concave in `q(S_c)`, so only prefixes of the classes by falling `t/q` matter in each node.
+   On these `f` is concave in `X = sum_c x_c`, `x_c = -k_c log(1 - q(S_c))`, so only minimisers of `X - slope * t`
+   matter: for each node a corner of the lower hull of `(t, x_c)`. All corners merged by slope are one chain of sets.
+3. A branch of the best block that is drafted is selected, among several with probabilities proportional to weights;
+   `v <- v (t/r)^(3/2)`, repeated, gives the block its law. Weights are rounded to a few bits.
+
+Shapes: `B` layers, `N = n J` pairs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from verifiers._race import Race, race_integral, segments
+
+#: Largest quotient of two weights of a block, a power of two, and the bits that a weight keeps.
+LARGEST, BITS = 20, 5
+#: Rounds of step 3; `(t/r)` to a power of 2 would swing to and fro.
+ROUNDS, POWER = 16, 1.5
+#: How finely those rounds integrate.
+ROUGH = (1.0, 9.0)
+#: Levels `r/t` closer than this, relatively, are one block: what rounding leaves of equal ones.
+_SAME = 1e-9
+
+
+class Chain(NamedTuple):
+    """Pairs in the order of the chain, shapes `(B, N)`. order: their places in the layer. valid: owed and drafted."""
+
+    order: Any
+    node: Any
+    blocks: Any
+    draft: Any
+    owed: Any
+    valid: Any
+
+
+def equalised(owed: Any, draft: Any, branches: tuple[int, ...], rounds: int = ROUNDS) -> Race:
+    """The race of `B` layers; owed, draft: shape `(B, n, J)`, branches: `k_c` for the `n` nodes."""
+    chain = equal_blocks(owed, draft, branches)
+    mantissas, exponents = np.frexp(_solved(chain, branches, rounds))
+    whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + LARGEST).astype(np.int64)
+    blocks, weights = np.empty_like(chain.blocks), np.empty_like(chain.blocks)
+    np.put_along_axis(blocks, chain.order, chain.blocks, axis=1)
+    np.put_along_axis(weights, chain.order, whole * chain.valid, axis=1)
+    return Race(blocks.reshape(owed.shape), weights.reshape(owed.shape))
+
+
+def equal_blocks(owed: Any, draft: Any, branches: tuple[int, ...]) -> Chain:
+    """Steps 1 and 2."""
+    batch, n, J = owed.shape
+    k = np.array(branches, dtype=np.float64)
+    valid = (owed > 0) & (draft > 0)
+    ratio = np.where(valid, owed / np.where(valid, draft, 1), -1.0)
+    inner = np.argsort(-ratio, axis=2, kind="stable")
+    t, q, ok = (np.take_along_axis(part, inner, axis=2) for part in (owed * valid, draft * valid, valid))
+    left = np.maximum(1 - q.cumsum(axis=2), 1e-15)  # all drafts below the prefix: as unlikely as rounding
+    slopes = np.where(ok, _hull_slopes(t, -k[:, None] * np.log(left)), np.inf).reshape(batch, -1)
+    outer = np.argsort(slopes, axis=1, kind="stable")
+    order = np.take_along_axis((inner + (np.arange(n) * J)[:, None]).reshape(batch, -1), outer, axis=1)
+    t, q, ok = (np.take_along_axis(part.reshape(batch, -1), outer, axis=1) for part in (t, q, ok))
+    node = order // J
+    inside = np.stack([(q * (node == c)).cumsum(axis=1) for c in range(n)], axis=2)
+    met = 1 - (np.maximum(1 - inside, 0) ** k).prod(axis=2)
+    levels = np.where(ok, _hull_slopes(t, met), np.inf)
+    rises = levels[:, 1:] > levels[:, :-1] * (1 + _SAME)
+    blocks = np.concatenate([np.zeros((batch, 1), dtype=np.int64), rises.cumsum(axis=1)], axis=1)
+    return Chain(order, node, blocks, q, t, ok)
+
+
+def _hull_slopes(t: Any, heights: Any) -> Any:
+    """The slope above every item of the lower hull of the points `(t(prefix), height)`, from (0, 0); last axis.
+
+    It is `max over starts a <= i of min over ends b >= i` of the slope from `a` to `b`.
+    """
+    ends = t.cumsum(axis=-1)
+    starts, low = ends - t, np.concatenate([np.zeros_like(heights[..., :1]), heights[..., :-1]], axis=-1)
+    widths = ends[..., None, :] - starts[..., :, None]  # [first item, last item]
+    upper = np.triu(np.ones((t.shape[-1],) * 2, dtype=bool))
+    wide = upper & (widths > 0)
+    ratios = np.where(wide, (heights[..., None, :] - low[..., :, None]) / np.where(wide, widths, 1), np.inf)
+    best = np.minimum.accumulate(ratios[..., ::-1], axis=-1)[..., ::-1]
+    return np.maximum.accumulate(np.where(upper, best, -np.inf), axis=-2).diagonal(axis1=-2, axis2=-1)
+
+
+def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
+    """Step 3: weights of at most 1, the largest of every block 1."""
+    first, last = segments(chain.blocks)
+    ratio = np.where(chain.valid, chain.owed / np.where(chain.valid, chain.draft, 1), 0.0)
+    weights = _scaled(ratio**2, first, last)
+    if not (chain.valid & (last > first)).any():
+        return weights
+    for _ in range(rounds):
+        law = race_integral(chain.node, first, last, chain.draft, weights, branches, *ROUGH)
+        short = np.where(law > 0, chain.owed / np.where(law > 0, law, 1), 1.0)
+        weights = _scaled(weights * short**POWER, first, last)
+    return weights
+
+
+def _scaled(weights: Any, first: Any, last: Any) -> Any:
+    """Divided by the largest of the block, and not below `2**-LARGEST` of it."""
+    logs = np.log2(np.maximum(weights, 1e-300))
+    largest = logs
+    for shift in 2 ** np.arange(int(weights.shape[1]).bit_length()):
+        places = np.minimum(np.arange(weights.shape[1]) + shift, last)
+        largest = np.maximum(largest, np.take_along_axis(largest, places, axis=1))  # over [i, i + 2 shift)
+    largest = np.take_along_axis(largest, first, axis=1)
+    return 2.0 ** np.maximum(logs - largest, -LARGEST)

@@ -1,0 +1,94 @@
+"""The sweep over layers that joint verifiers share: scores down the tree, one accepted node on the way up.
+
+A layer is the set of nodes at one depth; every node `c` of it has a score `a_c >= 0` with `sum a_c <= 1`, the root 1.
+1. Down: from a layer and all that is drafted so far, a rule gives the drafted children scores of sum at most 1. With
+   `m(c, y)` the mean of the score of `(c, y)` over what may be drafted next, `m(c, y) <= a_c p(y|c)`.
+2. Up, from the deepest layer: accept node `c` with probability `a_c - sum_y m(c, y)`, divided by the probability that
+   nothing below the layer was accepted, `1 - sum m` over the layer. The root takes what is left in the end.
+3. The correction at `c` comes from normalised `a_c p - m(c, .)`.
+
+Lossless for every rule. By induction from the leaves: given all that is drafted down to a layer, something in the
+subtree of `c` is accepted with probability exactly `a_c`: `sum_y m(c, y)` below it and the rest at `c` itself, which
+step 2 can give, since `sum_c (a_c - sum_y m(c, y)) <= 1 - sum m`. After `c` then comes the token `y` with mass
+`m(c, y)` by acceptance and `a_c p(y|c) - m(c, y)` by correction, together `a_c p(y|c)`; and so it is on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
+from simulator.vectors import positive_part
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A node with its score."""
+
+    node: DraftNode
+    score: Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a rule makes of one layer.
+
+    scores: of the drafted children, by context; those left out have 0. met: for each node with children a function
+    without arguments that returns `m(c, .)`, shape `(V,)`. met_mass: its sum, likewise. Both are called where needed.
+    """
+
+    scores: Mapping[Context, Any] = field(default_factory=dict)
+    met: Mapping[Context, Callable[[], Vector]] = field(default_factory=dict)
+    met_mass: Mapping[Context, Callable[[], Any]] = field(default_factory=dict)
+
+
+#: Scores for the children of a layer: a function of the layer and of what is drafted down to its children.
+Rule: TypeAlias = Callable[[Sequence[Scored]], Step]
+
+
+def sweep(root: DraftNode, coin: Coin, rule: Rule) -> Verdict:
+    """Steps 1 to 3 under `root`; nodes of a layer stand in the order of their contexts."""
+    layers = [[Scored(root, 1)]]
+    steps: list[Step] = []
+    while any(scored.node.children for scored in layers[-1]):
+        steps.append(rule(layers[-1]))
+        layers.append(_below(layers[-1], steps[-1].scores))
+    steps.append(Step())
+    while len(layers) > 1:
+        layer, step = layers.pop(), steps.pop()
+        chosen = _accepted(layer, step, coin)
+        if chosen is not None:
+            return _verdict(chosen, step, coin)
+    return _verdict(layers[0][0], steps[0], coin)
+
+
+def _below(layer: Sequence[Scored], scores: Mapping[Context, Any]) -> list[Scored]:
+    """The children that have a score."""
+    return [
+        Scored(scored.node.child(token), scores[context])
+        for scored in layer
+        for token in sorted(set(scored.node.children))
+        if (context := (*scored.node.context, token)) in scores
+    ]
+
+
+def _accepted(layer: Sequence[Scored], step: Step, coin: Coin) -> Scored | None:
+    """Step 2 for one layer."""
+    masses = []
+    for scored in layer:
+        met = step.met_mass.get(scored.node.context)
+        masses.append(scored.score if met is None else scored.score - met())
+    masses.append(1 - sum(scored.score for scored in layer))
+    masses = [mass if mass > 0 else 0 for mass in masses]  # rounding may leave less than nothing
+    chosen = coin.choose(masses) if any(mass > 0 for mass in masses) else len(layer)
+    return layer[chosen] if chosen < len(layer) else None
+
+
+def _verdict(chosen: Scored, step: Step, coin: Coin) -> Verdict:
+    """Step 3."""
+    node = chosen.node
+    met = step.met.get(node.context)
+    rest = node.target if met is None else positive_part(chosen.score * node.target - met())
+    return Verdict(node.context, coin.choose(rest if rest.sum() > 0 else node.target))

@@ -1,0 +1,150 @@
+"""Layer transport: all nodes of a layer verified together, by the law that owes every token the same share.
+
+New here, after [cha2026layer], who score the nodes of a layer and sweep layer by layer; the sweep and its proof are in
+`verifiers._layers`. On a delayed tree, from a layer with scores `a_c`, whose node `c` has `k_c` branches:
+1. To the pair of node and token `t(c, y) = a_c p(y|c)` is owed. Select one of the branches by a race, see
+   `verifiers._race`: blocks of pairs in strict order, whole weights within a block. Its law is `r(c, y)`.
+2. Blocks and weights are those of the equalised law, `r/t` as equal as any selection allows, see
+   `verifiers._equalised`; it has the largest `sum min(t, r)`, the probability to get one layer further.
+3. The score of a drafted pair is the probability that it is selected, given what is drafted, times `min(1, t/r)`. So
+   `m(c, y) = min(r, t)`.
+
+Lossless for every choice of blocks and weights, as long as `r` is the law that they induce. One branch: block
+verification. One layer: optimal transport.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
+from simulator.vectors import entries, is_tensor, minimum
+from verifiers._equalised import equalised
+from verifiers._layers import Scored, Step, sweep
+from verifiers._memo import memoised
+from verifiers._paths import count_iid_branches
+from verifiers._race import Race, exact_law, race_law
+from verifiers._weights import child_weight
+
+#: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
+DECIMALS = 10
+
+
+@dataclass(frozen=True)
+class LayerTransport:
+    """See the module. Raises `UnsupportedTree` unless the branches are i.i.d."""
+
+    card: ClassVar[Card] = Card(
+        name="layer_transport",
+        title="Layer transport: the joint transport of a layer, equalised",
+        source=None,
+        lossless_for=("delayed", "adaptive"),
+        max_vocab=64,
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        count_iid_branches(root)
+        return sweep(root, coin, self.step)
+
+    def step(self, layer: Sequence[Scored]) -> Step:
+        """Steps 1 to 3 for one layer."""
+        forks = [scored for scored in layer if scored.node.children]
+        branches = tuple(len(scored.node.children) for scored in forks)
+        if sum(branches) == 1:
+            return _single(forks[0])
+        owed = _joined([scored.score * scored.node.target for scored in forks])
+        draft = _joined([scored.node.draft for scored in forks])
+        race, law = self.raced(owed, draft, branches)
+        met = minimum(owed, law)
+        size = len(forks[0].node.target)
+        rows = {scored.node.context: met[place * size : (place + 1) * size] for place, scored in enumerate(forks)}
+        return Step(
+            _selected(forks, race, met, law),
+            {context: partial(_same, row) for context, row in rows.items()},
+            {context: row.sum for context, row in rows.items()},
+        )
+
+    def raced(self, owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
+        """The race of a layer, arrays of shape `(n, V)`, and its law; owed, draft and law: shape `(n V,)`."""
+        return _raced(owed, draft, branches)
+
+
+@memoised
+def _raced(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
+    race = race_of(owed, draft, branches)
+    return race, law_of(race, draft, branches)
+
+
+def race_of(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> Race:
+    """Step 2; a pure function of the numbers rounded to `DECIMALS`."""
+    shape = (1, len(branches), -1)
+    race = equalised(*(_floats(part).round(DECIMALS).reshape(shape) for part in (owed, draft)), branches)
+    return Race(race.blocks[0], race.weights[0])
+
+
+def law_of(race: Race, draft: Vector, branches: tuple[int, ...]) -> Vector:
+    """`r` of a race, shape `(n V,)`: rationals by sums, floats by the integral, in the precision of the draft."""
+    n = len(branches)
+    if isinstance(draft, np.ndarray) and draft.dtype == object:
+        rows = np.array(entries(draft), dtype=object).reshape(n, -1)
+        return np.array(exact_law(race.blocks, race.weights, rows, branches), dtype=object).reshape(-1)
+    law = race_law(Race(race.blocks[None], race.weights[None]), _floats(draft).reshape(1, n, -1), branches)
+    law = law.reshape(-1)
+    return draft.new_tensor(law) if is_tensor(draft) else law.astype(draft.dtype)
+
+
+def _selected(forks: Sequence[Scored], race: Race, met: Vector, law: Vector) -> dict[Context, Any]:
+    """Step 3: of the drafted pairs those of the best block, with their scores."""
+    pairs = [
+        (place, token)
+        for place, scored in enumerate(forks)
+        for token in dict.fromkeys(scored.node.children)
+        if race.weights[place, token] > 0
+    ]
+    if not pairs:
+        return {}
+    best = min(int(race.blocks[pair]) for pair in pairs)
+    weights = {
+        (place, token): int(race.weights[place, token]) * forks[place].node.children.count(token)
+        for place, token in pairs
+        if race.blocks[place, token] == best
+    }
+    total, size = sum(weights.values()), len(forks[0].node.target)
+    scores = {}
+    for (place, token), weight in weights.items():
+        at = place * size + token
+        if met[at] > 0:
+            scores[*forks[place].node.context, token] = met[at] / law[at] * weight / total
+    return scores
+
+
+def _single(scored: Scored) -> Step:
+    """One branch: the law is `q`."""
+    node, score = scored.node, scored.score
+    met = minimum(score * node.target, node.draft)
+    context, token = node.context, node.children[0]
+    kept = child_weight(score, node.target, node.draft, token)
+    return Step({(*context, token): kept} if kept > 0 else {}, {context: partial(_same, met)}, {context: met.sum})
+
+
+def _same(row: Vector) -> Vector:
+    return row
+
+
+def _joined(rows: Sequence[Vector]) -> Vector:
+    if is_tensor(rows[0]):
+        import torch  # noqa: PLC0415 - only where a tensor came in
+
+        return torch.cat(list(rows))
+    return np.concatenate(rows)
+
+
+def _floats(row: Vector) -> Any:
+    """The numbers in float64, on the machine where programs are solved."""
+    return row.detach().double().cpu().numpy() if is_tensor(row) else row.astype(np.float64)
