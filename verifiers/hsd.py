@@ -17,8 +17,10 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.structures import OnePath
 from simulator.vectors import positive_part, residual
 from verifiers._paths import first_path
+from verifiers._weights import child_weights, settle
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Hierarchical:
         """Accept a prefix of the first path and draw a correction token."""
         path = first_path(root)
         return walk_back(path, capped_ratios(path), coin)
+
+    @property
+    def structure(self) -> OnePath:
+        """See `OnePath`: that of `block`."""
+        return OnePath(child_weights, settle)
 
 
 def prefix_ratios(path: list[DraftNode]) -> list[Any]:

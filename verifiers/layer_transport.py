@@ -22,8 +22,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from simulator.arithmetic import RATIONAL
 from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
-from simulator.vectors import entries, is_tensor, minimum
+from simulator.vectors import is_tensor, minimum
 from verifiers._equalised import equalised
 from verifiers._layers import Scored, Step, sweep
 from verifiers._memo import memoised
@@ -84,7 +85,8 @@ def _raced(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race
 def race_of(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> Race:
     """Step 2; a pure function of the numbers rounded to `DECIMALS`."""
     shape = (1, len(branches), -1)
-    race = equalised(*(_floats(part).round(DECIMALS).reshape(shape) for part in (owed, draft)), branches)
+    posed, masses = (_floats(part).round(DECIMALS).reshape(shape) for part in (owed, draft))
+    race = equalised(posed, masses, branches)
     return Race(race.blocks[0], race.weights[0])
 
 
@@ -92,11 +94,12 @@ def law_of(race: Race, draft: Vector, branches: tuple[int, ...]) -> Vector:
     """`r` of a race, shape `(n V,)`: rationals by sums, floats by the integral, in the precision of the draft."""
     n = len(branches)
     if isinstance(draft, np.ndarray) and draft.dtype == object:
-        rows = np.array(entries(draft), dtype=object).reshape(n, -1)
-        return np.array(exact_law(race.blocks, race.weights, rows, branches), dtype=object).reshape(-1)
-    law = race_law(Race(race.blocks[None], race.weights[None]), _floats(draft).reshape(1, n, -1), branches)
-    law = law.reshape(-1)
-    return draft.new_tensor(law) if is_tensor(draft) else law.astype(draft.dtype)
+        law = exact_law(race.blocks, race.weights, draft.reshape(n, -1).tolist(), branches)
+        return np.concatenate([RATIONAL.vector(row) for row in law])
+    floats = race_law(Race(race.blocks[None], race.weights[None]), _floats(draft).reshape(1, n, -1), branches).reshape(
+        -1
+    )
+    return draft.new_tensor(floats) if is_tensor(draft) else floats.astype(draft.dtype)
 
 
 def _selected(forks: Sequence[Scored], race: Race, met: Vector, law: Vector) -> dict[Context, Any]:
