@@ -87,17 +87,32 @@ class LeafToRoot:
     name: ClassVar[str] = "leaf-to-root"
 
 
-Structure: TypeAlias = TopDown | OnePath | LeafToRoot
+@dataclass(frozen=True)
+class Layered:
+    """Gives scores to the drafted nodes of a layer together, see `step`; what has none plays no further part.
+
+    step: `step(owed, draft, branches)` for `B` layers of `n` nodes from which `branches` go on, of shape `(B, n, V)`:
+    `owed` is the score of a node times `p`. It returns `m`, the mean scores of the children, of that shape, and for
+    each layer the possible outcomes `(probability, [(place of the node, token, branches through it, score), ..])`.
+    Layers with one branch are not asked about: their score is `min(1, owed/q)`.
+    """
+
+    step: Callable[[Vector, Vector, tuple[int, ...]], tuple[Vector, list[Any]]]
+
+    name: ClassVar[str] = "layered"
+
+
+Structure: TypeAlias = TopDown | OnePath | LeafToRoot | Layered
 
 
 def offered(verifier: Verifier) -> Structure | None:
     """The structure of a verifier; None if it has none. Raises `InvalidVerifier` for one that is of no known kind."""
     structure = getattr(verifier, "structure", None)
-    if structure is None or isinstance(structure, (TopDown, OnePath, LeafToRoot)):
+    if structure is None or isinstance(structure, (TopDown, OnePath, LeafToRoot, Layered)):
         return structure
     raise InvalidVerifier(
-        f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath or LeafToRoot of "
-        "simulator.structures, or leave it out"
+        f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath, LeafToRoot or "
+        "Layered of simulator.structures, or leave it out"
     )
 
 

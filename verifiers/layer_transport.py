@@ -24,8 +24,10 @@ import numpy as np
 
 from simulator.arithmetic import RATIONAL
 from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
+from simulator.structures import Layered
 from simulator.vectors import is_tensor, minimum
 from verifiers._equalised import equalised
+from verifiers._layer_outcomes import race_outcomes
 from verifiers._layers import Scored, Step, sweep
 from verifiers._memo import memoised
 from verifiers._paths import count_iid_branches
@@ -71,9 +73,32 @@ class LayerTransport:
             {context: row.sum for context, row in rows.items()},
         )
 
+    @property
+    def structure(self) -> Layered:
+        """See `Layered`."""
+        return Layered(_outcomes)
+
     def raced(self, owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
         """The race of a layer, arrays of shape `(n, V)`, and its law; owed, draft and law: shape `(n V,)`."""
         return _raced(owed, draft, branches)
+
+
+def _outcomes(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, list[Any]]:
+    """See `Layered`: many layers with the same branches."""
+    posed, masses = _floats(owed).round(DECIMALS), _floats(draft).round(DECIMALS)
+    races = equalised(posed, masses, branches)
+    each = [Race(*parts) for parts in zip(races.blocks, races.weights, strict=True)]
+    if draft.dtype == object:
+        flat = [law_of(race, q.reshape(-1), branches) for race, q in zip(each, draft, strict=True)]
+        law = np.array(flat, dtype=object).reshape(draft.shape)
+    else:
+        law = race_law(races, draft, branches)
+    met = minimum(owed, law)
+    kept = met / (law + (law <= 0))
+    return met, [
+        race_outcomes(race, q.tolist(), branches, rate.tolist())
+        for race, q, rate in zip(each, draft, kept, strict=True)
+    ]
 
 
 @memoised

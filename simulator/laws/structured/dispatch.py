@@ -6,6 +6,7 @@ from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.laws.law import BlockLaw, Metrics
 from simulator.laws.structured.arrays import keep_freed_memory
+from simulator.laws.structured.layered import layered_law
 from simulator.laws.structured.leaf_to_root import leaf_to_root
 from simulator.laws.structured.offer import structure_of
 from simulator.laws.structured.paths import path_law
@@ -13,7 +14,7 @@ from simulator.laws.structured.rows import Rows
 from simulator.laws.structured.sinks import LawSink, MetricsSink, Sink
 from simulator.laws.structured.top_down import top_down
 from simulator.protocol import DraftScheme, Progress, Verifier
-from simulator.structures import LeafToRoot, OnePath
+from simulator.structures import Layered, LeafToRoot, OnePath
 
 
 def run(verifier: Verifier, rows: Rows, scheme: DraftScheme, sink: Sink) -> None:
@@ -30,6 +31,8 @@ def run(verifier: Verifier, rows: Rows, scheme: DraftScheme, sink: Sink) -> None
         path_law(structure, rows, scheme, sink)
     elif isinstance(structure, LeafToRoot):
         leaf_to_root(structure, rows, scheme, sink)
+    elif isinstance(structure, Layered):
+        layered_law(structure, rows, scheme, sink)
     else:
         top_down(structure, verifier.card, rows, scheme, sink)
 

@@ -16,7 +16,7 @@ from simulator.instances.processes import MarkovProcess
 from simulator.laws.structured.offer import structure_of
 from simulator.laws.structured.top_down import CHUNK
 from simulator.protocol import DraftScheme, TokenProcess, Verifier
-from simulator.structures import LeafToRoot, TopDown, offered
+from simulator.structures import Layered, LeafToRoot, TopDown, offered
 
 #: Bytes that a run may take unless told otherwise.
 MEMORY = 4 * 2**30
@@ -101,6 +101,8 @@ def steps(verifier: Verifier, scheme: Delayed, vocab_size: int) -> float:
     structure = structure_of(verifier, scheme)
     if isinstance(structure, LeafToRoot):
         return _states(scheme, vocab_size)
+    if isinstance(structure, Layered):
+        return _layers(scheme, vocab_size)
     contexts = _power(vocab_size, scheme.depth + 1) / max(vocab_size - 1, 1)
     several = isinstance(structure, TopDown) and not verifier.card.single_path
     return contexts * (_calls(verifier, scheme.K, vocab_size) or scheme.K if several else 1)
@@ -108,7 +110,13 @@ def steps(verifier: Verifier, scheme: Delayed, vocab_size: int) -> float:
 
 def most_steps(verifier: Verifier, arithmetic: Arithmetic) -> float:
     """Steps that are not begun; a call of `branch` is as slow in floats as in exact numbers."""
-    return STEPS[arithmetic.exact or _calls(verifier, 1, 2) > 0]
+    return STEPS[arithmetic.exact or _calls(verifier, 1, 2) > 0 or isinstance(offered(verifier), Layered)]
+
+
+def _layers(scheme: Delayed, size: int) -> float:
+    """States of layers, at most: what the branches may have drafted; a state takes as long as a hundred contexts."""
+    layers = [size**scheme.L1 * comb(size**level + scheme.K - 1, scheme.K) for level in range(scheme.L2)]
+    return 100.0 * float(min(sum(layers), 10**300))
 
 
 def _calls(verifier: Verifier, paths: int, size: int) -> float:
