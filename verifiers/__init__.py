@@ -29,6 +29,7 @@ from verifiers.greedy_multi_draft import GreedyMultiDraft
 from verifiers.hsd import Hierarchical
 from verifiers.khisti import Khisti
 from verifiers.layer_transport import LayerTransport
+from verifiers.layer_verification import LayerVerification
 from verifiers.mixed_order import MixedOrder
 from verifiers.naive import Naive
 from verifiers.naive_tree import NaiveTree
@@ -62,6 +63,7 @@ _ZOO: tuple[Any, ...] = (
     MixedOrder,
     PathTransport(),
     LayerTransport(),
+    LayerVerification,
     Optimum,
     RejectionWithoutReplacement(),
     GreedyMultiDraft(),

@@ -26,7 +26,7 @@ class BlockTree:
         name="block_tree",
         title="Block verification, continued on other paths",
         source=None,
-        lossless_for=("delayed", "without_replacement", "topology", "adaptive"),
+        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
         dominates=("naive", "block"),
     )
 

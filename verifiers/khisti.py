@@ -80,6 +80,17 @@ def winner_law(p: Vector, q: Vector, k: int) -> Vector:
     return rounds[-1][1] if rounds else q
 
 
+def winner_of(rounds: Sequence[tuple[Any, Vector]], q: Vector, drafted: Sequence[int]) -> Vector:
+    """Who wins given the drafts in their order: a probability for every token, shape `(V,)`."""
+    winner = one_hot(q, drafted[0])
+    for challenger, (units, _) in zip(drafted[1:], rounds, strict=True):
+        loses = winner * like(units[challenger], q) / GRAIN
+        loses[challenger] = loses[challenger] * 0
+        winner = winner - loses
+        winner[challenger] = winner[challenger] + loses.sum()
+    return winner
+
+
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:
     check_room("the child law of a tournament", (2 * k + 4) * len(q) ** 2, q)
     diagonal = layers([one_hot(q, token) for token in range(len(q))])
@@ -103,12 +114,7 @@ def _meet(weights: Any, winner: Vector, challenger: Vector) -> Vector:
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    winner = one_hot(q, drafted[0])
-    for challenger, (units, _) in zip(drafted[1:], tournament(p, q, len(drafted)), strict=True):
-        loses = winner * like(units[challenger], q) / GRAIN
-        loses[challenger] = loses[challenger] * 0
-        winner = winner - loses
-        winner[challenger] = winner[challenger] + loses.sum()
     law = winner_law(p, q, len(drafted))
+    winner = winner_of(tournament(p, q, len(drafted)), q, drafted)
     passed = winner * (p - positive_part(p - law)) / (law + (law <= 0))
     return passed + (1 - passed.sum()) * residual(p, law)

@@ -30,7 +30,6 @@ from verifiers._equalised import equalised
 from verifiers._layer_outcomes import race_outcomes
 from verifiers._layers import Scored, Step, sweep
 from verifiers._memo import memoised
-from verifiers._paths import count_iid_branches
 from verifiers._race import Race, exact_law, race_law
 from verifiers._weights import child_weight
 
@@ -40,19 +39,18 @@ DECIMALS = 10
 
 @dataclass(frozen=True)
 class LayerTransport:
-    """See the module. Raises `UnsupportedTree` unless the branches are i.i.d."""
+    """See the module. Any tree whose nodes have i.i.d. children, as many as what is drafted above them says."""
 
     card: ClassVar[Card] = Card(
         name="layer_transport",
         title="Layer transport: the joint transport of a layer, equalised",
         source=None,
-        lossless_for=("delayed", "adaptive"),
+        lossless_for=("delayed", "specinfer_config", "adaptive"),
         max_vocab=64,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        count_iid_branches(root)
         return sweep(root, coin, self.step)
 
     def step(self, layer: Sequence[Scored]) -> Step:

@@ -73,13 +73,13 @@ def find_verifier(spec: str) -> NamedVerifier:
         if parameters:
             raise InvalidInput(f"{spec!r}: {name} is planned for each instance; it takes no parameters here")
         return NamedVerifier(spec, Planned(name))
-    return NamedVerifier(spec, verifiers.make(name, **parameters))
+    return NamedVerifier(spec, verifiers.make(name, **{key: _value(value) for key, value in parameters.items()}))
 
 
 def family_spec(spec: str) -> tuple[str, dict[str, float]]:
     """`NAME` or `NAME:param=value,...` of a family, as name and parameters; raises `InvalidInput`."""
     name, parameters = _split(spec)
-    return name, {key: float(value) for key, value in parameters.items()}
+    return name, {key: float(parse_fraction(value)) for key, value in parameters.items()}
 
 
 def parse_range(text: str, flag: str) -> list[int]:
@@ -95,9 +95,14 @@ def parse_range(text: str, flag: str) -> list[int]:
     return list(range(first, last + 1))
 
 
-def _split(spec: str) -> tuple[str, dict[str, Fraction]]:
+def _split(spec: str) -> tuple[str, dict[str, str]]:
     name, _, rest = spec.partition(":")
-    return name, {key: parse_fraction(value) for key, value in parse_assignments(rest, name, spec).items()}
+    return name, parse_assignments(rest, name, spec)
+
+
+def _value(text: str) -> Fraction | str:
+    """A number, or the name of a choice."""
+    return text if text.isidentifier() else parse_fraction(text)
 
 
 def parse_assignments(rest: str, name: str, spec: str) -> dict[str, str]:

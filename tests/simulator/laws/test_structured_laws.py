@@ -43,6 +43,7 @@ STRUCTURES = {
     "block_tree": None,
     "gbv_tree": None,
     "layer_transport": "layered",
+    "layer_verification": None,
     "hsd_uncapped": None,
     "tree_monte_carlo": "path",
     "traversal": "leaf-to-root",

@@ -1,0 +1,133 @@
+"""Layer verification: every node of a layer scores its children by a one-step rule, within its share of the layer.
+
+[cha2026layer], of which only the abstract and two formulas were at hand; the sweep is in `verifiers._layers`. From a
+layer with scores `a_c`, whose nodes have i.i.d. children:
+1. With `A = sum a_c` over the nodes that have children, node `c` has the share `a_c / A` of the layer's capacity.
+2. Within it the one-step rule moves drafts from `q` to the incomplete target `A p`, of mass at most 1:
+   `specinfer`: drafts are tried in random order, each accepted with `min(1, u/(R q))`, where `u` is what is still owed
+   of `A p` and `R` the probability that none was accepted, then `u <- (u - R q)+`, `R <- sum (R q - u)+`;
+   `khisti`: a tournament, whose winner of law `r` is accepted with `min(1, A p/r)`;
+   `optimal_transport`: a largest flow from sets of drafts to tokens.
+3. The score of a child is the share times the probability that the rule returns it, given the drafts of its node.
+
+Lossless for every rule that returns `y` with probability at most `A p(y)`: the mean score is `a_c / A` times that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeAlias
+
+from simulator.errors import InvalidInput
+from simulator.protocol import Card, Coin, Context, DraftNode, Source, Vector, Verdict
+from simulator.vectors import minimum, one_hot, positive_part
+from verifiers._layers import Scored, Step, sweep
+from verifiers._memo import memoised
+from verifiers._set_flow import transport
+from verifiers._tournament import tournament
+from verifiers.khisti import winner_of
+
+#: `rule(owed, q, drafted)`: the probability that each token is returned, given the drafts, and on average; `(V,)` each.
+OneStep: TypeAlias = Callable[[Vector, Vector, tuple[int, ...]], tuple[Vector, Vector]]
+
+
+@dataclass(frozen=True)
+class LayerVerification:
+    """See the module. rule: the name of the one-step rule; any other raises `InvalidInput`."""
+
+    rule: str = "optimal_transport"
+
+    card: ClassVar[Card] = Card(
+        name="layer_verification",
+        title="Layer verification with a one-step rule",
+        source=Source("cha2026layer", "scores by a one-step rule"),
+        lossless_for=("delayed", "specinfer_config", "adaptive"),
+        departs="Made from the abstract and two formulas; a node's share of the layer is ours where they are silent.",
+        max_vocab=12,
+        parameters={"rule": "one-step rule: specinfer, khisti or optimal_transport"},
+    )
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise InvalidInput(f"layer_verification: rule = {self.rule} is unknown; choose from {', '.join(RULES)}")
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        return sweep(root, coin, self.step)
+
+    def step(self, layer: Sequence[Scored]) -> Step:
+        """Steps 1 to 3 for one layer."""
+        forks = [scored for scored in layer if scored.node.children]
+        capacity = sum(scored.score for scored in forks)
+        scores: dict[Context, Any] = {}
+        met: dict[Context, Vector] = {}
+        for scored in forks:
+            node, share = scored.node, scored.score
+            given, mean = RULES[self.rule](capacity * node.target, node.draft, node.children)
+            met[node.context] = mean * share / capacity
+            for token in set(node.children):
+                if given[token] > 0:
+                    scores[*node.context, token] = given[token] * share / capacity
+        return Step(
+            scores,
+            {context: partial(_same, row) for context, row in met.items()},
+            {context: row.sum for context, row in met.items()},
+        )
+
+
+@memoised
+def _specinfer(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vector, Vector]:
+    rounds = []
+    missed: Any = 1
+    mean = owed * 0
+    for _ in drafted:
+        accepted = minimum(owed, missed * q)
+        rounds.append(accepted / (missed * q + (q <= 0)) if missed > 0 else q * 0)
+        mean = mean + accepted
+        owed, missed = owed - accepted, positive_part(missed * q - accepted).sum()
+    known: dict[tuple[int, ...], Vector] = {(): q * 0}
+
+    def law(left: tuple[int, ...]) -> Vector:
+        if left not in known:
+            accepted = rounds[len(drafted) - len(left)]
+            total: Any = 0
+            for place, token in enumerate(left):
+                rest = law(left[:place] + left[place + 1 :])
+                total = total + accepted[token] * one_hot(q, token) + (1 - accepted[token]) * rest
+            known[left] = total / len(left)
+        return known[left]
+
+    return law(tuple(sorted(drafted))), mean
+
+
+@memoised
+def _khisti(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vector, Vector]:
+    rounds = tournament(owed, q, len(drafted))
+    law = rounds[-1][1] if rounds else q
+    mean = minimum(owed, law)
+    return winner_of(rounds, q, drafted) * mean / (law + (law <= 0)), mean
+
+
+@memoised
+def _optimal_transport(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vector, Vector]:
+    masses, flow, _ = transport(owed, q, len(drafted))
+    drafts = tuple(sorted(set(drafted)))
+    given, mean = owed * 0, owed * 0
+    for sent in flow.values():
+        for token, mass in sent.items():
+            mean[token] = mean[token] + mass
+    for token, mass in flow[drafts].items():
+        given[token] = given[token] + mass / masses[drafts]
+    return given, mean
+
+
+RULES: Mapping[str, OneStep] = MappingProxyType(
+    {"specinfer": _specinfer, "khisti": _khisti, "optimal_transport": _optimal_transport}
+)
+
+
+def _same(row: Vector) -> Vector:
+    return row
