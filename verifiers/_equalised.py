@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from verifiers._race import Race, race_integral, segments
+from verifiers._race import SPAN, Race, race_integral, segments
 
-#: Largest quotient of two weights of a block, a power of two, and the bits that a weight keeps.
-LARGEST, BITS = 20, 5
-#: Rounds of step 3; `(t/r)` to a power of 2 would swing to and fro.
-ROUNDS, POWER = 16, 1.5
+#: The bits that a weight keeps.
+BITS = 10
+#: Rounds of step 3 at most; `(t/r)` to a power of 2 would swing to and fro. They end when weights change by less.
+ROUNDS, POWER, STEADY = 48, 1.5, 2.0**-11
 #: How finely those rounds integrate.
 ROUGH = (1.0, 9.0)
 #: Levels `r/t` closer than this, relatively, are one block: what rounding leaves of equal ones.
@@ -49,7 +49,7 @@ def equalised(owed: Any, draft: Any, branches: tuple[int, ...], rounds: int = RO
     """The race of `B` layers; owed, draft: shape `(B, n, J)`, branches: `k_c` for the `n` nodes."""
     chain = equal_blocks(owed, draft, branches)
     mantissas, exponents = np.frexp(_solved(chain, branches, rounds))
-    whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + LARGEST).astype(np.int64)
+    whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64)
     blocks, weights = np.empty_like(chain.blocks), np.empty_like(chain.blocks)
     np.put_along_axis(blocks, chain.order, chain.blocks, axis=1)
     np.put_along_axis(weights, chain.order, whole * chain.valid, axis=1)
@@ -98,21 +98,26 @@ def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
     first, last = segments(chain.blocks)
     ratio = np.where(chain.valid, chain.owed / np.where(chain.valid, chain.draft, 1), 0.0)
     weights = _scaled(ratio**2, first, last)
-    if not (chain.valid & (last > first)).any():
-        return weights
+    unsettled = np.flatnonzero((chain.valid & (last > first)).any(axis=1))
     for _ in range(rounds):
-        law = race_integral(chain.node, first, last, chain.draft, weights, branches, *ROUGH)
-        short = np.where(law > 0, chain.owed / np.where(law > 0, law, 1), 1.0)
-        weights = _scaled(weights * short**POWER, first, last)
+        if not unsettled.size:
+            break
+        part = [each[unsettled] for each in (chain.node, first, last, chain.draft, chain.owed, weights)]
+        node, start, end, draft, owed, now = part
+        law = race_integral(node, start, end, draft, now, branches, *ROUGH)
+        short = np.where(law > 0, owed / np.where(law > 0, law, 1), 1.0)
+        after = _scaled(now * short**POWER, start, end)
+        weights[unsettled] = after
+        unsettled = unsettled[(abs(np.log2(after / now)) * (draft > 0)).max(axis=1) > STEADY]
     return weights
 
 
 def _scaled(weights: Any, first: Any, last: Any) -> Any:
-    """Divided by the largest of the block, and not below `2**-LARGEST` of it."""
+    """Divided by the largest of the block, and not below `2**-SPAN` of it."""
     logs = np.log2(np.maximum(weights, 1e-300))
     largest = logs
     for shift in 2 ** np.arange(int(weights.shape[1]).bit_length()):
         places = np.minimum(np.arange(weights.shape[1]) + shift, last)
         largest = np.maximum(largest, np.take_along_axis(largest, places, axis=1))  # over [i, i + 2 shift)
     largest = np.take_along_axis(largest, first, axis=1)
-    return 2.0 ** np.maximum(logs - largest, -LARGEST)
+    return 2.0 ** np.maximum(logs - largest, -SPAN)

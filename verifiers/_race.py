@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+#: Largest quotient of two weights of a block, as a power of two.
+SPAN = 20
 #: How finely laws are integrated: to 1e-13.
 FINE = (0.3, 30.0)
 
@@ -100,16 +102,14 @@ def segments(blocks: Any) -> tuple[Any, Any]:
 def race_integral(
     node: Any, first: Any, last: Any, mass: Any, weights: Any, branches: Sequence[int], step: float, tail: float
 ) -> Any:
-    """`r` of pairs sorted by block, shapes `(B, N)`; weights of at most 1 and, where the mass is positive, above 1e-7.
+    """`r` of pairs sorted by block, shapes `(B, N)`; weights from `2**-SPAN` to 1, or 0.
 
     A branch of weight `v` wins a race of exponentials at time `s`; another branch has not won by then with probability
     `sum_z q(z) e^(-s v(z))` over its block and all that is worse. So `r = k_c q` times the integral of `v e^(-s v)`
     times that of all other branches. With `s = e^u` the trapezoidal rule in `u` converges exponentially: its error is
     about `e^(-pi^2/step)`, and `e^(-tail)` for what is cut off on the left.
     """
-    positive = weights[(mass > 0) & (weights > 0)]
-    smallest = positive.min() if positive.size else 1.0
-    u = np.arange(-tail, 4.0 - np.log(smallest), step)
+    u = np.arange(-tail, 4.0 + SPAN * np.log(2.0), step)  # the same for every layer, whatever stands beside it
     falls = np.exp(-weights[:, :, None] * np.exp(u))  # (B, N, S)
     product, own = np.ones_like(falls), np.ones_like(falls)
     for c, k in enumerate(branches):

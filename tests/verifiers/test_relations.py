@@ -20,7 +20,17 @@ from verifiers._paths import first_path
 
 INSTANCES = [(case[1], instance) for case in CASES["delayed"] for instance in case_instances(case, 8)]
 SINGLE = ["naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
-BLOCKS = ["traversal", "gbv", "gbv_tree", "block_tree", "hsd", "mixed_order", "path_transport", "layer_transport"]
+BLOCKS = [
+    "traversal",
+    "gbv",
+    "gbv_tree",
+    "block_tree",
+    "hsd",
+    "mixed_order",
+    "path_transport",
+    "layer_transport",
+    "layer_verification",
+]
 ACCEPT_ALL = [
     "naive",
     "block",

@@ -1,0 +1,160 @@
+"""Joint verification of a layer: lossless for every race, and the equalised one is the best of them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from simulator import Delayed, Instance, block_law, check
+from simulator.instances.families import FAMILIES
+from simulator.verdicts.conformance import case_instances, conformance_instances
+from verifiers import make
+from verifiers._equalised import equal_blocks, equalised
+from verifiers._race import Race, exact_law, race_law
+from verifiers.layer_transport import LayerTransport, law_of
+from verifiers.layer_verification import RULES
+
+SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 3, 0, 1), (2, 2, 0, 3))
+#: The shapes of the long check, (V, K, L1, L2).
+MANY = ((2, 2, 0, 3), (2, 3, 0, 2), (2, 4, 0, 2), (3, 2, 0, 2), (3, 3, 0, 2), (4, 2, 0, 2), (3, 2, 1, 2), (2, 3, 1, 2))
+#: Sums of a few products of numbers of at most 1, and the error of the integral.
+ROUNDING = 1e-11
+
+
+class RandomRace(LayerTransport):
+    """Any blocks and any whole weights, zeros included: a function of the layer, as far from the best as may be."""
+
+    def __init__(self, seed: int) -> None:
+        object.__setattr__(self, "seed", seed)
+
+    def raced(self, owed, draft, branches):
+        digest = [round(float(value) * 1e6) for value in (*owed.tolist(), *draft.tolist())]
+        generator = np.random.default_rng((self.seed, *digest, *branches))
+        shape = (len(branches), len(owed) // len(branches))
+        race = Race(generator.integers(0, 3, shape), generator.integers(0, 6, shape))
+        return race, law_of(race, draft, branches)
+
+
+def layers(n: int, J: int, count: int, seed: int):
+    """Random layers: what is owed, and draft masses, of shape `(count, n, J)`; some entries are zero."""
+    generator = np.random.default_rng((seed, n, J))
+    scores = generator.dirichlet(np.ones(n), count) * generator.random((count, 1))
+    owed, draft = (generator.dirichlet(np.full(J, 0.7), (count, n)) for _ in range(2))
+    owed[:, 0, 0] *= generator.random(count) > 0.2
+    return scores[:, :, None] * owed, draft
+
+
+def largest_step(owed, draft, branches) -> float:
+    """`min over S of t(not S) + f(S)`, over all sets of pairs: what any transport of the layer can reach."""
+    n, J = owed.shape
+    best = np.inf
+    for chosen in product((False, True), repeat=n * J):
+        inside = np.array(chosen).reshape(n, J)
+        missed = ((1 - (draft * inside).sum(axis=1)) ** np.array(branches)).prod()
+        best = min(best, (owed * ~inside).sum() + 1 - missed)
+    return float(best)
+
+
+def random_races_are_lossless(shape, count: int) -> int:
+    refused = 0
+    for number, instance in enumerate(conformance_instances(shape, count)):
+        for verifier in (RandomRace(number), make("layer_transport")):
+            found = check(verifier, instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate")
+            assert found.max_deviation == 0
+            refused += isinstance(verifier, RandomRace)
+    return refused
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_any_race_is_lossless(shape):
+    assert random_races_are_lossless(shape, 5) == 5
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("shape", MANY, ids=str)
+def test_many_random_races_are_lossless(shape):
+    assert random_races_are_lossless(shape, 200) == 200
+
+
+def test_a_law_that_is_not_the_one_of_the_race_is_refuted():
+    class Wrong(RandomRace):
+        def raced(self, owed, draft, branches):
+            race, law = super().raced(owed, draft, branches)
+            return race, law[::-1].copy()
+
+    found = [
+        check(Wrong(number), instance.target, instance.draft, Delayed(2, 0, 2), engine="enumerate")
+        for number, instance in enumerate(conformance_instances((3, 2, 0, 2), 5))
+    ]
+    assert any(not one.lossless for one in found)
+
+
+@pytest.mark.parametrize("branches", [(4,), (2, 1), (1, 1, 1), (2, 2)], ids=str)
+def test_the_law_of_a_race_by_sums_and_by_the_integral(branches):
+    owed, draft = layers(len(branches), 3, 20, 0)
+    race = equalised(owed, draft, branches)
+    by_integral = race_law(race, draft, branches)
+    for blocks, weights, masses, law in zip(race.blocks, race.weights, draft, by_integral, strict=True):
+        assert np.allclose(exact_law(blocks, weights, masses.tolist(), branches), law, rtol=0, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("branches", [(3,), (1, 2), (1, 1, 1)], ids=str)
+def test_the_closed_form_gets_as_far_as_any_transport_of_the_layer(branches):
+    owed, draft = layers(len(branches), 4 if len(branches) < 3 else 3, 25, 1)
+    law = race_law(equalised(owed, draft, branches, rounds=200), draft, branches)
+    for t, q, r in zip(owed, draft, law, strict=True):
+        most = largest_step(t, q, branches)
+        assert most - 1e-4 <= np.minimum(t, r).sum() <= most + ROUNDING  # weights keep a few bits
+
+
+def test_blocks_hold_what_the_law_of_a_block_needs():
+    owed, draft = layers(2, 4, 50, 2)
+    chain = equal_blocks(owed, draft, (1, 2))
+    law = np.take_along_axis(
+        race_law(equalised(owed, draft, (1, 2)), draft, (1, 2)).reshape(50, -1), chain.order, axis=1
+    )
+    for blocks, t, r, valid in zip(chain.blocks, chain.owed, law, chain.valid, strict=True):
+        levels = [r[blocks == b].sum() / t[blocks == b].sum() for b in np.unique(blocks[valid])]
+        assert levels == sorted(levels)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_layer_verification_is_lossless_with_every_rule(rule):
+    for shape in SHAPES[:3]:
+        for instance in conformance_instances(shape, 4):
+            verifier = make("layer_verification", rule=rule)
+            found = check(verifier, instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate")
+            assert found.max_deviation == 0
+
+
+def test_layer_transport_equals_optimal_transport_at_one_step():
+    for shape in ((3, 3, 0, 1), (2, 4, 0, 1), (4, 2, 0, 1)):
+        for instance in conformance_instances(shape, 8):
+            ours, best = (
+                check(make(name), instance.target, instance.draft, Delayed(*shape[1:]), "float64").block_efficiency
+                for name in ("layer_transport", "optimal_transport")
+            )
+            assert best - 2e-4 <= ours <= best + ROUNDING
+
+
+@pytest.mark.parametrize("shape", SHAPES[:4], ids=str)
+def test_the_structured_law_is_the_enumerated_one(shape):
+    for instance in case_instances((shape[0], Delayed(*shape[1:])), 3):
+        laws = [
+            block_law(make("layer_transport"), instance.target, instance.draft, Delayed(*shape[1:]), "rational", engine)
+            for engine in ("enumerate", "structured")
+        ]
+        for ours, theirs in zip(laws[0].correction, laws[1].correction, strict=True):
+            assert (ours == theirs).all()
+
+
+def test_it_beats_the_others_on_one_instance_of_every_family():
+    for family in ("dirichlet", "perturbed", "temperature"):
+        instance: Instance = FAMILIES[family].instance(3, 3, np.random.default_rng(1), 2**16)
+        efficiency = {
+            name: check(make(name), instance.target, instance.draft, Delayed(3, 0, 3), "float64").block_efficiency
+            for name in ("layer_transport", "path_transport", "traversal", "specinfer", "khisti")
+        }
+        assert max(efficiency, key=efficiency.__getitem__) == "layer_transport"
