@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
-from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.errors import InvalidVerifier
 from simulator.protocol import Coin
 from simulator.symbolic import patches, reach, warned, where
 from simulator.symbolic.knowledge.session import Session, enter, leave
 from simulator.symbolic.sources import numpy_random, python_random
 from simulator.symbolic.sources.wide import widened
+from simulator.symbolic.where import NotFollowed
 
 
 @contextmanager
@@ -55,9 +56,9 @@ def intercepted(
             stack.enter_context(torch_mode.following(session))
         try:
             yield session
-        except DraftproofError:
+        except NotFollowed:
             raise
-        except Exception as error:
+        except Exception as error:  # also what the outsider's code made of a refusal
             if session.failure is not None:
                 raise session.failure from error
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import os
 import sys
 import types
 from collections.abc import Callable
@@ -37,8 +38,10 @@ def load(path: str | Path, name: str) -> Callable[..., Any]:
         raise InvalidInput(f"{file} is no Python: {error}") from None
     module = _module(file)
     folder = str(file.parent.resolve())
-    if _imports_torch(tree):  # so that it is recorded even where the function imports it
+    if _imports(tree, "torch"):  # so that it is recorded even where the function imports it
         _try_import("torch")
+    if _imports(tree, "triton"):
+        _interpret_triton(file)
     sys.path.insert(0, folder)  # as Python does for a script: its neighbours can be imported
     try:
         with patches.applied():
@@ -66,13 +69,26 @@ def _module(file: Path) -> types.ModuleType:
     return module
 
 
-def _imports_torch(tree: ast.AST) -> bool:
+def _imports(tree: ast.AST, package: str) -> bool:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "torch" for alias in node.names):
+        if isinstance(node, ast.Import) and any(alias.name.split(".")[0] == package for alias in node.names):
             return True
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "torch":
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package:
             return True
     return False
+
+
+def _interpret_triton(file: Path) -> None:
+    """Have kernels run in Triton's interpreter, which must be asked for before triton is first imported."""
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+    _try_import("torch")
+    _try_import("triton")
+    if "triton" not in sys.modules:
+        raise InvalidInput(f"{file} has Triton kernels; install it with: pip install 'draftproof[kernels]'")
+    if os.environ["TRITON_INTERPRET"] != "1" or type(sys.modules["triton.language"].rand).__name__ == "JITFunction":
+        raise InvalidInput(
+            f"{file} has Triton kernels, and triton was imported without its interpreter; set TRITON_INTERPRET=1"
+        )
 
 
 def _try_import(name: str) -> None:

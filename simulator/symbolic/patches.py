@@ -46,9 +46,19 @@ def _remember(found: tuple[Patch, ...]) -> None:
 ORIGINALS: dict[int, Any] = {}
 
 
+@functools.cache
+def _with_triton() -> tuple[Patch, ...]:
+    from simulator.symbolic.sources import triton_kernels  # noqa: PLC0415 - only where triton is loaded
+
+    found = tuple(triton_kernels.replacements())
+    _remember(found)
+    return found
+
+
 def table() -> tuple[Patch, ...]:
     """(module, name, replacement) of everything that is replaced during a call; first asked for outside of one."""
-    return _always() + (_with_torch() if "torch" in sys.modules else ())
+    kernels = _with_triton() if "triton.runtime.interpreter" in sys.modules else ()
+    return _always() + (_with_torch() if "torch" in sys.modules else ()) + kernels
 
 
 @contextmanager

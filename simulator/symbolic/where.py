@@ -10,7 +10,7 @@ from typing import Any
 from simulator.errors import InvalidVerifier
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "importlib", "contextlib"))
+_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "triton", "importlib", "contextlib"))
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _verdicts: dict[str, bool] = {}
 

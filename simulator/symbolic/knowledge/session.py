@@ -119,6 +119,12 @@ class Session:
         """The next uniform number of a generator with so many random bits."""
         return Linear(0, ((self._draw(stream, "uniform", what, LARGEST[bits]), ONE, 0),))
 
+    def placed_uniform(self, key: Any, position: int, what: str, bits: int = 53) -> Linear:
+        """The uniform number at a place of a generator that gives every number by its place."""
+        stream = self.stream(key)
+        stream.position = position
+        return self.uniform(stream, what, bits)
+
     def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Linear:
         """The next exponential number of rate 1; inverse: the generator makes it of its next uniform, `-log(1 - u)`."""
         if inverse and (stream.key is not None or self.region.boundary):

@@ -7,6 +7,7 @@ Python numbers (`item`, `tolist`, `float`), which stay random.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -66,11 +67,20 @@ def _modes() -> tuple[Any, Any]:
 
         def __init__(self, session: Session) -> None:
             super().__init__()
-            self.tensors = session.tensors
+            self.tensors, self.note = session.tensors, session.region.note
+            self.moves = {torch.Tensor.cuda, torch.Tensor.pin_memory}
             self.steps, self.makers, self.fetches, self.sharing = _steps()
 
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             options = kwargs or {}
+            if func in self.moves:
+                self.note(_STAYS)
+                return args[0]
+            if "device" in options or "pin_memory" in options or func is torch.Tensor.to:
+                args, options = _at_home(self.note, args, options)
+            if func is torch.Tensor.data_ptr and _from_kernel():
+                self.tensors.lend(args[0])
+                return func(*args)
             rule = self.steps.get(func)
             if rule is not None and any(map(self.tensors.is_random, args)):
                 return rule(self.tensors, *args, **options)
@@ -88,6 +98,36 @@ def _modes() -> tuple[Any, Any]:
             return _fetched(self.tensors, args[0], found) if func in self.fetches and self.tensors.stores else found
 
     return Operations, Functions
+
+
+#: Devices that a function may name; what it does is computed on the CPU all the same.
+_DEVICES = ("cuda", "npu", "xpu", "hpu", "mps")
+_STAYS = "tensors stay on the CPU where it asks for another device or for pinned memory"
+
+
+def _at_home(note: Any, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments without another device and without pinned memory, which is noted."""
+
+    def home(value: Any) -> Any:
+        name = value.type if isinstance(value, torch.device) else value
+        if not (isinstance(name, str) and name.partition(":")[0] in _DEVICES):
+            return value
+        note(_STAYS)
+        return "cpu"
+
+    if options.get("pin_memory"):
+        note(_STAYS)
+    kept = {name: home(value) if name == "device" else value for name, value in options.items()}
+    kept.pop("pin_memory", None)
+    return (*args[:1], *map(home, args[1:])), kept
+
+
+def _from_kernel() -> bool:
+    """Whether Triton's interpreter asks."""
+    return sys._getframe(2).f_code.co_filename.endswith(_INTERPRETER)
+
+
+_INTERPRETER = os.path.join("triton", "runtime", "interpreter.py")
 
 
 def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:

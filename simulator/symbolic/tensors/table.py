@@ -39,6 +39,7 @@ class Tensors:
         self.torch = torch
         self.stores: dict[int, _Store] = {}
         self._seen_by_numpy: dict[int, Any] = {}
+        self._lent: dict[int, tuple[Any, int]] = {}
 
     def store_of(self, tensor: Any) -> _Store | None:
         """The store of a tensor's storage, if any element of it was ever random."""
@@ -130,6 +131,39 @@ class Tensors:
         if isinstance(tensor, self.torch.Tensor) and tensor.device.type == "cpu":
             storage = tensor.untyped_storage()
             self._seen_by_numpy[storage._cdata] = storage
+
+    def lend(self, tensor: Any) -> None:
+        """From now on a kernel may read and write the memory of this tensor by its address."""
+        storage = tensor.untyped_storage()
+        self._lent[storage._cdata] = storage, tensor.element_size()
+
+    def at(self, address: int) -> Any:
+        """The random number at an address of lent memory, None where the memory itself holds the value."""
+        place = self._place(address)
+        store = None if place is None else self.stores.get(place[0]._cdata)
+        return None if store is None or place is None else store.flat[place[1]]
+
+    def put(self, address: int, value: Any) -> None:
+        """Put a random number at an address of lent memory; None: the memory itself holds the value."""
+        place = self._place(address)
+        if place is None:
+            if value is not None:
+                raise refusal("a kernel stores a random number outside of the tensors that it was given")
+            return
+        storage, index = place
+        store = self.stores.get(storage._cdata)
+        if store is None and value is not None:
+            size = self._lent[storage._cdata][1]
+            store = self.stores[storage._cdata] = _Store(storage.nbytes() // size, storage)
+        if store is not None:
+            store.flat[index] = value
+
+    def _place(self, address: int) -> tuple[Any, int] | None:
+        for storage, size in self._lent.values():
+            offset = address - storage.data_ptr()
+            if 0 <= offset < storage.nbytes():
+                return storage, offset // size
+        return None
 
     def _check_target(self, tensor: Any) -> None:
         """Refuse a tensor whose numbers are read elsewhere, or that cannot hold what is random."""

@@ -8,6 +8,7 @@ Expressions are Python text, so one line is followed exactly in plain Python, nu
 from __future__ import annotations
 
 import math
+import os
 import random
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -21,6 +22,8 @@ from flint import fmpq
 from simulator.arithmetic import RATIONAL
 from simulator.coins import outcomes
 from simulator.symbolic import concrete, intercepted
+
+os.environ.setdefault("TRITON_INTERPRET", "1")  # before anything imports triton
 
 
 def _frozen(value: Any) -> Any:

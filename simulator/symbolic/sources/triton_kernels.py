@@ -1,0 +1,166 @@
+"""Triton kernels in Triton's own interpreter: random numbers flow through their loads, arithmetic, races and stores.
+
+The interpreter computes with numpy arrays and goes to memory by address; here an address is looked up among the random
+elements of torch's tensors. `tl.rand` gives the same random number for the same seed and offset. Needs triton.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
+from simulator.symbolic.knowledge.session import current
+from simulator.symbolic.numbers.functions import is_random
+from simulator.symbolic.where import refusal, refused_operation
+
+
+def _is_followed(data: Any) -> bool:
+    return isinstance(data, SymbolicArray) or (isinstance(data, np.ndarray) and data.dtype == object)
+
+
+def _symbolic(array: Any) -> Any:
+    return np.asarray(array, dtype=object).view(SymbolicArray)
+
+
+def _load(original: Any) -> Any:
+    def method(self: Any, ptrs: Any, mask: Any, other: Any, *policies: Any) -> Any:
+        if other is not None and _is_followed(other.data):
+            raise refused_operation("tl.load with other=")
+        found = original(self, ptrs, mask, other, *policies)
+        session = current()
+        if session is None:
+            return found
+        wanted = np.broadcast_to(mask.data, ptrs.data.shape)
+        symbols = [(i, session.tensors.at(int(ptrs.data[i]))) for i in np.ndindex(*ptrs.data.shape) if wanted[i]]
+        if any(symbol is not None for _, symbol in symbols):
+            array = found.data.astype(object)
+            for i, symbol in symbols:
+                array[i] = array[i] if symbol is None else symbol
+            found.data = _symbolic(array)
+        return found
+
+    return method
+
+
+def _store(original: Any) -> Any:
+    def method(self: Any, ptrs: Any, value: Any, mask: Any, *policies: Any) -> Any:
+        session = current()
+        if session is None:
+            return original(self, ptrs, value, mask, *policies)
+        shape = ptrs.data.shape
+        values, wanted = np.broadcast_to(plain(value.data), shape), np.broadcast_to(mask.data, shape)
+        known = wanted.copy()
+        for i in np.ndindex(*shape):
+            if wanted[i]:
+                random = is_random(values[i])
+                session.tensors.put(int(ptrs.data[i]), values[i] if random else None)
+                known[i] = not random
+        interpreter = sys.modules["triton.runtime.interpreter"]
+        if values.dtype == object:
+            values = np.where(known, values, 0).astype(interpreter._get_np_dtype(value.dtype))
+        handle = interpreter.TensorHandle
+        return original(self, ptrs, handle(np.array(values), value.dtype), handle(known, mask.dtype), *policies)
+
+    return method
+
+
+def _fits(original: Any) -> Any:
+    return lambda array, dtype: array.dtype == object or original(array, dtype)
+
+
+def _splat(original: Any) -> Any:
+    def method(self: Any, kind: Any, arg: Any) -> Any:
+        if not _is_followed(arg.data):
+            return original(self, kind, arg)
+        data = np.broadcast_to(plain(arg.data).reshape(-1)[0:1], kind.shape)
+        return type(arg)(_symbolic(data), arg.dtype.scalar)
+
+    return method
+
+
+def _to_tensor(original: Any) -> Any:
+    def method(self: Any, ret: Any, dtype: Any) -> Any:
+        if not (is_random(ret) or (_is_followed(ret) and np.shape(ret) == ())):
+            return original(self, ret, dtype)
+        module = sys.modules["triton.runtime.interpreter"]
+        handle = module.TensorHandle(_symbolic(plain(boxed(ret) if is_random(ret) else ret).reshape(1)), dtype.scalar)
+        return module.tl.core.tensor(handle, dtype)
+
+    return method
+
+
+def _cast(original: Any) -> Any:
+    def method(self: Any, src: Any, kind: Any, *rounding: Any) -> Any:
+        if _is_followed(src.data):
+            if not kind.scalar.is_floating() or kind.scalar.primitive_bitwidth < 32:
+                raise refused_operation(f"a cast to {kind.scalar}")
+            return type(src)(src.data, kind.scalar)
+        return original(self, src, kind, *rounding)
+
+    return method
+
+
+def _restore(original: Any) -> Any:
+    def method(self: Any, args: Any, host: Any, kwargs: Any, kwargs_host: Any) -> Any:
+        if current() is None:  # within a call everything is on the CPU, and its memory is shared
+            original(self, args, host, kwargs, kwargs_host)
+
+    return method
+
+
+def _number(value: Any) -> Any:
+    data = getattr(getattr(value, "handle", None), "data", getattr(value, "value", value))
+    if _is_followed(data):
+        raise refusal("tl.rand with a random seed or offset cannot be followed")
+    return np.asarray(data)
+
+
+def _rand(original: Any) -> Any:
+    def function(seed: Any, offset: Any, n_rounds: Any = 10, **options: Any) -> Any:
+        session = current()
+        if session is None:
+            return original(seed, offset, n_rounds, **options)
+        module = sys.modules["triton.runtime.interpreter"]
+        seeds, offsets = np.broadcast_arrays(_number(seed), _number(offset))
+        array = np.empty(offsets.shape, dtype=object)
+        for i in np.ndindex(*offsets.shape):
+            array[i] = session.placed_uniform(("triton", int(seeds[i])), int(offsets[i]), "tl.rand", 24)
+        single = not getattr(getattr(offset, "type", None), "is_block", lambda: False)()
+        handle = module.TensorHandle(_symbolic(array.reshape(-1) if single else array), module.tl.float32)
+        kind = module.tl.float32 if single else module.tl.block_type(module.tl.float32, list(array.shape))
+        return module.tl.tensor(handle, kind)
+
+    return function
+
+
+def _unfollowed(name: str, original: Any) -> Any:
+    def function(*arguments: Any, **options: Any) -> Any:
+        if current() is not None:
+            raise refusal(f"tl.{name} cannot be followed", "use tl.rand")
+        return original(*arguments, **options)
+
+    return function
+
+
+def replacements() -> list[tuple[Any, str, Any]]:
+    """(holder, name, what to put there) for Triton's interpreter and its random numbers."""
+    interpreter: Any = sys.modules["triton.runtime.interpreter"]
+    language: Any = sys.modules["triton.language"]
+    builder, reductions = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
+    methods = {"create_masked_load": _load, "create_masked_store": _store, "create_splat": _splat, "cast_impl": _cast}
+    found = [(builder, name, rule(getattr(builder, name))) for name, rule in methods.items()]
+    found += [
+        (builder, "create_fp_to_fp", _cast(builder.create_fp_to_fp)),
+        (interpreter, "_validate_np_data_size", _fits(interpreter._validate_np_data_size)),
+        (reductions, "to_tensor", _to_tensor(reductions.to_tensor)),
+        (interpreter.GridExecutor, "_restore_args_dev", _restore(interpreter.GridExecutor._restore_args_dev)),
+    ]
+    for holder in (language, language.random):
+        found.append((holder, "rand", _rand(holder.rand)))
+        for name in ("rand4x", "randn", "randn4x", "randint", "randint4x", "philox"):
+            if hasattr(holder, name):
+                found.append((holder, name, _unfollowed(name, getattr(holder, name))))
+    return found

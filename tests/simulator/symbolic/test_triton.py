@@ -1,0 +1,106 @@
+"""Rejection kernels in Triton, in its own interpreter: exact laws, and their planted bugs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
+from simulator.symbolic import load
+
+FILE = Path(__file__).parents[2] / "data" / "audited" / "triton_kernel.py"
+CASES = default_cases(interface_named("chain"))
+pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(
+    find_spec("triton") is None, reason="kernels need triton: pip install 'draftproof[kernels]'"
+)
+
+
+def findings(name):
+    audit = make_audit(load(FILE, name), "chain", library="torch", name=name)
+    return audit, [audit.judge(case.instance, case.scheme) for case in CASES]
+
+
+@pytest.mark.parametrize("name", ["right", "right_block"])
+def test_kernels_are_lossless_on_every_default_case(name):
+    audit, found = findings(name)
+    assert all(each.lossless for each in found)
+    # A handful of float64 roundings.
+    assert max(each.check.max_deviation for each in found) < 1e-15
+    assert audit.audited.log.reuse == {}
+    assert any("tensors stay on the CPU" in note for note in audit.audited.log.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "depth"), [("wrong", "correction from p", 0), ("wrong_block", "uncapped ratio", 1)]
+)
+def test_their_planted_bugs_are_found_and_named(name, entry, depth):
+    audit, found = findings(name)
+    finding = next(each for each in found if not each.lossless)
+    assert finding.first is not None
+    assert len(finding.first.context) == depth
+    assert diagnose(Evidence(audit, finding, found))[0].name == entry
+
+
+SOURCE = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(out, noise, seed, B: tl.constexpr):
+    offsets = tl.arange(0, B)
+    u = tl.rand(seed, offsets)
+    tl.store(out + offsets, u < 0.25)
+    tl.store(noise + offsets, tl.log(1 - u))
+
+def independent():
+    out, noise = torch.zeros(2, dtype=torch.int32), torch.zeros(2, dtype=torch.float64)
+    kernel[(1,)](out, noise, 3, B=2)
+    return out.tolist(), bool(noise[0] < noise[1])
+
+def twice():
+    out, noise = torch.zeros(2, 2, dtype=torch.int32), torch.zeros(2, dtype=torch.float64)
+    for row in out:
+        kernel[(1,)](row, noise, 3, B=2)
+    return out.tolist()
+
+def normal(out, B: tl.constexpr):
+    tl.store(out + tl.arange(0, B), tl.randn(3, tl.arange(0, B)))
+
+normal = triton.jit(normal)
+
+def refused():
+    out = torch.zeros(2)
+    normal[(1,)](out, B=2)
+    return bool(out[0] > 0)
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    file = tmp_path / "kernels.py"
+    file.write_text(SOURCE)
+    return lambda name: load(file, name)
+
+
+def test_stores_keep_random_numbers_and_a_seed_gives_the_same_ones_again(follow, written):
+    found = follow(written("independent"))
+    law = {key: float(mass) for key, mass in found.law.items()}
+    # A smaller number has the larger logarithm of what it leaves of 1; logarithms are followed to 256 bits.
+    assert law[(1, 0), False] == pytest.approx(3 / 16, abs=1e-15)
+    assert law[(1, 1), True] == pytest.approx(1 / 32, abs=1e-15)
+    assert law[(1, 1), False] == pytest.approx(1 / 32, abs=1e-15)
+    assert ((1, 0), True) not in law
+    again = follow(written("twice"))
+    assert {rows[0] == rows[1] for rows in again.law} == {True}
+    assert any("tl.rand" in each for each in again.reuse)
+
+
+def test_normal_noise_of_triton_is_refused_by_name(law, written):
+    from simulator.symbolic import NotFollowed
+
+    with pytest.raises(NotFollowed, match="randn"):
+        law(written("refused"))
