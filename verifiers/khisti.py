@@ -65,7 +65,7 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     winner, law = drafted[0], q
     for challenger, (units, after) in zip(drafted[1:], tournament(p, q, len(drafted)), strict=True):
-        stays = int(units[winner, challenger])
+        stays = units[winner, challenger]
         if challenger != winner and coin.choose([stays, GRAIN - stays]) == 1:
             winner = challenger
         law = after

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from simulator.protocol import Context
-from simulator.theorems.laws import Part
+from simulator.theorems.laws import Block, Part
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.ratios import Ratio
 from simulator.theorems.rows import Shape
@@ -69,12 +69,46 @@ def balance(shape: Shape, part: Part, context: Context, token: int, oracle: Orac
 
 def efficiency(shape: Shape, part: Part, oracle: Oracle) -> Tree:
     """Block efficiency `E[tau + 1]`."""
+    return expected(shape, part, oracle, lambda accepted, _: len(accepted), 1)
+
+
+def acceptance(shape: Shape, part: Part, oracle: Oracle) -> Tree:
+    """Probability that at least one drafted token is accepted."""
+    return expected(shape, part, oracle, lambda accepted, _: int(bool(accepted)), 0)
+
+
+def reach(shape: Shape, part: Part, context: Context, oracle: Oracle) -> Tree:
+    """`D(c)` of a context that is not the root."""
+    return expected(shape, part, oracle, lambda accepted, _: int(accepted[: len(context)] == context), 0)
+
+
+def mass(shape: Shape, part: Part, block: Block, oracle: Oracle) -> Tree:
+    """`e(c, y)`."""
+    return expected(shape, part, oracle, lambda *found: int(found == block), 0)
+
+
+def expected(shape: Shape, part: Part, oracle: Oracle, value: Callable[[Context, int], int], start: int) -> Tree:
+    """`start` and the mean of a whole number of accepted context and correction token."""
+    ring = shape.ring
 
     def share(leaf: Leaf) -> Ratio | None:
         total = None
-        for (accepted, _), mass in leaf.values.items():
-            term = mass * Ratio(shape.ring, shape.ring.constant(len(accepted)))
-            total = term if total is None else total + term
+        for (accepted, token), weight in leaf.values.items():
+            factor = value(accepted, token)
+            if factor:
+                term = weight if factor == 1 else weight * Ratio(ring, ring.constant(factor))
+                total = term if total is None else total + term
         return total
 
-    return summed(part, share, Ratio(shape.ring, shape.ring.one), oracle)
+    return summed(part, share, Ratio(ring, ring.constant(start)), oracle)
+
+
+def difference(one: Tree, other: Tree, shape: Shape, part: Part, oracle: Oracle) -> Tree:
+    """The first function without the second."""
+    zero = Ratio(shape.ring, shape.ring.zero)
+    return combined(
+        [one, other],
+        lambda pair: {SUM: pair[0].values.get(SUM, zero) - pair[1].values.get(SUM, zero)},
+        part.region,
+        oracle,
+    )

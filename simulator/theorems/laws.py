@@ -43,10 +43,18 @@ class Part:
     gap: Gap | None = None
 
 
-def parts(
-    shape: Shape, making: Making, explorer: Explorer, progress: Callable[[str], None] | None = None
-) -> Iterator[Part]:
-    """The whole law, cell by cell of drafting. progress: told what is being done."""
+@dataclass(frozen=True)
+class Drafting:
+    """One cell of what drafting asks. drafted: the draft trees with their probabilities. point: one of the cell."""
+
+    region: Region
+    drafted: tuple[tuple[DraftTree, Ratio], ...] = ()
+    point: Point = ()
+    gap: Gap | None = None
+
+
+def draftings(shape: Shape, explorer: Explorer) -> list[Drafting]:
+    """The draft trees of a shape, cell by cell."""
     memory: dict[str, Any] = {}
 
     def draw(run: Run) -> Mapping[Any, Ratio]:
@@ -58,19 +66,39 @@ def parts(
             weights[name] = weights[name] + weight.ratio if name in weights else weight.ratio
         return weights
 
-    drafting = explorer.tree(draw, shape.domain, shape.point)
-    for region, leaf in leaves(drafting, shape.domain):
+    cells = []
+    for region, leaf in leaves(explorer.tree(draw, shape.domain, shape.point), shape.domain):
         if isinstance(leaf, Gap):
-            yield Part(region, (), (), leaf)
-            continue
-        assert leaf.point is not None
-        drafted = tuple(memory[name] for name in leaf.values)
-        found = []
-        for number, (tree, weight) in enumerate(zip(drafted, leaf.values.values(), strict=True)):
-            if progress:
-                progress(f"draft tree {number + 1} of {len(drafted)}")
-            found.append(drawn_masses(shape, making, tree, weight, region, leaf.point, explorer))
-        yield Part(region, drafted, tuple(found))
+            cells.append(Drafting(region, gap=leaf))
+        else:
+            assert leaf.point is not None
+            drafted = tuple((memory[name], weight) for name, weight in leaf.values.items())
+            cells.append(Drafting(region, drafted, leaf.point))
+    return cells
+
+
+def parts(
+    shape: Shape, making: Making, explorer: Explorer, progress: Callable[[str], None] | None = None
+) -> Iterator[Part]:
+    """The whole law, cell by cell of drafting. progress: told what is being done."""
+    for drafting in draftings(shape, explorer):
+        yield part_of(shape, making, drafting, explorer, progress)
+
+
+def part_of(
+    shape: Shape,
+    making: Making,
+    drafting: Drafting,
+    explorer: Explorer,
+    progress: Callable[[str], None] | None = None,
+) -> Part:
+    """The law on one cell of drafting."""
+    found = []
+    for number, (tree, weight) in enumerate(drafting.drafted):
+        if progress:
+            progress(f"draft tree {number + 1} of {len(drafting.drafted)}")
+        found.append(drawn_masses(shape, making, tree, weight, drafting.region, drafting.point, explorer))
+    return Part(drafting.region, tuple(tree for tree, _ in drafting.drafted), tuple(found), drafting.gap)
 
 
 def drawn_masses(

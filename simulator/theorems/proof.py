@@ -102,7 +102,7 @@ def prove(subject: Subject, shape: Shape, explorer: Explorer | None = None, prog
     proof = Proof(subject, shape, explorer or Explorer(Oracle(shape.ring)))
     random = Random(0)
     for point in trial_points(shape, random, TRIALS):
-        if _law_at_point(subject, shape, point).max_deviation(shape.instance(point).target) != 0:
+        if law_at_point(subject, shape, point).max_deviation(shape.instance(point).target) != 0:
             proof.refutation = refutation(subject, shape, point)
             return proof
     follow(proof, progress)
@@ -146,7 +146,7 @@ def _settle(proof: Proof, part: Part, context: Context, token: int, oracle: Orac
         elif leaf.values and not is_zero(leaf.values[SUM], region, oracle):
             proof.open_cells.append(region)
             point = nonzero_point(proof.shape, leaf.values[SUM], region, oracle)
-            if point is not None and _law_at_point(proof.subject, proof.shape, point).max_deviation(
+            if point is not None and law_at_point(proof.subject, proof.shape, point).max_deviation(
                 proof.shape.instance(point).target
             ):
                 proof.refutation = refutation(proof.subject, proof.shape, point)
@@ -168,7 +168,7 @@ def nonzero_point(shape: Shape, ratio: Ratio, region: Region, oracle: Oracle) ->
     return oracle.point_in(wanted, shape.point)
 
 
-def _law_at_point(subject: Subject, shape: Shape, point: Point) -> BlockLaw:
+def law_at_point(subject: Subject, shape: Shape, point: Point) -> BlockLaw:
     """The law at a point by enumeration in rationals."""
     instance = shape.instance(point)
     values = point[len(point) - len(shape.parameters) :]
@@ -180,11 +180,11 @@ def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
 
     def fails(candidate: Point) -> bool:
         target = shape.instance(candidate).target
-        return bool(_law_at_point(subject, shape, candidate).max_deviation(target) > 0)
+        return bool(law_at_point(subject, shape, candidate).max_deviation(target) > 0)
 
     point = simplest(shape, point, fails)
     instance = shape.instance(point)
-    violation = _law_at_point(subject, shape, point).violation(instance.target)
+    violation = law_at_point(subject, shape, point).violation(instance.target)
     run = Run(shape.domain, point)
     try:
         found = balance_at(subject, shape, run, violation.context, violation.token)
@@ -227,7 +227,7 @@ def compare(proof: Proof, random: Random, count: int) -> None:
         if formula is None:
             continue
         proof.compared += 1
-        plain = _law_at_point(proof.subject, proof.shape, point)
+        plain = law_at_point(proof.subject, proof.shape, point)
         if any((a != b).any() for a, b in zip(formula.correction, plain.correction, strict=True)):
             raise InvalidVerifier(
                 "the law by formula is not the law by enumeration: verify depends on more than the tree and the coin"

@@ -10,11 +10,26 @@ from experiments.shared import options as opt
 from experiments.shared.consoles import console_for
 from experiments.shared.names import find_verifier
 from experiments.shared.output import check_files
+from simulator.errors import InvalidInput
+from simulator.theorems.relations import DOMINATES, EQUALS
 
 _ABOUT = "What the theorem is about"
 
 Vocab = Annotated[int, typer.Option(help="Vocabulary size V.", rich_help_panel=_ABOUT)]
 Zeros = Annotated[bool, typer.Option("--zeros", help="Also p and q with probabilities 0.", rich_help_panel=_ABOUT)]
+Free = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A parameter, or `solver`: every value that a solver inside may choose; may be repeated.",
+        rich_help_panel=_ABOUT,
+    ),
+]
+Equals = Annotated[str | None, typer.Option(help="Prove equal block efficiency instead.", rich_help_panel=_ABOUT)]
+Dominates = Annotated[
+    str | None, typer.Option(help="Prove a block efficiency never below this one's.", rich_help_panel=_ABOUT)
+]
+Formula = Annotated[bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell.")]
+Latex = Annotated[bool, typer.Option("--latex", help="The formulas as LaTeX.")]
 MaxTrees = Annotated[int, typer.Option(min=1, help="Refuse more draft trees.", rich_help_panel="How to compute")]
 WitnessFile = Annotated[
     str | None, typer.Option(help="Where to save a refuting instance (default: a name made from its content).")
@@ -27,6 +42,11 @@ def prove(
     ],
     vocab: Vocab = 2,
     zeros: Zeros = False,
+    free: Free = None,
+    equals: Equals = None,
+    dominates: Dominates = None,
+    formula: Formula = False,
+    latex: Latex = False,
     scheme: opt.Scheme = None,
     tree: opt.Tree = None,
     confidence: opt.Confidence = None,
@@ -45,5 +65,12 @@ def prove(
     shape_of = opt.build_scheme(
         scheme or "delayed", tree, confidence, **{key: value for key, value in given.items() if value is not None}
     )
-    request = work.Request(find_verifier(verifier), vocab, shape_of, zeros, max_trees)
-    return views.deliver(console_for(json_target), work.conduct(request), witness, json_target)
+    request = work.Request(find_verifier(verifier), vocab, shape_of, zeros, tuple(free or ()), max_trees)
+    console = console_for(json_target)
+    if equals is None and dominates is None:
+        return views.deliver(console, work.conduct(request, formula or latex), witness, json_target, latex)
+    if (equals and dominates) or formula or latex or free:
+        raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
+    kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
+    related = work.relate_two(request, kind, find_verifier(str(other)))
+    return views.deliver_relation(console, related, witness, json_target)

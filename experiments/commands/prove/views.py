@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from experiments.commands.prove.work import Report
-from experiments.shared.output import write_json
+from experiments.commands.prove.work import Related, Report, conditions
+from experiments.shared.output import write_json, write_whole
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
-from simulator.theorems.formulas import condition_text
+from simulator.theorems.formulas import condition_text, latex
 from simulator.theorems.proof import Refutation
+from simulator.theorems.relations import DOMINATES, EQUALS
+from simulator.theorems.rows import Shape
 from simulator.verdicts.search import Witness
 
 #: Exit codes: proved, refuted, not all cells known.
@@ -20,12 +24,13 @@ CODES = {"proved": 0, "refuted": 1, "open": 3}
 SHOWN = 3
 
 
-def deliver(console: Console, report: Report, witness_file: str | None, json_target: str | None) -> int:
+def deliver(
+    console: Console, report: Report, witness_file: str | None, json_target: str | None, as_latex: bool = False
+) -> int:
     """Show the verdict, save a refuting instance, write the JSON; returns the exit code."""
     fields: dict[str, Any] = {**report.as_json(), "witness": None}
     proof, shape = report.proof, report.proof.shape
-    support = "" if shape.zeros else " with full support"
-    about = f"for every p and q{support} at {shape}"
+    about = _about(shape, len(proof.subject.parameters))
     title = Text(f"{report.request.named.label}: ")
     words = {
         "proved": (f"LOSSLESS {about}", "bold green"),
@@ -44,14 +49,56 @@ def deliver(console: Console, report: Report, witness_file: str | None, json_tar
             f"{proof.explorer.oracle.asked} questions to the solver, {report.seconds:.1f} s"
         )
         for region in proof.open_cells[:SHOWN]:
-            conditions = ", ".join(
-                condition_text(str(shape.ring.atoms[atom]), mask)
-                for atom, mask in region
-                if shape.domain.masks.get(atom) != mask
-            )
-            console.print(f"  not known where {conditions}")
+            console.print(f"  not known where {', '.join(conditions(shape, region))}", soft_wrap=True)
+        _show_formulas(console, report, as_latex)
     write_json(json_target, fields)
     return CODES[report.verdict]
+
+
+def _about(shape: Shape, free: int) -> str:
+    """What a theorem covers."""
+    support = "" if shape.zeros else " with full support"
+    numbers = f" and every value of {free} free number{'s' if free > 1 else ''}" if free else ""
+    return f"for every p and q{support}{numbers} at {shape}"
+
+
+def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
+    """Every function on every cell."""
+    for name, cells in groupby(report.formulas, key=lambda cell: cell.name):
+        console.print(f"  {name}")
+        for cell in cells:
+            where = ", ".join(cell.conditions) or "everywhere"
+            formula, where = (latex(cell.formula), latex(where)) if as_latex else (cell.formula, where)
+            console.print(f"    {formula}    where {where}", soft_wrap=True)
+
+
+_SAYS = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}
+_SAYS_NOT = {EQUALS: "has not the block efficiency of", DOMINATES: "falls below"}
+
+
+def deliver_relation(console: Console, related: Related, witness_file: str | None, json_target: str | None) -> int:
+    """Show a relation or its counterexample, write the JSON; returns the exit code."""
+    relation, fields = related.relation, {**related.as_json(), "witness": None}
+    one, other = related.request.named.label, related.other.label
+    about = _about(relation.shape, 0)
+    if related.verdict == "proved":
+        law = ", and the same law" if relation.same_law else ""
+        console.print(Text(f"{one} {_SAYS[relation.kind]} {other}{law}: PROVED {about}", "bold green"))
+        console.print(f"  by {relation.by}: {relation.cells} cells, ties included, {related.seconds:.1f} s")
+    elif relation.counterexample is not None:
+        found = relation.counterexample
+        values = [str(value) for value in found.values]
+        console.print(Text(f"{one} {_SAYS_NOT[relation.kind]} {other}: {values[0]} against {values[1]}", "bold red"))
+        text = found.instance.dumps()
+        file = witness_file or f"counterexample-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
+        write_whole(file, text)
+        console.print(f"  saved as {file}; see it: draftproof compare {one} {other} --instance {file}", soft_wrap=True)
+        fields["witness"] = {"file": file, "block_efficiency": values, "instance": found.instance.as_dict()}
+    else:
+        console.print(Text(f"{one} {_SAYS[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))
+        console.print(f"  {len(relation.open_cells)} cells are not known")
+    write_json(json_target, fields)
+    return CODES[related.verdict]
 
 
 def _deliver_refutation(

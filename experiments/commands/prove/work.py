@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from experiments.commands.prove.free import subject_of
 from experiments.shared.names import NamedVerifier
 from experiments.shared.planned import Planned
 from experiments.shared.progress import bar, duration, named_errors, remark
 from experiments.shared.rows import versions
 from simulator.errors import InvalidInput, TooLarge
 from simulator.protocol import DraftScheme
-from simulator.theorems.balance import places
+from simulator.theorems.balance import SUM, acceptance, efficiency, places
 from simulator.theorems.explore import Explorer
+from simulator.theorems.formulas import condition_text
 from simulator.theorems.oracle import Oracle, solver_module
 from simulator.theorems.proof import Proof, Subject, fields_of, prove
+from simulator.theorems.regions import Region
+from simulator.theorems.relations import Relation, relate
 from simulator.theorems.rows import Shape
+from simulator.theorems.trees import Leaf, leaves
 
 #: Seconds after which it is said how long the rest will take.
 PATIENCE = 5.0
@@ -30,7 +36,17 @@ class Request:
     vocab_size: int
     scheme: DraftScheme
     zeros: bool
+    free: tuple[str, ...]
     max_trees: int
+
+
+@dataclass(frozen=True)
+class FormulaCell:
+    """A function on one cell. conditions: what tells the cell apart."""
+
+    name: str
+    conditions: tuple[str, ...]
+    formula: str
 
 
 @dataclass(frozen=True)
@@ -41,6 +57,7 @@ class Report:
     proof: Proof
     trees: int
     seconds: float
+    formulas: Sequence[FormulaCell] = ()
 
     @property
     def verdict(self) -> str:
@@ -58,7 +75,44 @@ class Report:
             "zeros": shape.zeros,
             "verdict": self.verdict,
             "draft_trees": self.trees,
+            "free": list(self.proof.subject.parameters),
             **fields_of(self.proof),
+            "formulas": [asdict(cell) for cell in self.formulas],
+            "seconds": round(self.seconds, 3),
+            "versions": versions(),
+        }
+
+
+@dataclass(frozen=True)
+class Related:
+    """The answer about two verifiers."""
+
+    request: Request
+    other: NamedVerifier
+    relation: Relation
+    trees: int
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        """proved, refuted or open."""
+        return "proved" if self.relation.proved else "refuted" if self.relation.counterexample else "open"
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields that programs read."""
+        relation = self.relation
+        return {
+            "verifier": self.request.named.label,
+            "relation": relation.kind,
+            "other": self.other.label,
+            "vocab_size": relation.shape.vocab_size,
+            "scheme": relation.shape.scheme.as_dict(),
+            "zeros": relation.shape.zeros,
+            "verdict": self.verdict,
+            "by": relation.by,
+            "same_law": relation.same_law,
+            "cells": relation.cells,
+            "open_cells": len(relation.open_cells),
             "seconds": round(self.seconds, 3),
             "versions": versions(),
         }
@@ -80,19 +134,59 @@ class Watch:
         self.tick(1)
 
 
-def conduct(request: Request) -> Report:
+def conduct(request: Request, formulas: bool = False) -> Report:
     """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work that cannot end well."""
-    if isinstance(request.named.verifier, Planned):
-        raise InvalidInput(f"{request.named.spec} is planned for one instance: nothing is the same for all p and q")
+    subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
+    shape, trees = _shape(request, (request.named,), subject.parameters)
+    start = time.perf_counter()
+    steps = trees + len(list(places(shape)))
+    with named_errors(request.named.label), bar(f"{request.named.label}, {shape}", steps) as tick:
+        proof = prove(subject, shape, Explorer(Oracle(shape.ring)), Watch(steps, tick))
+        cells = list(formula_cells(proof)) if formulas and proof.proved else []
+    return Report(request, proof, trees, time.perf_counter() - start, cells)
+
+
+def relate_two(request: Request, kind: str, other: NamedVerifier) -> Related:
+    """The relation between two verifiers, with progress."""
+    shape, trees = _shape(request, (request.named, other), ())
+    start = time.perf_counter()
+    one, two = (Subject.of(named.verifier) for named in (request.named, other))
+    label = f"{request.named.label} {kind} {other.label}"
+    with named_errors(label), bar(f"{label}, {shape}", 2 * trees) as tick:
+        relation = relate(kind, one, two, shape, Explorer(Oracle(shape.ring)), Watch(2 * trees, tick))
+    return Related(request, other, relation, trees, time.perf_counter() - start)
+
+
+def _shape(request: Request, named: Sequence[NamedVerifier], parameters: tuple[str, ...]) -> tuple[Shape, int]:
+    """The shape of a theorem and how many draft trees it has."""
+    for each in named:
+        if isinstance(each.verifier, Planned):
+            raise InvalidInput(f"{each.spec} is planned for one instance: nothing is the same for all p and q")
     solver_module()
-    shape = Shape(request.vocab_size, request.scheme, request.zeros)
+    shape = Shape(request.vocab_size, request.scheme, request.zeros, parameters)
     trees = request.scheme.count(shape.instance(shape.point).draft)
     if trees > request.max_trees:
         raise TooLarge(
             f"{shape} has {trees:,} draft trees, more than {request.max_trees:,}; take a smaller shape or --max-trees"
         )
-    start = time.perf_counter()
-    steps = trees + len(list(places(shape)))
-    with named_errors(request.named.label), bar(f"{request.named.label}, {shape}", steps) as tick:
-        proof = prove(Subject.of(request.named.verifier), shape, Explorer(Oracle(shape.ring)), Watch(steps, tick))
-    return Report(request, proof, trees, time.perf_counter() - start)
+    return shape, trees
+
+
+def formula_cells(proof: Proof) -> Iterator[FormulaCell]:
+    """Block efficiency and acceptance on cells that cover the domain; cells with one formula are one."""
+    shape, oracle = proof.shape, proof.explorer.oracle
+    for part in proof.law:
+        if part.gap is not None:
+            continue
+        for name, function in (("block efficiency", efficiency), ("acceptance", acceptance)):
+            for region, leaf in leaves(function(shape, part, oracle), part.region):
+                if isinstance(leaf, Leaf):
+                    value = leaf.values[SUM].key if leaf.values else "0"
+                    yield FormulaCell(name, tuple(conditions(shape, region)), value)
+
+
+def conditions(shape: Shape, region: Region) -> Iterator[str]:
+    """What tells a region apart from the whole domain."""
+    for atom, mask in region:
+        if shape.domain.masks.get(atom) != mask:
+            yield condition_text(str(shape.ring.atoms[atom]), mask)

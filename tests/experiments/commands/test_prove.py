@@ -59,3 +59,65 @@ def test_bad_input_exits_two_with_the_way_out(draftproof, arguments, words):
     ran = draftproof("prove", *arguments)
     assert ran.code == 2
     assert words in ran.err
+
+
+def test_formulas_of_one_step_are_the_overlap(draftproof):
+    ran = draftproof("prove", "naive", *ONE_STEP, "--formula", "--json", "-")
+    assert [(cell["name"], cell["conditions"], cell["formula"]) for cell in ran.json["formulas"]] == [
+        ("block efficiency", ["p_0 < q_0"], "p_0 - q_0 + 2"),
+        ("block efficiency", ["p_0 >= q_0"], "-p_0 + q_0 + 2"),
+        ("acceptance", ["p_0 < q_0"], "p_0 - q_0 + 1"),
+        ("acceptance", ["p_0 >= q_0"], "-p_0 + q_0 + 1"),
+    ]
+    assert r"-p(0) + q(0) + 2    where p(0) \ge q(0)" in draftproof("prove", "naive", *ONE_STEP, "--latex").out
+
+
+def test_block_has_twelve_formulas_for_two_tokens(draftproof):
+    ran = draftproof("prove", "block", "--K", 1, "--formula", "--json", "-")
+    formulas = [cell["formula"] for cell in ran.json["formulas"] if cell["name"] == "block efficiency"]
+    assert len(formulas) == len(set(formulas)) == 12
+    assert "2*p_0 + p1_0" in " ".join(formulas) or "+ 2*p_0 + p1_0 - 2*q_0 - q1_0 + 3" in " ".join(formulas)
+
+
+@pytest.mark.parametrize(
+    ("verifier", "free", "shape"),
+    [
+        ("mixed_order", "a", ("--L2", 1)),
+        ("khisti", "solver", ("--L2", 2)),
+        ("khisti", "solver", ("--L2", 1, "--vocab", 3)),
+        ("spectr", "solver", ("--L2", 1)),
+        ("path_transport", "solver", ("--L2", 1)),
+    ],
+)
+def test_every_value_of_a_free_number_is_lossless(draftproof, verifier, free, shape):
+    ran = draftproof("prove", verifier, "--free", free, *shape, "--json", "-")
+    assert ran.code == 0
+    assert ran.json["free"]
+    assert ran.json["verdict"] == "proved"
+
+
+def test_a_free_number_that_is_lossy_somewhere_is_refuted(draftproof):
+    ran = draftproof("prove", "relaxed", "--free", "w", *ONE_STEP)
+    assert ran.code == 1
+    assert "w" in ran.out.splitlines()[2]
+
+
+def test_relations_exit_like_theorems(draftproof):
+    ran = draftproof("prove", "tree_monte_carlo", "--equals", "block", "--K", 1)
+    assert ran.code == 0
+    assert "the same law: PROVED" in ran.out
+    ran = draftproof("prove", "gbv", "--dominates", "block", "--L2", 1, "--json", "-")
+    assert ran.code == 1
+    assert ran.json["witness"]["block_efficiency"] == ["7/4", "2"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("mixed_order", "--free", "b"),
+        ("block", "--free", "solver"),
+        ("block", "--equals", "naive", "--dominates", "naive"),
+    ],
+)
+def test_contradicting_options_exit_two(draftproof, arguments):
+    assert draftproof("prove", *arguments).code == 2

@@ -1,0 +1,193 @@
+"""Numbers that a theorem leaves free: parameters of a verifier, and what a solver inside it would have chosen.
+
+A theorem for every value of what a solver returns rests on no solver. The names are those of variables in formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import verifiers.khisti
+import verifiers.path_transport
+import verifiers.spectr
+from experiments.shared.names import NamedVerifier
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.errors import InvalidInput
+from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
+from simulator.theorems.numbers import Number, Run
+from simulator.theorems.polynomials import NEGATIVE, ZERO
+from simulator.theorems.proof import Subject
+from verifiers._node_orders import GRAIN, Mixture
+from verifiers._tournament import GRAIN as UNITS
+from verifiers._tournament import play
+
+#: What stands for everything that a solver of this verifier chooses.
+SOLVED = "solver"
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A number in place of a fraction, as its own numerator."""
+
+    numerator: Any
+    denominator: int = 1
+
+
+class Replaced:
+    """A verifier whose solver is replaced by functions of the context; see `Verifier`."""
+
+    def __init__(self, verifier: Verifier, solver: _Solver, values: Values) -> None:
+        self._verifier, self._solver, self._values = verifier, solver, values
+
+    @property
+    def card(self) -> Card:
+        """The card of the verifier."""
+        return self._verifier.card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """`verify` with the solver replaced while it runs."""
+        module, solver = self._solver.module, self._solver
+        nodes = {id(node.target): node.context for node in _nodes(root)}
+        new = {name: getattr(module, name).__wrapped__ for name in solver.remembered}
+        new[solver.name] = lambda p, *rest: solver.choose(self._values, nodes[id(p)], p, *rest)
+        kept = {name: getattr(module, name) for name in new}
+        try:
+            vars(module).update(new)
+            return self._verifier.verify(root, coin)
+        finally:
+            vars(module).update(kept)
+
+
+@dataclass(frozen=True)
+class _Solver:
+    """Where a verifier calls its solver, the names of what it chooses at a context, and how the call is answered.
+
+    remembered: functions whose memory would keep what followed from other choices.
+    """
+
+    module: ModuleType
+    name: str
+    names: Callable[[Context, int, int], list[str]]
+    choose: Callable[..., Any]
+    remembered: tuple[str, ...] = ()
+
+
+def _nodes(node: DraftNode) -> list[DraftNode]:
+    return [node, *(below for token in dict.fromkeys(node.children) for below in _nodes(node.child(token)))]
+
+
+def _text(context: Context) -> str:
+    return "".join(map(str, context))
+
+
+def _pairs(size: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(size) for j in range(i + 1, size)]
+
+
+def _weights(context: Context, size: int, paths: int) -> list[str]:
+    return [f"w{_text(context)}_{turn}_{i}{j}" for turn in range(1, paths) for i, j in _pairs(size)]
+
+
+def _tournament(values: Values, context: Context, p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
+    rounds, winner = [], q
+    for turn in range(1, k):
+        units = np.full((len(p), len(p)), UNITS // 2, dtype=object)
+        for i, j in _pairs(len(p)):
+            units[i, j] = values[f"w{_text(context)}_{turn}_{i}{j}"] * UNITS
+            units[j, i] = UNITS - units[i, j]
+        winner = play(units, winner, q)
+        rounds.append((units, winner))
+    return rounds
+
+
+def _shares(context: Context, size: int, paths: int) -> list[str]:
+    return [f"r{_text(context)}_{k}" for k in range(2, paths + 1)]
+
+
+def _division(values: Values, context: Context, p: Vector, q: Vector, k: int) -> Any:
+    """`rho` in [1, k], of those for which the verifier is defined: `1 - (1 - beta)^k <= rho beta`."""
+    rho = 1 + (k - 1) * values[f"r{_text(context)}_{k}"]
+    beta = np.minimum(p / rho, q).sum()
+    short = rho * beta - 1 + (1 - beta) ** k
+    if isinstance(short, Number):
+        short.run.assume(-short, NEGATIVE | ZERO)
+    elif short < 0:  # at a point: the smallest value that is always allowed
+        rho = rho * 0 + k
+    return np.array([rho], dtype=object)
+
+
+def _orders(context: Context, size: int, paths: int) -> list[str]:
+    count = len(list(permutations(range(size)))) - 1
+    return [f"m{_text(context)}_{k}_{order}" for k in range(2, paths + 1) for order in range(count)]
+
+
+def _mixtures(values: Values, context: Context, p: Vector, q: Vector, state: Any) -> tuple[Mixture, ...] | None:
+    if len(state) <= 2:
+        return None
+    orders = tuple(permutations(range(len(p))))
+    mixtures = []
+    for k in range(2, len(state)):
+        units = [values[f"m{_text(context)}_{k}_{order}"] * GRAIN for order in range(len(orders) - 1)]
+        rest = GRAIN - sum(units)
+        if isinstance(rest, Number) and len(units) > 1:
+            rest.run.assume(-rest, NEGATIVE | ZERO)
+        mixtures.append(Mixture((*units, rest), orders))
+    return tuple(mixtures)
+
+
+_SOLVERS = {
+    "khisti": _Solver(verifiers.khisti, "tournament", _weights, _tournament),
+    "spectr": _Solver(verifiers.spectr, "division", _shares, _division, ("_node",)),
+    "path_transport": _Solver(verifiers.path_transport, "_mixtures", _orders, _mixtures, ("_step",)),
+}
+
+
+def subject_of(named: NamedVerifier, free: Sequence[str], size: int, scheme: DraftScheme) -> Subject:
+    """The verifier with these numbers free, each in [0, 1]; raises `InvalidInput` for what it does not have."""
+    if not free:
+        return Subject.of(named.verifier)
+    name = named.verifier.card.name
+    if list(free) == [SOLVED] and name in _SOLVERS:
+        return _with_solver_free(named, _SOLVERS[name], size, scheme)
+    known = [*named.verifier.card.parameters, *([SOLVED] if name in _SOLVERS else [])]
+    wrong = next((each for each in free if each not in named.verifier.card.parameters), None)
+    if wrong is not None:
+        raise InvalidInput(f"--free {wrong}: {name} can leave free {', '.join(known) or 'nothing'}")
+
+    def changed(values: Sequence[Any], wrapped: Callable[[Any], Any]) -> Verifier:
+        verifier = copy(named.verifier)
+        for key, value in zip(free, values, strict=True):
+            object.__setattr__(verifier, key, wrapped(value))
+        return verifier
+
+    def formal(run: Run) -> Verifier:
+        return changed([run.variable(run.ring.names.index(key)) for key in free], Whole)
+
+    return Subject(name, formal, lambda values: changed(values, lambda value: Fraction(as_python(value))), tuple(free))
+
+
+def _with_solver_free(named: NamedVerifier, solver: _Solver, size: int, scheme: DraftScheme) -> Subject:
+    paths = getattr(scheme, "K", 1)
+    contexts: list[Context] = [()]
+    for context in contexts:  # grows while it is walked
+        if len(context) < scheme.depth - 1:
+            contexts += [(*context, token) for token in range(size)]
+    names = tuple(name for context in contexts for name in solver.names(context, size, paths))
+
+    def formal(run: Run) -> Verifier:
+        return Replaced(named.verifier, solver, {n: run.variable(run.ring.names.index(n)) for n in names})
+
+    def at(values: Sequence[Any]) -> Verifier:
+        exact = dict(zip(names, map(RATIONAL.number, values), strict=True))
+        return Replaced(named.verifier, solver, exact)
+
+    return Subject(named.verifier.card.name, formal, at, names)

@@ -1,0 +1,130 @@
+"""Relations of two verifiers and closed forms, for every p and q at a shape."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+from simulator.drafts import Delayed
+from simulator.theorems import relations
+from simulator.theorems.balance import SUM, acceptance, difference, efficiency, reach
+from simulator.theorems.explore import Explorer
+from simulator.theorems.laws import draftings, part_of
+from simulator.theorems.oracle import Oracle
+from simulator.theorems.proof import Subject, is_zero
+from simulator.theorems.relations import DOMINATES, EQUALS, relate
+from simulator.theorems.rows import Rows, Shape
+from simulator.theorems.trees import leaves
+from simulator.vectors import minimum, positive_part
+from verifiers import make
+
+ONE_PATH = Delayed(1, 0, 2)
+
+
+def related(kind, one, other, scheme, size=2):
+    shape = Shape(size, scheme)
+    subjects = (Subject.of(make(name)) for name in (one, other))
+    return relate(kind, *subjects, shape, Explorer(Oracle(shape.ring)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "scheme"),
+    [
+        (EQUALS, "tree_monte_carlo", "block", ONE_PATH),
+        (EQUALS, "traversal", "block", ONE_PATH),
+        (EQUALS, "gbv", "block", ONE_PATH),
+        (EQUALS, "specinfer", "naive", ONE_PATH),
+        (DOMINATES, "block", "naive", ONE_PATH),
+        (DOMINATES, "naive_tree", "naive", Delayed(2, 0, 1)),
+    ],
+)
+def test_relations_hold_for_every_p_and_q(kind, one, other, scheme):
+    relation = related(kind, one, other, scheme)
+    assert relation.proved
+    assert relation.same_law is (None if kind == DOMINATES else True)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("size", "scheme"), [(2, Delayed(1, 0, 3)), (3, ONE_PATH)], ids=str)
+def test_tree_monte_carlo_is_block_and_block_dominates_naive_at_larger_shapes(size, scheme):
+    assert related(EQUALS, "tree_monte_carlo", "block", scheme, size).same_law
+    assert related(DOMINATES, "block", "naive", scheme, size).proved
+
+
+def test_gbv_falls_below_block_at_the_simplest_instance():
+    relation = related(DOMINATES, "gbv", "block", Delayed(2, 0, 1))
+    assert not relation.proved
+    assert relation.counterexample is not None
+    assert relation.counterexample.values == (Fraction(7, 4), Fraction(2))
+    assert relation.counterexample.instance.target.row(()).tolist() == [fmpq(1, 2)] * 2
+
+
+def test_a_relation_that_fails_is_not_proved_without_trying_points(monkeypatch):
+    monkeypatch.setattr(relations, "trial_points", lambda *_: iter(()))
+    assert not related(DOMINATES, "naive", "block", ONE_PATH).proved
+    assert not related(EQUALS, "naive", "block", ONE_PATH).proved
+
+
+def is_everywhere(name, scheme, function, closed, size=2):
+    """Whether a function of a verifier's law is a closed form of the rows, for every p and q."""
+    shape = Shape(size, scheme)
+    explorer = Explorer(Oracle(shape.ring))
+    (drafting,) = draftings(shape, explorer)
+    part = part_of(shape, lambda run: make(name), drafting, explorer)
+
+    def formula(run):
+        return {SUM: closed(Rows(shape, run, "p"), Rows(shape, run, "q")).ratio}
+
+    wanted = explorer.tree(formula, shape.domain, shape.point)
+    apart = difference(function(shape, part, explorer.oracle), wanted, shape, part, explorer.oracle)
+    return all(
+        not leaf.values or is_zero(leaf.values[SUM], region, explorer.oracle)
+        for region, leaf in leaves(apart, shape.domain)
+    )
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("name", ["naive", "block"])
+def test_one_step_of_one_path_accepts_the_overlap(name, size):
+    def overlap(p, q):
+        return minimum(p.row(()), q.row(())).sum()
+
+    assert is_everywhere(name, Delayed(1, 0, 1), acceptance, overlap, size)
+    assert is_everywhere(name, Delayed(1, 0, 1), efficiency, lambda p, q: 1 + overlap(p, q), size)
+    assert not is_everywhere(name, Delayed(1, 0, 1), efficiency, lambda p, q: 1 + overlap(p, q) ** 2, size)
+
+
+PUBLISHED = {
+    "nss": lambda p, q, k: (p * (1 - (1 - q) ** k)).sum(),
+    "naive_tree": lambda p, q, k: (p - positive_part(p - q) + positive_part(p - q) * (1 - (1 - q) ** (k - 1))).sum(),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("scheme", [Delayed(2, 0, 1), Delayed(3, 0, 1)], ids=str)
+def test_published_acceptance_rates_of_one_node(name, scheme):
+    assert is_everywhere(name, scheme, acceptance, lambda p, q: PUBLISHED[name](p.row(()), q.row(()), scheme.K))
+
+
+def test_specinfer_accepts_all_but_the_product_of_its_misses():
+    def closed(p, q):
+        target, draft, missed = p.row(()), q.row(()), 1
+        for _ in range(2):
+            excess = positive_part(target - draft)
+            share = positive_part(draft - target).sum()
+            missed = missed * share
+            target = excess / excess.sum() if excess.sum() > 0 else target
+        return 1 - missed
+
+    assert is_everywhere("specinfer", Delayed(2, 0, 1), acceptance, closed)
+
+
+def test_the_reach_of_block_is_the_mass_of_the_draft_times_its_weight():
+    def closed(p, q):
+        first = np.minimum(q.row(())[0], p.row(())[0])
+        return np.minimum(q.row(())[0] * q.row((0,))[1], first * p.row((0,))[1])
+
+    assert is_everywhere("block", ONE_PATH, lambda *given: reach(*given[:2], (0, 1), given[2]), closed)
