@@ -30,6 +30,9 @@ Dominates = Annotated[
 ]
 Formula = Annotated[bool, typer.Option("--formula", help="Block efficiency and acceptance on each cell.")]
 Latex = Annotated[bool, typer.Option("--latex", help="The formulas as LaTeX.")]
+Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
+Verify = Annotated[str | None, typer.Option(help="Check this certificate, without a search; exit 1 if it is rejected.")]
+Resume = Annotated[str | None, typer.Option(help="File of rows: a theorem that stands there is not proved again.")]
 MaxTrees = Annotated[int, typer.Option(min=1, help="Refuse more draft trees.", rich_help_panel="How to compute")]
 WitnessFile = Annotated[
     str | None, typer.Option(help="Where to save a refuting instance (default: a name made from its content).")
@@ -54,22 +57,35 @@ def prove(
     L1: opt.Trunk = None,
     L2: opt.Branch = None,
     max_trees: MaxTrees = 1_000,
+    certificate: Certificate = None,
+    verify: Verify = None,
+    resume: Resume = None,
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Is VERIFIER lossless for every p and q? Exit 0: proved; 1: refuted; 2: bad input; 3: not all cells are known."""
     from experiments.commands.prove import views, work
 
-    check_files((), {"--json": json_target, "--witness": witness or "witness.json"})
+    outputs = {"--json": json_target, "--witness": witness or "witness.json", "--certificate": certificate}
+    check_files((verify,), {**outputs, "--resume": resume})
     given = {"K": K, "L1": L1, "L2": L2}
     shape_of = opt.build_scheme(
         scheme or "delayed", tree, confidence, **{key: value for key, value in given.items() if value is not None}
     )
     request = work.Request(find_verifier(verifier), vocab, shape_of, zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
+    if verify is not None:
+        if equals or dominates or certificate or resume or formula or latex:
+            raise InvalidInput("--verify checks one file; beside it only the shape, --free and --json have a meaning")
+        return views.deliver_verdict(console, work.verify_certificate(request, verify), json_target)
     if equals is None and dominates is None:
-        return views.deliver(console, work.conduct(request, formula or latex), witness, json_target, latex)
-    if (equals and dominates) or formula or latex or free:
+        known = work.known_row(request, resume)
+        if known is not None and certificate is None:
+            return views.deliver_row(console, known, json_target)
+        report = work.conduct(request, formula or latex, certificate)
+        work.keep_row(report, resume)
+        return views.deliver(console, report, witness, json_target, latex)
+    if (equals and dominates) or formula or latex or free or certificate or resume:
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
     kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
     related = work.relate_two(request, kind, find_verifier(str(other)))

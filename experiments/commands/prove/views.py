@@ -12,8 +12,9 @@ from rich.text import Text
 from experiments.commands.prove.work import Related, Report, conditions
 from experiments.shared.output import write_json, write_whole
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
+from simulator.theorems.certificates import Verdict
 from simulator.theorems.formulas import condition_text, latex
-from simulator.theorems.proof import Refutation
+from simulator.theorems.proof import Refutation, fields_of
 from simulator.theorems.relations import DOMINATES, EQUALS
 from simulator.theorems.rows import Shape
 from simulator.verdicts.search import Witness
@@ -70,6 +71,26 @@ def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
             where = ", ".join(cell.conditions) or "everywhere"
             formula, where = (latex(cell.formula), latex(where)) if as_latex else (cell.formula, where)
             console.print(f"    {formula}    where {where}", soft_wrap=True)
+
+
+def deliver_row(console: Console, row: dict[str, Any], json_target: str | None) -> int:
+    """A theorem that was proved before."""
+    console.print(Text(f"{row['verifier']}: LOSSLESS, as the file of rows has it", "bold green"))
+    console.print(f"  {row['identities']} identities on {row['cells']} cells, proved in {row['seconds']:.1f} s")
+    write_json(json_target, row)
+    return CODES[row["verdict"]]
+
+
+def deliver_verdict(console: Console, verdict: Verdict, json_target: str | None) -> int:
+    """Whether a certificate holds."""
+    style = "bold green" if verdict.valid else "bold red"
+    console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))
+    console.print(
+        f"  {verdict.proof.explorer.runs} runs at its points, {verdict.proof.explorer.oracle.asked} questions to the "
+        f"solver, {verdict.proof.identities} identities"
+    )
+    write_json(json_target, {"valid": verdict.valid, "reason": verdict.reason, **fields_of(verdict.proof)})
+    return 0 if verdict.valid else 1
 
 
 _SAYS = {EQUALS: "has the block efficiency of", DOMINATES: "never falls below"}

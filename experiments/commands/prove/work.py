@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from experiments.commands.prove.free import subject_of
 from experiments.shared.names import NamedVerifier
+from experiments.shared.output import write_whole
 from experiments.shared.planned import Planned
 from experiments.shared.progress import bar, duration, named_errors, remark
-from experiments.shared.rows import versions
+from experiments.shared.rows import RowFile, strong_id, versions
 from simulator.errors import InvalidInput, TooLarge
 from simulator.protocol import DraftScheme
 from simulator.theorems.balance import SUM, acceptance, efficiency, places
+from simulator.theorems.certificates import Recording, Verdict, certificate_of, checked
 from simulator.theorems.explore import Explorer
 from simulator.theorems.formulas import condition_text
 from simulator.theorems.oracle import Oracle, solver_module
@@ -38,6 +42,17 @@ class Request:
     zeros: bool
     free: tuple[str, ...]
     max_trees: int
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Everything that defines the theorem."""
+        return {
+            "verifier": self.named.identity,
+            "vocab_size": self.vocab_size,
+            "scheme": self.scheme.as_dict(),
+            "zeros": self.zeros,
+            "free": list(self.free),
+        }
 
 
 @dataclass(frozen=True)
@@ -134,16 +149,46 @@ class Watch:
         self.tick(1)
 
 
-def conduct(request: Request, formulas: bool = False) -> Report:
+def conduct(request: Request, formulas: bool = False, certificate: str | None = None) -> Report:
     """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work that cannot end well."""
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
     shape, trees = _shape(request, (request.named,), subject.parameters)
     start = time.perf_counter()
     steps = trees + len(list(places(shape)))
     with named_errors(request.named.label), bar(f"{request.named.label}, {shape}", steps) as tick:
-        proof = prove(subject, shape, Explorer(Oracle(shape.ring)), Watch(steps, tick))
+        proof = prove(subject, shape, Explorer(Recording(shape.ring)), Watch(steps, tick))
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
+    if certificate is not None and proof.proved:
+        write_whole(certificate, json.dumps(certificate_of(proof, request.about), indent=1) + "\n")
     return Report(request, proof, trees, time.perf_counter() - start, cells)
+
+
+def verify_certificate(request: Request, path: str) -> Verdict:
+    """Whether a certificate holds for what is asked; raises `InvalidInput` for one about something else."""
+    try:
+        fields = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InvalidInput(f"{path} is no certificate; draftproof prove --certificate FILE writes one") from None
+    different = [
+        key for key, value in request.about.items() if not isinstance(fields, dict) or fields.get(key) != value
+    ]
+    if different:
+        raise InvalidInput(f"{path} is about another {different[0]}; give the verifier and shape that it is about")
+    subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
+    shape, _ = _shape(request, (request.named,), subject.parameters)
+    with named_errors(request.named.label):
+        return checked(fields, subject, shape)
+
+
+def known_row(request: Request, path: str | None) -> dict[str, Any] | None:
+    """The row of this theorem in a file of rows."""
+    return None if path is None else RowFile(path).rows.get(strong_id(request.about))
+
+
+def keep_row(report: Report, path: str | None) -> None:
+    """Add a theorem to a file of rows; what is refuted or open is asked again next time."""
+    if path is not None and report.verdict == "proved":
+        RowFile(path).add({**report.as_json(), "strong_id": strong_id(report.request.about)})
 
 
 def relate_two(request: Request, kind: str, other: NamedVerifier) -> Related:

@@ -121,3 +121,28 @@ def test_relations_exit_like_theorems(draftproof):
 )
 def test_contradicting_options_exit_two(draftproof, arguments):
     assert draftproof("prove", *arguments).code == 2
+
+
+def test_a_certificate_is_written_and_checked(draftproof, tmp_path):
+    assert draftproof("prove", "naive", *ONE_STEP, "--certificate", "c.json").code == 0
+    ran = draftproof("prove", "naive", *ONE_STEP, "--verify", "c.json")
+    assert ran.code == 0
+    assert "certificate VALID" in ran.out
+    file = tmp_path / "c.json"
+    file.write_text(file.read_text().replace('"identities": 3', '"identities": 4'))
+    ran = draftproof("prove", "naive", *ONE_STEP, "--verify", "c.json", "--json", "-")
+    assert ran.code == 1
+    assert ran.json["valid"] is False
+    assert draftproof("prove", "block", *ONE_STEP, "--verify", "c.json").code == 2
+    assert draftproof("prove", "naive", "--K", 1, "--verify", "c.json").code == 2
+    assert draftproof("prove", "naive", *ONE_STEP, "--verify", "nothing.json").code == 2
+
+
+def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproof, monkeypatch):
+    from experiments.commands.prove import work
+
+    first = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.jsonl", "--json", "-")
+    monkeypatch.setattr(work, "prove", None)
+    again = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.jsonl", "--json", "-")
+    assert again.code == 0
+    assert again.json["seconds"] == first.json["seconds"]

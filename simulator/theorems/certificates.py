@@ -1,0 +1,140 @@
+"""Certificates of theorems: what was found by search, so that a check needs none.
+
+A certificate holds, in the order in which they came up, the points that the search for other cells found, and "empty"
+where there is none; and the law it led to. The check runs the verifier at those points only, asks the solver to confirm
+every "empty", recomputes the law and every identity, and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulator.errors import InvalidInput
+from simulator.theorems.explore import Explorer
+from simulator.theorems.formulas import condition_text
+from simulator.theorems.oracle import Empty, Oracle
+from simulator.theorems.polynomials import Point, rational
+from simulator.theorems.proof import Proof, Subject, follow
+from simulator.theorems.regions import Region
+from simulator.theorems.rows import Shape
+from simulator.theorems.trees import Gap, leaves
+
+FORMAT = "draftproof theorem 1"
+
+
+@dataclass
+class Recording(Oracle):
+    """An oracle that keeps its answers to the search."""
+
+    answers: list[Point | None] = field(default_factory=list)
+
+    def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
+        found = super().find(region, atom, near)
+        self.answers.append(None if isinstance(found, Empty) else found)
+        return found
+
+
+@dataclass
+class Given(Oracle):
+    """An oracle that takes points from a certificate, and of the solver only that there is none."""
+
+    answers: Sequence[Point | None] = ()
+    used: int = 0
+
+    def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
+        if self.used == len(self.answers):
+            return Empty.UNKNOWN
+        point = self.answers[self.used]
+        self.used += 1
+        if point is not None:
+            return point if point in region else Empty.UNKNOWN
+        return Empty.YES if self.is_empty(region, atom) else Empty.UNKNOWN
+
+
+def certificate_of(proof: Proof, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The certificate of a proof that a `Recording` oracle helped to find, as plain data. about: what names it.
+
+    Raises `InvalidInput` for what is not proved.
+    """
+    oracle = proof.explorer.oracle
+    if not proof.proved or not isinstance(oracle, Recording):
+        raise InvalidInput("only what is proved has a certificate")
+    return {
+        "format": FORMAT,
+        **about,
+        "variables": list(proof.shape.ring.names),
+        "answers": [None if point is None else [str(value) for value in point] for point in oracle.answers],
+        "law": law_as_text(proof),
+        "identities": proof.identities,
+    }
+
+
+def law_as_text(proof: Proof) -> list[dict[str, Any]]:
+    """The law: for every draft tree its cells, and on each the mass of every block."""
+    shape = proof.shape
+    return [
+        {
+            "tree": {",".join(map(str, context)): list(tokens) for context, tokens in sorted(tree.children.items())},
+            "cells": [
+                {
+                    "where": [
+                        condition_text(str(shape.ring.atoms[atom]), mask)
+                        for atom, mask in region
+                        if shape.domain.masks.get(atom) != mask
+                    ],
+                    "masses": None
+                    if isinstance(leaf, Gap)
+                    else {str(block): r.key for block, r in leaf.values.items()},
+                }
+                for region, leaf in leaves(masses, part.region)
+            ],
+        }
+        for part in proof.law
+        for tree, masses in zip(part.drafted, part.masses, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a certificate holds, and if not why."""
+
+    valid: bool
+    reason: str
+    proof: Proof
+
+
+def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> Verdict:
+    """Check a certificate about this verifier and shape, without a search; raises `InvalidInput` if it is none."""
+    if certificate.get("format") != FORMAT:
+        raise InvalidInput(f"no certificate of a theorem: its format is {certificate.get('format')!r}, not {FORMAT!r}")
+    if certificate.get("variables") != list(shape.ring.names):
+        raise InvalidInput("the certificate has other variables than the shape; give the shape that it is about")
+    oracle = Given(shape.ring, answers=_points(certificate, len(shape.ring.names)))
+    proof = Proof(subject, shape, Explorer(oracle))
+    follow(proof)
+    proof.finished = proof.refutation is None
+    if not proof.proved:
+        return Verdict(False, f"{len(proof.open_cells)} cells are not shown to be lossless or empty", proof)
+    if oracle.used < len(oracle.answers):
+        return Verdict(False, f"{len(oracle.answers) - oracle.used} of its answers belong to no question", proof)
+    if certificate.get("law") != law_as_text(proof) or certificate.get("identities") != proof.identities:
+        return Verdict(False, "its law is not what the verifier computes", proof)
+    return Verdict(True, "every cell is lossless, and no point is outside all cells", proof)
+
+
+def _points(certificate: Mapping[str, Any], size: int) -> list[Point | None]:
+    answers = certificate.get("answers")
+    try:
+        assert isinstance(answers, list)
+        points = [None if each is None else tuple(_number(value) for value in each) for each in answers]
+        assert all(point is None or len(point) == size for point in points)
+    except (AssertionError, TypeError, ValueError, ZeroDivisionError):
+        raise InvalidInput(f"its answers must be null or {size} fractions each") from None
+    return points
+
+
+def _number(text: str) -> Any:
+    numerator, _, denominator = text.partition("/")
+    return rational(int(numerator), int(denominator or 1))

@@ -1,0 +1,102 @@
+"""Certificates of theorems: found once, checked without a search, and rejected when anything in them is changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.theorems import certificates
+from simulator.theorems.certificates import Recording, certificate_of, checked
+from simulator.theorems.explore import Explorer
+from simulator.theorems.nudging import nudged
+from simulator.theorems.proof import Subject, prove
+from simulator.theorems.rows import Shape
+from verifiers import make
+
+SHAPE = Shape(2, Delayed(1, 0, 2))
+
+
+@pytest.fixture(scope="module")
+def certificate():
+    proof = prove(Subject.of(make("block")), SHAPE, Explorer(Recording(SHAPE.ring)))
+    return json.loads(json.dumps(certificate_of(proof, {"verifier": "block"})))
+
+
+def verdict(certificate, name="block"):
+    shape = Shape(2, Delayed(1, 0, 2))
+    return checked(certificate, Subject.of(make(name)), shape)
+
+
+def test_a_certificate_holds_without_a_search(certificate, monkeypatch):
+    def no_search(*_):
+        raise AssertionError("a point was searched for")
+
+    monkeypatch.setattr(certificates.Oracle, "find", no_search)
+    assert verdict(certificate).valid
+
+
+def without_a_point(certificate):
+    number = next(n for n, answer in enumerate(certificate["answers"]) if answer)
+    certificate["answers"][number] = None
+
+
+def without_the_end(certificate):
+    certificate["answers"].pop()
+
+
+def with_one_more(certificate):
+    certificate["answers"].append(None)
+
+
+def with_another_point(certificate):
+    number = next(n for n, answer in enumerate(certificate["answers"]) if answer)
+    certificate["answers"][number] = [str(value) for value in SHAPE.point]
+
+
+def with_another_mass(certificate):
+    masses = certificate["law"][0]["cells"][0]["masses"]
+    masses[next(iter(masses))] += " + 1"
+
+
+def with_a_cell_less(certificate):
+    certificate["law"][0]["cells"].pop()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [without_a_point, without_the_end, with_one_more, with_another_point, with_another_mass, with_a_cell_less],
+)
+def test_a_changed_certificate_is_rejected(certificate, change):
+    changed = json.loads(json.dumps(certificate))
+    change(changed)
+    assert not verdict(changed).valid
+
+
+@pytest.mark.parametrize("name", ["naive", "block_by_weights"])
+def test_a_certificate_is_about_one_verifier(certificate, name):
+    assert not verdict(certificate, name).valid
+
+
+@pytest.mark.parametrize("broken", [{"format": "other"}, {"variables": ["p_0"]}, {"answers": [["x"]]}, {"answers": 3}])
+def test_what_is_no_certificate_is_bad_input(certificate, broken):
+    with pytest.raises(InvalidInput):
+        verdict({**certificate, **broken})
+
+
+def test_only_what_is_proved_has_a_certificate():
+    proof = prove(Subject.of(make("block_by_weights")), SHAPE, Explorer(Recording(SHAPE.ring)))
+    with pytest.raises(InvalidInput, match="proved"):
+        certificate_of(proof, {})
+
+
+def test_a_nudged_point_meets_its_conditions():
+    ring = SHAPE.ring
+    atom = ring.atom(ring.variable("p_0") - ring.variable("q_0"))
+    for mask in (1, 2, 4):
+        conditions = frozenset({*SHAPE.domain, (atom, mask)})
+        point = nudged(ring, conditions, atom, SHAPE.point)
+        assert point is not None
+        assert all(ring.sign_at(number, point) & allowed for number, allowed in conditions)
