@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 
 from simulator import Card, Coin, DraftNode, InvalidVerifier, Verdict, Verifier
+from simulator.drafts import Delayed
+from simulator.theorems.proof import Subject, prove
+from simulator.theorems.rows import Shape
 from simulator.vectors import acceptance, residual
 from simulator.verdicts.conformance import checks_for
 from verifiers import make
@@ -229,3 +232,12 @@ def test_without_a_bug_the_base_passes() -> None:
 @pytest.mark.parametrize(("liar", "kinds"), CAUGHT, ids=lambda value: getattr(value, "__name__", ""))
 def test_liar_is_caught_by_exactly_the_checks_named_here(liar: type, kinds: set[str]) -> None:
     assert kinds_failed(liar()) == kinds
+
+
+@pytest.mark.parametrize("liar", [liar for liar, kinds in CAUGHT if kinds >= LOSSLESS], ids=lambda liar: liar.__name__)
+def test_no_theorem_is_proved_about_a_liar(liar: type) -> None:
+    try:
+        proof = prove(Subject.of(liar()), Shape(2, Delayed(1, 0, 2)))
+    except InvalidVerifier:
+        return
+    assert proof.refutation is not None

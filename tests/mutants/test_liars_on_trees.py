@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from simulator import Card, Coin, DraftNode, InvalidVerifier, Verdict, Verifier
+from simulator.drafts import Delayed
+from simulator.theorems.proof import Subject, prove
+from simulator.theorems.rows import Shape
 from simulator.vectors import acceptance, positive_part, residual
 from simulator.verdicts.conformance import checks_for
 from verifiers import make
@@ -151,3 +154,12 @@ def test_without_a_bug_the_base_passes() -> None:
 @pytest.mark.parametrize(("liar", "kinds"), CAUGHT, ids=lambda value: getattr(value, "__name__", ""))
 def test_liar_is_caught_by_exactly_the_checks_named_here(liar: type, kinds: set[str]) -> None:
     assert kinds_failed(liar()) == kinds
+
+
+@pytest.mark.parametrize("liar", [liar for liar, _ in CAUGHT], ids=lambda liar: liar.__name__)
+def test_no_theorem_is_proved_about_a_liar(liar: type) -> None:
+    try:
+        proof = prove(Subject.of(liar()), Shape(3, Delayed(3, 0, 1)))
+    except InvalidVerifier:
+        return
+    assert proof.refutation is not None
