@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import comb
 from random import Random
 from typing import Any
 
@@ -36,6 +37,8 @@ from simulator.theorems.trees import Gap, leaves
 TRIALS = 3
 #: Points at which the law by formula is compared with the law by enumeration after a proof.
 COMPARED = 8
+#: Random points by which the share of open cells is estimated.
+SAMPLED = 300
 
 
 @dataclass(frozen=True)
@@ -232,6 +235,25 @@ def compare(proof: Proof, random: Random, count: int) -> None:
             raise InvalidVerifier(
                 "the law by formula is not the law by enumeration: verify depends on more than the tree and the coin"
             )
+
+
+def open_share(proof: Proof, points: int = SAMPLED) -> tuple[float, float]:
+    """The share of random points that lie in open cells, and an upper bound that it exceeds in 5 of 100 samples."""
+    random, inside = Random(1), 0
+    for _ in range(points):
+        point = random_point(proof.shape, random, 997)
+        inside += any(point in region for region in proof.open_cells)
+    return inside / points, _upper(inside, points)
+
+
+def _upper(hits: int, points: int) -> float:
+    """The largest share with which so few hits still come in 5 of 100 samples (Clopper and Pearson)."""
+    low, high = hits / points, 1.0
+    for _ in range(40):
+        share = (low + high) / 2
+        chance = sum(comb(points, n) * share**n * (1 - share) ** (points - n) for n in range(hits + 1))
+        low, high = (share, high) if chance > 0.05 else (low, share)
+    return high
 
 
 def fields_of(proof: Proof) -> Mapping[str, Any]:

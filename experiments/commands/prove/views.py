@@ -14,7 +14,7 @@ from experiments.shared.output import write_json, write_whole
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
 from simulator.theorems.certificates import Verdict
 from simulator.theorems.formulas import condition_text, latex
-from simulator.theorems.proof import Refutation, fields_of
+from simulator.theorems.proof import Refutation, fields_of, open_share
 from simulator.theorems.relations import DOMINATES, EQUALS
 from simulator.theorems.rows import Shape
 from simulator.verdicts.search import Witness
@@ -49,6 +49,10 @@ def deliver(
             f"  coverage {'complete' if proof.proved else f'incomplete: {len(proof.open_cells)} cells are not known'}; "
             f"{proof.explorer.oracle.asked} questions to the solver, {report.seconds:.1f} s"
         )
+        if proof.open_cells:
+            share, most = open_share(proof)
+            fields["open_share"], fields["open_share_at_most"] = share, most
+            console.print(f"  {share:.1%} of random points lie there, at most {most:.1%} at 95% confidence")
         for region in proof.open_cells[:SHOWN]:
             console.print(f"  not known where {', '.join(conditions(shape, region))}", soft_wrap=True)
         _show_formulas(console, report, as_latex)

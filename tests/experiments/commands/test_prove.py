@@ -43,6 +43,7 @@ def test_what_is_not_covered_exits_three_and_is_no_theorem(draftproof, monkeypat
     assert "NOT PROVED" in ran.out
     assert "LOSSLESS" not in ran.out
     assert "not known where" in ran.out
+    assert "of random points lie there, at most" in ran.out
 
 
 @pytest.mark.parametrize(
