@@ -92,14 +92,26 @@ def mutants_of(root: Path, path: str) -> list[Mutant]:
     """Every mutant of a file."""
     source = (root / path).read_text()
     quiet = list(_quiet(ast.parse(source)))
-    nodes = list(ast_nodes(get_ast(source)))
+    nodes = [node for node in ast_nodes(get_ast(source)) if not _inert(node)]
     found = []
     for name in OPERATORS:
         places = [tuple(start) for node in nodes for start, _ in _operator(name).mutation_positions(node)]
         for occurrence, place in enumerate(places):
-            if not any(low <= place < high for low, high in quiet):
+            starred = name.startswith("ReplaceBinary") and _starred(source.splitlines(), place)
+            if not starred and not any(low <= place < high for low, high in quiet):
                 found.append(Mutant(path, name, occurrence, place, source))
     return found
+
+
+def _starred(lines: list[str], place: tuple[int, int]) -> bool:
+    """Whether a star stands for many arguments, which cosmic-ray takes for a product."""
+    before = " ".join([*lines[: place[0] - 1], lines[place[0] - 1][: place[1]]]).rstrip()
+    return before.endswith(("(", "[", "{", ",", "lambda"))
+
+
+def _inert(node: Any) -> bool:
+    """Whether no operator looks at a node: names, texts and punctuation, which are most of them."""
+    return node.type in ("name", "newline", "string", "endmarker") or getattr(node, "value", "") in tuple("()[]{},:.=")
 
 
 def _quiet(tree: ast.Module) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:

@@ -10,7 +10,15 @@ _LAWS = "tests/simulator/laws/"
 _LP = "tests/lp_analysis/"
 _AGREEMENT = _LP + "reference/test_agreement.py::test_"
 _STRUCTURED = _LAWS + "test_structured_laws.py::test_"
-_NUMBERS = ("test_uniforms", "test_races", "test_algebra", "test_refused", "test_measure", "test_random_expressions")
+_NUMBERS = (
+    "test_uniforms",
+    "test_races",
+    "test_algebra",
+    "test_refused",
+    "test_axes",
+    "test_measure",
+    "test_random_expressions",
+)
 _SOURCES = ("test_generators", "test_arguments", "test_undone", "test_leaks", "test_load")
 _TORCH = ("test_torch_refused", "test_refused", "test_torch", "test_algebra", "test_sampled")
 
@@ -39,6 +47,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         _STRUCTURED + "verifiers_that_offer_nothing_are_refused_by_name",
         _STRUCTURED + "structured_law_equals_the_enumerated_one_exactly",
         _STRUCTURED + "streamed_metrics_are_those_of_the_law",
+        _LAWS + "test_structured_users.py::test_a_liar_does_not_get_past_the_guard",
+        _STRUCTURED + "a_batch_equals_its_instances_one_by_one",
     ),
     "simulator/laws/structured/collapsed.py": (_LAWS + "test_collapsed.py",),
     "simulator/verdicts": tuple(f"tests/simulator/verdicts/test_{name}.py" for name in ("lossless", "conformance")),

@@ -1,0 +1,122 @@
+"""Axes, kept dimensions and sides of numpy and torch on random numbers, against closed forms of order statistics."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+
+def fraction(value):
+    return Fraction(int(value.p), int(value.q))
+
+
+def array():
+    return np.random.random((2, 3))
+
+
+def tensor():
+    return torch.rand((2, 3), dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("shape", "function"),
+    [
+        ((2, 1), lambda: np.argmax(array(), axis=1, keepdims=True)),
+        ((1, 3), lambda: np.argmin(array(), axis=0, keepdims=True)),
+        ((2,), lambda: np.argmax(array(), axis=1)),
+        ((3,), lambda: np.argmax(array(), axis=0)),
+        ((3,), lambda: np.argmax(array(), 0)),
+        ((), lambda: np.argmax(array())),
+        ((2, 1), lambda: np.max(array(), axis=1, keepdims=True) < 2),
+        ((1, 1), lambda: np.max(array(), keepdims=True) < 2),
+        ((3,), lambda: np.add.reduce(array(), 0) < 9),
+        ((2,), lambda: np.add.reduce(array(), axis=1) < 9),
+        ((2,), lambda: np.add.reduce(array(), axis=(1,)) < 9),
+        ((2, 1), lambda: np.maximum.reduce(array(), axis=1, keepdims=True) < 9),
+        ((2, 3), lambda: np.add.accumulate(array(), 1) < 9),
+        ((2, 1), lambda: tensor().argmax(1, keepdim=True)),
+        ((3,), lambda: tensor().argmax(0)),
+        ((), lambda: tensor().argmax()),
+        ((2, 1), lambda: tensor().amax(1, keepdim=True) < 2),
+        ((2,), lambda: tensor().max(1).values < 2),
+        ((1, 3), lambda: tensor().min(0, keepdim=True).values < 2),
+        ((3,), lambda: tensor().sum(0) < 9),
+        ((2,), lambda: tensor().mean(dim=1) < 2),
+    ],
+)
+def test_shapes_are_those_of_real_numbers(law, shape, function):
+    assert set(law(lambda: np.shape(function()))) == {shape}
+
+
+@pytest.mark.parametrize(
+    ("expected", "function"),
+    [
+        (Fraction(1, 8), lambda: np.add.accumulate(np.random.random((1, 2)), 1)[0, 1] < 0.5),
+        (Fraction(1, 2), lambda: np.add.accumulate(np.random.random((1, 2)), 0)[0, 1] < 0.5),
+        (Fraction(1, 2), lambda: np.add.accumulate(np.random.random((1, 2)))[0, 1] < 0.5),
+        (Fraction(1, 8), lambda: np.cumsum(np.random.random((1, 2)))[1] < 0.5),
+        (Fraction(1, 4), lambda: np.max(np.random.random((1, 2)), axis=1)[0] < 0.5),
+        (Fraction(1, 8), lambda: np.add.reduce(np.random.random((1, 2)), 1)[0] < 0.5),
+        (Fraction(1, 8), lambda: torch.rand((1, 2), dtype=torch.float64).cumsum(1)[0, 1].item() < 0.5),
+        (Fraction(1, 2), lambda: torch.rand((1, 2), dtype=torch.float64).cumsum(0)[0, 1].item() < 0.5),
+        (Fraction(1, 2), lambda: torch.rand((1, 2), dtype=torch.float64).mean(1)[0].item() < 0.5),
+        (Fraction(3, 4), lambda: torch.rand((2, 1), dtype=torch.float64).amin(0)[0].item() < 0.5),
+        (Fraction(1, 4), lambda: np.searchsorted([0.25, 0.5], np.random.random(1))[0] == 1),
+        (Fraction(1, 2), lambda: np.searchsorted(np.sort(np.random.random(2)), 0.5) == 1),
+        (Fraction(1, 4), lambda: np.searchsorted([0.5, 0.25], np.random.random(1), sorter=[1, 0])[0] == 1),
+        (Fraction(1, 2), lambda: np.sort(np.random.random((1, 2)), axis=None)[0] < 1 - 0.5**0.5),
+    ],
+)
+def test_probabilities_along_axes(law, expected, function):
+    found = float(law(lambda: bool(function()))[True])
+    assert found == pytest.approx(float(expected), abs=1e-15)  # the last threshold is a float
+
+
+weights = st.lists(st.integers(1, 9), min_size=2, max_size=4)
+RACES = {
+    "w / e": lambda w: np.argmax(np.array(w) / np.random.exponential(size=len(w))),
+    "e / w": lambda w: np.argmin(np.random.exponential(size=len(w)) / np.array(w)),
+    "-log u / w": lambda w: np.argmin(-np.log(np.random.random(len(w))) / np.array(w)),
+    "torch w / e": lambda w: (
+        (torch.tensor(w) / torch.empty(len(w), dtype=torch.float64).exponential_()).argmax().item()
+    ),
+    "torch -log u": lambda w: (-torch.rand(len(w), dtype=torch.float64).log() / torch.tensor(w)).argmin().item(),
+}
+
+
+@settings(max_examples=30)
+@given(weights, st.sampled_from(list(RACES)))
+def test_random_races_are_won_in_proportion(law, w, way):
+    found = law(lambda: int(RACES[way](w)))
+    # 1 / w and w / e are exact in the race; quotients of whole numbers by torch and numpy are taken as they are
+    assert [float(found[i]) for i in range(len(w))] == pytest.approx([x / sum(w) for x in w], rel=1e-14)
+    assert sum(found.values()) == 1
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(1, 4), min_size=2, max_size=3), st.booleans())
+def test_largest_of_scaled_uniforms_against_an_integral(law, scales, in_torch):
+    def function():
+        if in_torch:
+            return (torch.rand(len(scales), dtype=torch.float64) * torch.tensor(scales)).argmax().item()
+        return int(np.argmax(np.random.random(len(scales)) * np.array(scales)))
+
+    found = law(function)
+    top = min(scales)
+    for i, a in enumerate(scales):
+        # P(all others below x), a polynomial between the scales, integrated over the number i in [0, a]
+        edges = sorted({0, top, *(s for s in scales if s < a), a} & set(range(a + 1)))
+        total = Fraction(0)
+        for low, high in pairwise(edges):
+            smaller = [s for j, s in enumerate(scales) if j != i and s >= high]
+            n = len(smaller)
+            area = Fraction(high ** (n + 1) - low ** (n + 1), n + 1)
+            total += area / int(np.prod(smaller)) if smaller else Fraction(high - low)
+        assert fraction(found[i]) == total / a
