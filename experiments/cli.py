@@ -21,9 +21,11 @@ from experiments.commands.prove.command import prove
 from experiments.commands.train.command import train
 from experiments.commands.validate.command import validate
 from experiments.shared.progress import INTERRUPTED, remark
-from experiments.shared.streams import MOST_MESSAGE, cut, delivered, open_streams, quietly_closed, told_to_end
+from experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
 from experiments.supervision import VERDICTS, Codes, names_code, supervise
+from simulator import files
 from simulator.errors import DraftproofError
+from simulator.files import cut
 
 app = typer.Typer(
     add_completion=False,
@@ -121,8 +123,9 @@ def _options(
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
+    max_input: Annotated[float, typer.Option(min=0, help="Read files of up to so many MiB.")] = 64.0,
 ) -> None:
-    pass
+    files.allow(int(max_input * 2**20))
 
 
 app.command("list")(list_command)

@@ -6,7 +6,6 @@ page: any prices bound the optimum from above, and a selection law in the base p
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -17,6 +16,7 @@ from typing import Any
 from flint import fmpq, fmpz
 
 from simulator.errors import InvalidInput
+from simulator.files import cut, parse_json, read_text
 from simulator.instances.exact import exact_instance
 from simulator.instances.instance import Instance
 
@@ -26,10 +26,7 @@ _NUMBER = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?")
 
 def check_file(path: str | Path, instance: Instance | None = None) -> tuple[Fraction, Fraction]:
     """`check_certificate` of a file."""
-    try:
-        fields = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_once)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"cannot read certificate {path}: {error}") from None
+    fields = parse_json(read_text(path, "certificate"), f"certificate {cut(path)}", object_pairs_hook=_once)
     return check_certificate(fields, instance)
 
 

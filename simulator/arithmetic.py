@@ -15,6 +15,7 @@ import numpy as np
 from flint import fmpq, fmpz
 
 from simulator.errors import InvalidInput
+from simulator.files import cut
 
 _NUMBER = re.compile(r"[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.\d*)([eE][+-]?\d{1,3})?")
 
@@ -109,7 +110,7 @@ def parse_fraction(text: str) -> Fraction:
             raise ValueError
         return Fraction(stripped)
     except (ValueError, ZeroDivisionError):
-        raise InvalidInput(f"{text!r} is not a number; write a fraction such as '1/3'") from None
+        raise InvalidInput(f"{cut(repr(text))} is not a number; write a fraction such as '1/3'") from None
 
 
 def as_fraction(value: Any, name: str) -> Fraction:

@@ -7,16 +7,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from experiments.shared.output import write_whole
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.files import cut, parse_json, read_text
 from simulator.protocol import DraftScheme
 
 _KEYS = ("draft", "branch", "target", "node")
@@ -90,13 +91,13 @@ def time_model(spec: str) -> TimeModel:
     In the short form `t_q(k) = draft + branch (k - 1)` and `t_p(n) = target + node n`; branch and node default to 0.
     The file: `{"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5, "64": 14}}`.
     """
-    if "=" in spec and (len(spec) > 250 or not Path(spec).exists()):
+    if "=" in spec and (len(spec) > 250 or not os.path.exists(spec)):
         return _short_form(spec)
     try:
-        fields = json.loads(Path(spec).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        fields = parse_json(read_text(spec, "--cost"), f"--cost {cut(spec)}")
+    except InvalidInput as error:
         raise InvalidInput(
-            f"--cost {spec!r} is neither a JSON file nor draft=1,branch=0.1,target=10,node=0.05"
+            f"--cost {cut(repr(spec))} is neither a JSON file nor draft=1,branch=0.1,target=10,node=0.05: {error}"
         ) from None
     if not isinstance(fields, dict) or set(fields) != {"draft", "target"}:
         raise InvalidInput(f"--cost {spec} must be an object with draft and target")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, TypeVar
@@ -17,25 +18,45 @@ from simulator.errors import InvalidVerifier
 T = TypeVar("T")
 
 
+#: Seconds to wait where there is nothing to do at the moment.
+PERIOD = 0.5
+
+
 def spread(
     jobs: int,
     work: Callable[..., T],
-    calls: Sequence[Sequence[Any]],
+    calls: Iterable[Sequence[Any] | None],
     start: Callable[..., None] | None = None,
     *given: Any,
 ) -> Iterator[T]:
-    """`work(*call)` for every call, in no order; each process first runs `start(*given)` if there is any."""
+    """`work(*call)` for every call, in no order; each process first runs `start(*given)` if there is any.
+
+    calls: taken one by one as processes become free; None says that there is none at the moment.
+    Raises `InvalidVerifier` where a process ends by itself.
+    """
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _started, (start, given))
     try:
-        for future in as_completed([pool.submit(work, *call) for call in calls]):
-            yield future.result()
+        running: set[Future[T]] = set()
+        for call in calls:
+            if call is not None:
+                running.add(pool.submit(work, *call))
+            elif not running:
+                time.sleep(PERIOD)
+            while running and (len(running) > jobs or call is None):  # one more than there are processes is at hand
+                done, running = wait(running, PERIOD, FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+                if call is None:
+                    break
+        while running:
+            done, running = wait(running, None, FIRST_COMPLETED)
+            yield from (future.result() for future in done)
     except BrokenProcessPool:
         raise InvalidVerifier(
             "a process that computed rows was ended from within, or for want of memory; rows so far are kept, --jobs 1 "
             "tells more"
         ) from None
     finally:
-        for process in list(pool._processes.values()):  # the pool has no public way to stop now
+        for process in list((pool._processes or {}).values()):  # the pool has no public way to stop now
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import platform
+import stat
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from experiments.shared.output import number_fields, write_whole
+from experiments.shared.output import number_fields
+from experiments.shared.progress import remark
 from simulator.errors import InvalidInput
+from simulator.files import cut, parse_json
 from simulator.laws.law import moments
+
+try:
+    import fcntl
+except ImportError:  # a system without record locks: runs cannot share a file there
+    fcntl = None  # type: ignore[assignment]
 
 
 def versions() -> dict[str, str]:
@@ -60,46 +71,173 @@ def accepted_length(distribution: list[Fraction | float]) -> dict[str, Any]:
     }
 
 
-class RowFile:
-    """A file of rows, one JSON object a line, appended to as they are computed.
+FORMAT = "draftproof rows 1"
+#: Bad lines that are named one by one.
+NAMED = 3
+#: Where in the file, far beyond its end, each row has the byte by whose lock a run says that it computes that row.
+_CLAIMS = 2**40
 
-    A last row cut short by a crash is dropped; anything else that is no row raises `InvalidInput`.
+
+class RowFile:
+    """A file of rows, one JSON object a line after a header, appended to as they are computed.
+
+    Only a file that begins with the header is opened, and nothing in it is ever changed or removed: a line that is no
+    row or does not match its digest, such as one cut short by a crash, is named, and its row computed again.
+    Several runs can share one file: each computes what no other does, and sees what the others have added.
     """
 
     def __init__(self, path: str | None) -> None:
         self._path = Path(path) if path else None
-        self.rows: dict[str, dict[str, Any]] = {row["strong_id"]: row for row in self._read()}
+        self.rows: dict[str, dict[str, Any]] = {}
+        self._descriptor: int | None = None
+        self._read_to = self._lines = self._bad = 0
+        if self._path is not None and _present(self._path):
+            self._open()
+            self.refresh()
 
     def add(self, row: dict[str, Any]) -> None:
-        """Keep a row, on disk at once if there is a file."""
+        """Keep a row, on disk at once if there is a file; raises `InvalidInput` where that cannot be done."""
         self.rows[row["strong_id"]] = row
-        if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-    def _read(self) -> Iterator[dict[str, Any]]:
-        if self._path is None or not self._path.exists():
+        if self._path is None:
             return
+        text = json.dumps({**row, "digest": _digest(row)}) + "\n"
+        descriptor = self._open()
         try:
-            *lines, rest = self._path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError):
-            raise InvalidInput(f"{self._path} is no file of rows; choose another file") from None
-        rows = [self._row(number, line) for number, line in enumerate(lines, start=1) if line]
-        if rest:
-            if not rest.startswith("{"):
-                self._refuse(len(lines) + 1)
-            write_whole(self._path, "".join(line + "\n" for line in lines))  # the last write was cut short
-        yield from rows
+            with _locked(descriptor, 0):
+                size = os.fstat(descriptor).st_size
+                header = json.dumps({"format": FORMAT, "version": version("draftproof")}) + "\n" if size == 0 else ""
+                cut_short = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+                _write(descriptor, ("\n" * cut_short + header + text).encode())
+        except OSError as error:
+            raise InvalidInput(
+                f"cannot write {cut(self._path)}: {error.strerror}; the rows before are kept, make room and run again"
+            ) from None
 
-    def _row(self, number: int, line: str) -> dict[str, Any]:
+    def claim(self, strong_id: str) -> str:
+        """`there` for a row that is kept, `theirs` for one that another run is computing now, else `ours` from now on.
+
+        A claim ends with the process that made it.
+        """
+        if self._path is None:
+            return "there" if strong_id in self.rows else "ours"
+        ours = _lock(self._open(), _CLAIMS + int(strong_id[:10], 16))
+        self.refresh()  # after the claim: whoever had it before has written by now
+        if strong_id in self.rows:
+            return "there"
+        return "ours" if ours else "theirs"
+
+    def refresh(self) -> None:
+        """Take in what other runs have added."""
+        if self._descriptor is None:
+            return
+        size = os.fstat(self._descriptor).st_size
+        data = b""
+        while len(data) < size - self._read_to:
+            data += os.pread(self._descriptor, size - self._read_to - len(data), self._read_to + len(data))
+        *lines, rest = data.split(b"\n")
+        if rest and self._row(rest) is not None:  # whole but for its end
+            lines, rest = [*lines, rest], b""
+        first = self._lines == 0
+        self._read_to = size - len(rest)
+        for line in lines:
+            self._lines += 1
+            self._take(line)
+        if rest and first:
+            self._name(self._lines + 1)
+        if first and self._bad > NAMED:
+            remark(f"{cut(self._path)}: {self._bad - NAMED:,} more lines like that")
+
+    def _take(self, line: bytes) -> None:
+        if not line or self._lines == 1:  # the header was looked at when the file was opened
+            return
+        row = self._row(line)
+        if row is not None:
+            self.rows[row["strong_id"]] = row
+        elif FORMAT.encode() not in line:  # a second header, of a run that began at the same time
+            self._name(self._lines)
+
+    def _name(self, number: int) -> None:
+        self._bad += 1
+        if self._bad <= NAMED:
+            remark(
+                f"{cut(self._path)} line {number} is cut short or was changed: its digest does not match; "
+                "its row is computed again"
+            )
+
+    @staticmethod
+    def _row(line: bytes) -> dict[str, Any] | None:
         try:
-            row = json.loads(line)
-        except ValueError:
-            self._refuse(number)
-        if not (isinstance(row, dict) and isinstance(row.get("strong_id"), str)):
-            self._refuse(number)
-        fields: dict[str, Any] = row
-        return fields
+            row = parse_json(line.decode("utf-8"), "row")
+            stated = row.pop("digest")
+            whole = isinstance(row["strong_id"], str) and stated == _digest(row)
+        except (InvalidInput, ValueError, AttributeError, KeyError, TypeError):
+            return None
+        return dict(row) if whole else None
 
-    def _refuse(self, number: int) -> NoReturn:
-        raise InvalidInput(f"{self._path} line {number} is no row of results; choose another file") from None
+    def _open(self) -> int:
+        if self._descriptor is not None:
+            return self._descriptor
+        assert self._path is not None
+        try:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
+            found = os.fstat(self._descriptor)
+            start = os.pread(self._descriptor, 4096, 0) if stat.S_ISREG(found.st_mode) else b"?"
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                f"cannot open {cut(self._path)} for rows: {getattr(error, 'strerror', None) or error}; "
+                "choose a file that can be written"
+            ) from None
+        if not _is_header(start.split(b"\n")[0], whole=b"\n" in start):
+            raise InvalidInput(f"{cut(self._path)} is no file of rows (line 1 does not say so); choose another file")
+        return self._descriptor
+
+
+def _present(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _is_header(line: bytes, whole: bool) -> bool:
+    """Whether a file may begin so; a header that was cut short is one of ours, too."""
+    if not line:
+        return not whole
+    if not whole:
+        return (json.dumps({"format": FORMAT}).encode()[:-1]).startswith(line[:30])
+    try:
+        return bool(json.loads(line)["format"] == FORMAT)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _digest(row: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _lock(descriptor: int, place: int) -> bool:
+    """Whether this process now has the lock of one byte, or had it before."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN)  # a file system without locks cannot share
+    return True
+
+
+@contextmanager
+def _locked(descriptor: int, place: int) -> Iterator[None]:
+    """The lock of one byte, waited for; nothing where the system has none."""
+    if fcntl is None:
+        yield
+        return
+    with suppress(OSError):
+        fcntl.lockf(descriptor, fcntl.LOCK_EX, 1, place)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, place)

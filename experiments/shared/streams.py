@@ -13,14 +13,8 @@ from typing import Any, TextIO
 
 from simulator.errors import InvalidInput
 
-#: Characters of a value in a message, and of a message.
-MOST_VALUE, MOST_MESSAGE = 80, 280
-
-
-def cut(value: object, most: int = MOST_VALUE) -> str:
-    """A value as text of a readable length."""
-    text = str(value).encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= most else f"{text[: most - 4]} ..{text[-1:]}"
+#: Characters of a message.
+MOST_MESSAGE = 280
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from simulator import files
 from simulator.errors import InvalidInput
 from simulator.instances.grams import GramTable
 
@@ -34,13 +35,9 @@ def read_text(name: str) -> str:
 
         return "\n".join(topics.topics[key] for key in sorted(topics.topics))
     try:
-        return Path(name).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(
-            f"cannot read text {name}: {error.strerror}; give a UTF-8 file, or {TOPICS} for the counts that come along"
-        ) from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"text {name} is not UTF-8; convert it first") from None
+        return files.read_text(name, "text")
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}; give a UTF-8 file, or {TOPICS} for the counts that come along") from None
 
 
 def read_counted(name: str) -> str | GramTable:

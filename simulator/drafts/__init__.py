@@ -17,6 +17,7 @@ from simulator.drafts.top_k import TopK
 from simulator.drafts.topology import Topology
 from simulator.drafts.without_replacement import WithoutReplacement
 from simulator.errors import InvalidInput
+from simulator.files import cut
 from simulator.protocol import DraftScheme
 
 __all__ = [
@@ -58,12 +59,12 @@ SCHEMES: Mapping[str, Any] = MappingProxyType(
 def scheme_from_dict(fields: Any) -> DraftScheme:
     """The scheme that `as_dict` described; raises `InvalidInput` on anything else."""
     if not isinstance(fields, dict) or str(fields.get("name")) not in SCHEMES:
-        raise InvalidInput(f"unknown scheme {fields!r}; known: {', '.join(SCHEMES)}")
+        raise InvalidInput(f"unknown scheme {cut(repr(fields))}; known: {', '.join(SCHEMES)}")
     kind = SCHEMES[str(fields["name"])]
     given = {key: value for key, value in fields.items() if key != "name"}
     wanted = set(kind().as_dict()) - {"name"}
     if set(given) != wanted:
-        raise InvalidInput(f"scheme {fields!r} must have {', '.join(sorted(wanted))} and nothing else")
+        raise InvalidInput(f"scheme {cut(repr(fields))} must have {', '.join(sorted(wanted))} and nothing else")
     scheme: DraftScheme = kind(**{key: _parsed(key, value, fields) for key, value in given.items()})
     return scheme
 
@@ -76,5 +77,6 @@ def _parsed(key: str, value: Any, fields: dict[str, Any]) -> Any:
     if type(value) is int and key not in ("confidence", *LISTS):
         return value
     raise InvalidInput(
-        f"scheme {fields!r}: {key} = {value!r} must be a whole number (tree and widths: a list, confidence: a fraction)"
+        f"scheme {cut(repr(fields))}: {key} = {cut(repr(value))} must be a whole number "
+        "(tree and widths: a list, confidence: a fraction)"
     )

@@ -19,6 +19,7 @@ from typing import Any
 from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_named, as_python, parse_fraction
 from simulator.drafts import scheme_from_dict
 from simulator.errors import InvalidInput
+from simulator.files import cut, parse_json, read_text
 from simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries, tabulate
 from simulator.protocol import Context, DraftScheme, TokenProcess
 
@@ -111,28 +112,14 @@ class Instance:
     @classmethod
     def load(cls, path: str | Path) -> Instance:
         """Read an instance file, exact unless it says that its rows are floats; raises `InvalidInput` on any flaw."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise InvalidInput(f"cannot read instance file {path}: {reason}") from None
-        return cls.loads(text, str(path))
+        return cls.loads(read_text(path, "instance file"), cut(path))
 
     @classmethod
     def loads(cls, text: str, source: str = "instance") -> Instance:
         """`load` from text; `source` is what error messages call it."""
-        try:
-            fields = json.loads(text, parse_float=str, object_pairs_hook=_without_duplicates)
-            if isinstance(fields, dict) and "about" in fields:  # only rows keep their decimals as text
-                fields["about"] = json.loads(text)["about"]
-        except json.JSONDecodeError as error:
-            raise InvalidInput(f"{source} is not JSON: {error.msg} at line {error.lineno}") from None
-        except InvalidInput as error:
-            raise InvalidInput(f"{source}: {error}") from None
-        except ValueError:
-            raise InvalidInput(f"{source} holds a number of too many digits") from None
-        except RecursionError:
-            raise InvalidInput(f"{source} is nested too deeply to be an instance") from None
+        fields = parse_json(text, source, parse_float=str, object_pairs_hook=_without_duplicates)
+        if isinstance(fields, dict) and "about" in fields:  # only rows keep their decimals as text
+            fields["about"] = parse_json(text, source)["about"]
         try:
             return cls.from_dict(fields)
         except InvalidInput as error:
@@ -148,12 +135,12 @@ class Instance:
                 raise InvalidInput(f"the key {key!r} is missing")
         unknown = sorted(set(fields) - set(_KEYS))
         if unknown:
-            raise InvalidInput(f"unknown key {unknown[0]!r}; known: {', '.join(_KEYS)}")
+            raise InvalidInput(f"unknown key {cut(repr(unknown[0]))}; known: {', '.join(_KEYS)}")
         size, depth = fields["vocab_size"], fields["depth"]
         if type(size) is not int or size < 1:
-            raise InvalidInput(f"vocab_size is {size!r}; it must be a whole number of at least 1")
+            raise InvalidInput(f"vocab_size is {cut(repr(size))}; it must be a whole number of at least 1")
         if type(depth) is not int or depth < 0:
-            raise InvalidInput(f"depth is {depth!r}; it must be a whole number of at least 0")
+            raise InvalidInput(f"depth is {cut(repr(depth))}; it must be a whole number of at least 0")
         if depth > 1000 or size > MAX_TABLE_ENTRIES or table_entries(size, depth) > MAX_TABLE_ENTRIES:
             sizes = [f"{n}" if n < 10**12 else "above 10^12" for n in (size, depth)]
             raise InvalidInput(
@@ -162,7 +149,7 @@ class Instance:
             )
         about = fields.get("about", {})
         if not isinstance(about, dict):
-            raise InvalidInput(f"about is {about!r}; it must be an object")
+            raise InvalidInput(f"about is {cut(repr(about))}; it must be an object")
         numbers = arithmetic_named(str(fields.get("arithmetic", RATIONAL.name)))
         scheme = fields.get("scheme")
         elsewhere = isinstance(scheme, dict) and "file" in scheme  # an outsider's: known by where it comes from
@@ -183,7 +170,8 @@ def _tables(rows: Any, size: int, depth: int, name: str, deepest: int, numbers: 
     extra = set(rows) - {key for keys in wanted for key in keys}
     if extra:
         raise InvalidInput(
-            f"{name} has a row for {sorted(extra)[0]!r}, which is no context of at most {deepest} tokens below {size}"
+            f"{name} has a row for {cut(repr(sorted(extra)[0]))}, which is no context of at most {deepest} "
+            f"tokens below {size}"
         )
     return [numbers.vector([_row(rows, key, size, name) for key in keys]) for keys in wanted[: depth + 1]]
 
@@ -193,10 +181,10 @@ def _row(rows: Mapping[str, Any], key: str, size: int, name: str) -> list[Any]:
         raise InvalidInput(f"{name} has no row for context {key!r}; give {size} probabilities for it")
     row = rows[key]
     if not isinstance(row, list) or len(row) != size:
-        raise InvalidInput(f"{name} row {key!r} is {row!r}; it must list {size} probabilities")
+        raise InvalidInput(f"{name} row {key!r} is {cut(repr(row))}; it must list {size} probabilities")
     for value in row:
         if type(value) not in (int, str):
-            raise InvalidInput(f"{name} row {key!r} holds {value!r}; write probabilities as '1/3', 0.25 or 1")
+            raise InvalidInput(f"{name} row {key!r} holds {cut(repr(value))}; write probabilities as '1/3', 0.25 or 1")
     try:
         return [parse_fraction(value) if isinstance(value, str) else value for value in row]
     except InvalidInput as error:
@@ -217,7 +205,8 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise InvalidInput(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+        twice = next(key for key in fields if keys.count(key) > 1)
+        raise InvalidInput(f"the key {cut(repr(twice))} stands twice")
     return fields
 
 

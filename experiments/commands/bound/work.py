@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from experiments.shared.progress import bar, duration, remark
 from lp_analysis import certificate, check_file, cut_bound, dumps
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.files import parse_json, read_text
 from simulator.instances.case import Case
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
@@ -76,7 +76,7 @@ def verified(path: str, instance: Instance | None) -> dict[str, Any]:
         lower, upper = check_file(path, instance)
     except InvalidInput as error:
         return {"certificate": path, "valid": False, "reason": str(error)}
-    stated = json.loads(Path(path).read_text(encoding="utf-8"))
+    stated = parse_json(read_text(path, "certificate"), "certificate")
     meant = None if instance is None or instance.scheme is None else instance.scheme.as_dict()
     return {
         "certificate": path,

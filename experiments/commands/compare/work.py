@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 from experiments.shared.bounds import Goal, bound_fields, bound_root, expected_seconds
 from experiments.shared.cost import Settings, Workload, check_runs, expected_cost
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.output import number_fields
 from experiments.shared.planned import Planned
-from experiments.shared.pool import spread
+from experiments.shared.pool import PERIOD, spread
 from experiments.shared.problem import Problem
 from experiments.shared.progress import bar, duration, named_errors, remark
 from experiments.shared.rows import RowFile, accepted_length, largest, mixture, strong_id, versions
@@ -232,12 +232,32 @@ def compute_all(problem: Problem, tasks: Sequence[Task | BoundTask], settings: S
     with bar("rows", len(tasks)) as tick:
         tick(len(tasks) - len(missing))
         try:
-            for row in produce(problem, missing, settings):
+            for row in produce(problem, _unclaimed(missing, kept, tick), settings):
                 kept.add(row)
                 tick(1)
         except KeyboardInterrupt:
             return False
     return True
+
+
+def _unclaimed(
+    tasks: Sequence[Task | BoundTask], kept: RowFile, tick: Callable[[int], None]
+) -> Iterator[Task | BoundTask | None]:
+    """The tasks that no other run has done; what another computes now comes last. None: nothing at the moment."""
+    waiting = list(tasks)
+    while waiting:
+        theirs = []
+        for task in waiting:
+            state = kept.claim(task.strong_id)
+            if state == "ours":
+                yield task
+            elif state == "theirs":
+                theirs.append(task)
+            else:
+                tick(1)
+        if len(theirs) == len(waiting):
+            yield None
+        waiting = theirs
 
 
 def _steps(tasks: Sequence[Task | BoundTask]) -> str:
@@ -248,18 +268,26 @@ def _steps(tasks: Sequence[Task | BoundTask]) -> str:
     return ", ".join(f"{amount:,.0f} {name}" for amount, name in amounts if amount) or "nothing to do"
 
 
-def _one_by_one(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings) -> Iterator[dict[str, Any]]:
+_Tasks: TypeAlias = Iterator[Task | BoundTask | None]
+
+
+def _one_by_one(problem: Problem, tasks: _Tasks, settings: Settings) -> Iterator[dict[str, Any]]:
     workplace = Workplace(problem, settings)
     for task in tasks:
-        yield workplace.row(task)
+        if task is None:
+            time.sleep(PERIOD)
+        else:
+            yield workplace.row(task)
 
 
-def _in_parallel(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings) -> Iterator[dict[str, Any]]:
+def _in_parallel(problem: Problem, tasks: _Tasks, settings: Settings) -> Iterator[dict[str, Any]]:
     # verifiers travel by name: an outsider's class may not be importable by the pickle of another process
-    calls = [
-        (task.verifier.spec if isinstance(task, Task) else None, (_sent(task.scheme), task.strong_id, task.cost))
+    calls = (
+        None
+        if task is None
+        else (task.verifier.spec if isinstance(task, Task) else None, (_sent(task.scheme), task.strong_id, task.cost))
         for task in tasks
-    ]
+    )
     return spread(settings.jobs, _work, calls, _start_worker, problem, settings)
 
 

@@ -23,6 +23,7 @@ from experiments.models.pair.training import Plan, Size, Trained, new_model, tra
 from experiments.models.pair.warp import Warp
 from experiments.shared.progress import Tick, bar, remark
 from simulator.errors import InvalidInput
+from simulator.files import parse_json, read_text
 
 #: Characters of the sample, and of the held-out text before it.
 SAMPLE, PROMPT = 240, 40
@@ -124,7 +125,7 @@ def recorded(folder: Path, way_out: str) -> dict[str, Any] | None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     try:
-        record = dict(json.loads((folder / "pair.json").read_text(encoding="utf-8")))
+        record = dict(parse_json(read_text(folder / "pair.json", "pair"), "pair.json"))
         dict(record["configuration"])
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidInput(f"{folder} is there and holds no trained pair; {way_out}") from None

@@ -6,7 +6,6 @@ take contexts of whole texts (root included), never of a draft tree alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from experiments.models.pair.loading import Located, locate, read_config, read_m
 from experiments.models.pair.tokenizers import TextTokenizer
 from experiments.models.pair.warp import Warp
 from simulator.errors import InvalidInput
+from simulator.files import parse_json, read_text
 
 #: Logits of one pass: contexts are taken in batches that keep below so many numbers.
 BATCH_ENTRIES = 2**24
@@ -119,11 +119,12 @@ def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float
 def load_folder(folder: str | Path, device: str = "auto", dtype: str = "float32") -> Pair:
     """A pair that `draftproof train` saved; raises `InvalidInput` like `load_pair`, or for a folder without one."""
     try:
-        fields = json.loads((Path(folder) / "pair.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        fields = dict(parse_json(read_text(Path(folder) / "pair.json", "pair"), "pair.json"))
+        digest = str(fields["text_hash"])
+    except (InvalidInput, ValueError, TypeError, KeyError):
         raise InvalidInput(f"{folder} holds no trained pair; make one: draftproof train --out {folder}") from None
     pair = load_pair(str(Path(folder) / "target"), str(Path(folder) / "draft"), device, dtype)
-    return replace(pair, text_digest=fields["text_hash"])
+    return replace(pair, text_digest=digest)
 
 
 def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:
