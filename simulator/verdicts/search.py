@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice, pairwise, product
 from math import comb, log10
+from pathlib import Path
 from random import Random
+from tempfile import gettempdir
 from typing import Any, TypeAlias
 
 import hypothesis.strategies as st
 from flint import fmpq
 from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import NoSuchExample
 
 from simulator.arithmetic import RATIONAL
@@ -148,6 +151,7 @@ def _search(judge: Judge, instances: Any, scheme: DraftScheme, examples: int) ->
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
+    set_hypothesis_home_dir(Path(gettempdir()) / "draftproof-hypothesis")  # not in the folder where somebody works
     try:
         minimal: Instance = find(
             instances, lambda instance: _fails(judge, instance, scheme), settings=quiet, random=Random(0)

@@ -24,6 +24,7 @@ Replace = Annotated[
 Roots = Annotated[int | None, typer.Option(min=1, help="Root contexts of the text (default 4).", **_HOW)]
 Blocks = Annotated[int | None, typer.Option(min=1, help="Blocks a cell (default: standard error 0.015).", **_HOW)]
 LawRuns = Annotated[int | None, typer.Option(min=1, help="Runs of the law test, for each verifier.", **_HOW)]
+Lossy = Annotated[list[str] | None, typer.Option("--lossy", help="A verifier known to be lossy: no failure.", **_HOW)]
 Quick = Annotated[bool, typer.Option("--quick", help="A glance: less training, fewer runs and roots.", **_HOW)]
 
 
@@ -32,6 +33,7 @@ def validate(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: eight of them.")] = None,
     *,
     replace: Replace = None,
+    lossy: Lossy = None,
     temperature: Annotated[float, typer.Option(help="Of both models; 0 is greedy.")] = 1.0,
     top_k: opt.TopK = None,
     top_p: opt.TopP = None,
@@ -60,7 +62,7 @@ def validate(
     try:
         with work.open_pair(pair.wanted(seed, quick)) as opened:
             contest = work.make_contest(opened, named, replaced, shapes, warp, amount, seed, vectors)
-            report = work.run(console, opened, contest, files.resume, started)
+            report = work.run(console, opened, contest, files.resume, started, lossy or ())
     except KeyboardInterrupt:
         work.say_interrupted(files.resume)
         return INTERRUPTED

@@ -23,9 +23,11 @@ from experiments.models.predicted.truncated import Truncated, truncated_tables
 from experiments.models.validation.comparison import Agreement, ChiSquare, compare
 from experiments.models.validation.contest import Contestant, Setting, seed_of, shape_name
 from experiments.shared.progress import named_errors
+from simulator.arithmetic import FLOAT64
 from simulator.drafts import Delayed
 from simulator.errors import TooLarge
 from simulator.instances.case import Case
+from simulator.instances.instance import Instance
 
 #: What the standard errors shall be at most, with some room below the 0.02 that is promised.
 GOAL = 0.015
@@ -75,6 +77,7 @@ def measure_exact(
         "depths_measured": _depths(blocks, scheme.depth),
         "outcomes": {**asdict(found.outcomes), "probability": found.outcomes.probability},
         "own_law": None if own is None else {"block_efficiency": own.mean, "z": compare(own, blocks).z},
+        **_verdict(prediction if each.played is each.claim else own, tables, scheme),
         "seconds": round(time.perf_counter() - started, 3),
     }
 
@@ -142,6 +145,15 @@ def _own_law(each: Contestant, tables: Sequence[Case], scheme: Delayed) -> Predi
             return predict(each.played.verifier, tables, scheme)
     except TooLarge:
         return None
+
+
+def _verdict(ran: Prediction | None, tables: Sequence[Case], scheme: Delayed) -> dict[str, Any]:
+    """Whether the verifier that runs is lossless on the tables; None where its law is not known."""
+    if ran is None:
+        return {"max_deviation": None, "lossless": None}
+    targets = [Instance.of(case.target, case.draft, scheme.depth, FLOAT64).target for case in tables]
+    deviations = [float(law.metrics(rows).max_deviation) for law, rows in zip(ran.laws, targets, strict=True)]
+    return {"max_deviation": max(deviations), "lossless": all(each <= FLOAT64.tolerance for each in deviations)}
 
 
 def truncated_of(setting: Setting, depth: int) -> list[Truncated]:

@@ -83,9 +83,11 @@ def make_contest(
     return replace(contest, law_runs=runs)
 
 
-def run(console: Console, opened: Opened, contest: Contest, resume: str | None, started: float) -> dict[str, Any]:
-    """Everything, printed part by part; the report as plain data."""
-    kept, report = RowFile(resume), about(opened, contest)
+def run(
+    console: Console, opened: Opened, contest: Contest, resume: str | None, started: float, lossy: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Everything, printed part by part; the report as plain data. lossy: verifiers that are known to be."""
+    kept, report = RowFile(resume), {**about(opened, contest), "known_lossy": list(lossy)}
     views.show_pair(console, report)
     remark(f"tables of p and q after {len(contest.setting.roots)} roots")
     tables = work.tables_of(contest)
@@ -131,11 +133,16 @@ def about(opened: Opened, contest: Contest) -> dict[str, Any]:
 
 
 def failures(report: dict[str, Any]) -> list[str]:
-    """What was not as it should be, in words."""
+    """What was not as it should be, in words; a verifier that is known to be lossy may be."""
     names = {"tree_attention": "tree attention", "caches": "caches", "greedy": "greedy text"}
     found = [names[name] for name, row in report["same"].items() if not row["passed"]]
     found += [f"the law of {row['verifier']}" for row in report["law"] if row["refuted"]]
     found += [f"{each['verifier']} on ({each['shape']})" for each in report["table"]["failed"]]
+    known = report.get("known_lossy", [])
+    lossy = [row["verifier"] for row in report["rows"] if row.get("lossless") is False and row["verifier"] not in known]
+    found += [
+        f"{name} is not lossless on the tables (--lossy {name} says it is known)" for name in dict.fromkeys(lossy)
+    ]
     if not report["table"]["passed"] and not report["table"]["failed"]:
         found.append("the table as a whole")
     return found
