@@ -170,5 +170,5 @@ def _same_tables(name: str, stated: Any, found: Any) -> None:
 def _same(name: str, stated: Any, found: Any) -> None:
     if stated != found:
         texts = [str(value) if str(value).isprintable() else repr(value) for value in (stated, found)]
-        short = [text if len(text) <= 200 else f"{text[:200]}.. ({len(text):,} characters)" for text in texts]
+        short = [text if len(text) <= 100 else f"{text[:100]}.. ({len(text):,} characters)" for text in texts]
         raise InvalidInput(f"{name}: the certificate states {short[0]}, recomputed it is {short[1]}")

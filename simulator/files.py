@@ -17,7 +17,7 @@ from simulator.errors import InvalidInput
 #: Bytes of a file at most, where nobody allows more.
 MOST_BYTES = 64 * 2**20
 #: Digits of a whole number in JSON at most; longer exact numbers are written as text.
-MOST_DIGITS = 10_000
+MOST_DIGITS = 4_000
 #: Characters of a value that a message quotes.
 QUOTED = 80
 
