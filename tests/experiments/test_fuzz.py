@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -93,7 +94,8 @@ def fuzz(folder: Path, capsys: pytest.CaptureFixture[str], cases: int) -> int:
     def late(number: int, frame: Any) -> None:
         raise AssertionError(f"a case took more than {SECONDS} s")
 
-    before = signal.signal(signal.SIGALRM, late)
+    before, digits = signal.signal(signal.SIGALRM, late), sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)  # as the command line does
     try:
         for case in range(cases):
             name = list(formats)[case % len(formats)]
@@ -105,6 +107,7 @@ def fuzz(folder: Path, capsys: pytest.CaptureFixture[str], cases: int) -> int:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+        sys.set_int_max_str_digits(digits)
     assert "Traceback" not in capsys.readouterr().err
     return count
 
