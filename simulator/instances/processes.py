@@ -17,6 +17,7 @@ import numpy as np
 
 from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows
 from simulator.errors import InvalidInput, TooLarge
+from simulator.files import cut
 from simulator.protocol import Context, TokenProcess, Vector
 
 #: Largest number of table entries (`V**(depth+1)`) of exact processes: a quarter of a GiB.
@@ -60,7 +61,7 @@ def validate_rows(rows: Any, arithmetic: Arithmetic, name: Callable[[int], str])
             way_out = "write exact fractions such as '1/3' that sum to 1"
             if not arithmetic.exact and abs(total - 1) < 0.02:  # a softmax in low precision
                 way_out = "from_softmax(rows) divides rows of low precision by their sums"
-            raise InvalidInput(f"{name(i)} sums to {total}, not 1; {way_out}")
+            raise InvalidInput(f"{name(i)} sums to {cut(total)}, not 1; {way_out}")
 
 
 class TableProcess:
