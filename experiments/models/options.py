@@ -41,6 +41,9 @@ LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.",
 Resume = Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.", **_OUT)]
 Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the table.", **_OUT)]
+Times = Annotated[
+    str | None, typer.Option("--times", help="Measured times of passes, for `compare --cost FILE`.", **_OUT)
+]
 
 
 @dataclass(frozen=True)
@@ -92,9 +95,10 @@ class FileOptions:
     json_target: JsonTarget = None
     markdown: Markdown = None
     plot: Plot = None
+    times: Times = None
 
     def check(self, text: str) -> None:
         """Raises `InvalidInput`, before the work, for files that cannot be written."""
         outputs = {"--resume": self.resume, "--json": self.json_target}
-        outputs |= {"--markdown": self.markdown, "--plot": self.plot}
+        outputs |= {"--markdown": self.markdown, "--plot": self.plot, "--times": self.times}
         check_files((None if text == EMBEDDED else text,), outputs)

@@ -1,7 +1,9 @@
 """What a shape costs in time, as the user measured it, and what its tokens bring against decoding one by one.
 
-`T(K, L1, L2) = L1 t_q(1) + L2 t_q(K) + t_p(L1 + K L2)`: `t_q(k)` is the time of one draft pass over `k` branches,
-`t_p(n)` that of a target pass over `n` drafted tokens. Any unit of time will do.
+`T(K, L1, L2) = (L1 + 1) t_q(1) + (L2 - 1) t_q(K) + t_p(L1 + K L2)`, and `L1 t_q(1) + t_p(L1)` without branches:
+`t_q(k)` is the time of one draft pass over `k` tokens, `t_p(n)` that of a target pass over `n` drafted tokens. A level
+is drafted by one pass over the level before it, and before the branches begin that is one token: the root, or the last
+of the trunk. Any unit of time will do.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import json
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +27,17 @@ _KEYS = ("draft", "branch", "target", "node")
 LONGEST = 1e100
 
 
+def block_time(K: int, L1: int, L2: int, draft: Callable[[int], float], target: Callable[[int], float]) -> float:
+    """`T` of a shape; draft, target: `t_q` and `t_p`, asked only for passes that a block has. See the module."""
+    single = L1 + (1 if L2 else 0)
+    several = max(L2 - 1, 0)
+    drafting = (single * draft(1) if single else 0.0) + (several * draft(K) if several else 0.0)
+    return drafting + target(L1 + K * L2)
+
+
 @dataclass(frozen=True)
 class TimeModel:
-    """draft, target: measured times by number of branches, and by number of drafted tokens; linear in between.
+    """draft, target: times by number of tokens read at once, and by number of drafted tokens; linear in between.
 
     A single slope extends the last point where `open_ended`; otherwise nothing beyond it is known.
     """
@@ -37,9 +47,16 @@ class TimeModel:
     open_ended: bool
 
     def save(self, path: str) -> None:
-        """Write the file that `--cost FILE` reads; raises `InvalidInput` for a model without end, which none holds."""
+        """Write the file that `--cost FILE` reads.
+
+        Raises `InvalidInput` for a model without end, which no file holds, and for one that `--cost` would refuse.
+        """
         if self.open_ended:
             raise InvalidInput("times without end do not fit a file; give the short form to --cost as it is")
+        if 1 not in self.draft or not self.target.get(0):
+            raise InvalidInput(
+                f"no times for {path}: a target pass without drafts must take more than 0; measure again"
+            )
         points = {"draft": self.draft, "target": self.target}
         fields = {name: {str(place): times[place] for place in sorted(times)} for name, times in points.items()}
         write_whole(path, json.dumps(fields, indent=2) + "\n")
@@ -54,11 +71,11 @@ class TimeModel:
 
     def time(self, fields: Mapping[str, Any]) -> float:
         """`T` of a shape, given by K, L1 and L2."""
-        K, L1, L2 = fields["K"], fields["L1"], fields["L2"]
-        drafting = (L1 * self._at(self.draft, 1, "draft") if L1 else 0) + (
-            L2 * self._at(self.draft, K, "draft") if L2 else 0
+        return block_time(
+            *(fields[name] for name in ("K", "L1", "L2")),
+            draft=lambda tokens: self._at(self.draft, tokens, "draft"),
+            target=lambda nodes: self._at(self.target, nodes, "target"),
         )
-        return drafting + self._at(self.target, L1 + K * L2, "target")
 
     def row_fields(self, row: Mapping[str, Any]) -> dict[str, float]:
         """`time`, `tokens_per_time` and `speedup` (against one token a target pass) of a row."""

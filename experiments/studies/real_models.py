@@ -42,9 +42,14 @@ class Study:
     length: Any
 
     @property
+    def start(self) -> int:
+        """Tokens of a root."""
+        return len(self.settings[0].roots[0])
+
+    @property
     def contexts(self) -> list[int]:
         """Numbers of remembered tokens at which passes are measured."""
-        longest = len(self.settings[0].roots[0]) + self.length.tokens
+        longest = self.start + self.length.tokens
         return sorted({max(1, round(share * longest)) for share in CONTEXTS})
 
     @property
@@ -129,7 +134,7 @@ def main(
     files.check(pair.text)
     from experiments.models.pair.opened import open_pair
     from experiments.models.pair.warp import Warp
-    from experiments.models.speed.measure import Length
+    from experiments.models.speed.measure import Length, latency_of
     from experiments.studies import real_models_views as views
 
     named, shapes = chosen_verifiers(chosen or list(VERIFIERS)), shape.shapes(SHAPES)
@@ -144,6 +149,9 @@ def main(
         remark(f"interrupted{where}")
         return INTERRUPTED
     views.show(console, rows)
+    if files.times:
+        latency_of(rows[0]).times(study.start + tokens // 2).save(files.times)
+        console.print(f"times: {files.times}, for draftproof compare --cost", soft_wrap=True)
     write_json(files.json_target, {"rows": rows})
     if files.markdown:
         write_whole(files.markdown, views.markdown(rows))

@@ -153,10 +153,10 @@ def test_times_of_the_short_form_are_those_computed_by_hand():
     model = time_model("draft=1,branch=0.5,target=10,node=0.25")
     assert model.time(shape(1, 0, 0)) == 10
     assert model.time(shape(1, 0, 4)) == 4 * 1 + 10 + 0.25 * 4
-    assert model.time(shape(3, 2, 4)) == 2 * 1 + 4 * (1 + 0.5 * 2) + 10 + 0.25 * (2 + 12)
+    assert model.time(shape(3, 2, 4)) == 3 * 1 + 3 * (1 + 0.5 * 2) + 10 + 0.25 * (2 + 12)
     fields = model.row_fields(shape(3, 2, 4))
-    assert fields == {"time": 23.5, "tokens_per_time": 3 / 23.5, "speedup": 3 * 10 / 23.5}
-    assert model.row_fields({**shape(3, 2, 4), "steady_state_float": 2.0})["speedup"] == 2 * 10 / 23.5
+    assert fields == {"time": 22.5, "tokens_per_time": 3 / 22.5, "speedup": 3 * 10 / 22.5}
+    assert model.row_fields({**shape(3, 2, 4), "steady_state_float": 2.0})["speedup"] == 2 * 10 / 22.5
     assert time_model("draft=1,target=10").time(shape(4, 0, 2)) == 2 + 10
 
 
@@ -165,10 +165,10 @@ def test_times_of_a_file_are_linear_between_what_was_measured(tmp_path):
     file.write_text('{"draft": {"1": 1, "3": 2}, "target": {"0": 10, "4": 11, "8": 15}}')
     model = time_model(str(file))
     assert model.time(shape(1, 0, 2)) == 2 + 10.5
-    assert model.time(shape(2, 1, 2)) == 1 + 2 * 1.5 + 12
-    assert model.time(shape(3, 2, 2)) == 2 + 2 * 2 + 15
+    assert model.time(shape(2, 1, 2)) == 2 * 1 + 1.5 + 12
+    assert model.time(shape(3, 2, 2)) == 3 * 1 + 2 + 15
     with pytest.raises(InvalidInput, match="--cost has draft times from 1 to 3 only; add one for 4 or fewer shapes"):
-        model.time(shape(4, 0, 1))
+        model.time(shape(4, 0, 2))
     with pytest.raises(InvalidInput, match="--cost has target times from 0 to 8 only; add one for 9 or fewer shapes"):
         model.time(shape(3, 0, 3))
 
@@ -224,7 +224,7 @@ def test_the_best_shape_of_each_verifier_under_a_model_of_time(draftproof):
     model = ("--cost", "draft=1,branch=0.1,target=10,node=0.05")
     rows = draftproof(*given, *model, "--json", "-", "--csv", "rows.csv").json["rows"]
     for row in rows:
-        time = row["L1"] + row["L2"] * (1 + 0.1 * (row["K"] - 1)) + 10 + 0.05 * row["nodes"]
+        time = row["L1"] + 1 + (row["L2"] - 1) * (1 + 0.1 * (row["K"] - 1)) + 10 + 0.05 * row["nodes"]
         assert row["time"] == pytest.approx(time, abs=1e-12)
         assert row["speedup"] == pytest.approx(10 * row["block_efficiency_float"] / time, abs=1e-12)
         assert row["tokens_per_time"] == pytest.approx(row["speedup"] / 10, abs=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,9 @@ import typer
 from experiments.models import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.grouped import grouped
-from experiments.shared.progress import INTERRUPTED
+from experiments.shared.latency import TimeModel
+from experiments.shared.progress import INTERRUPTED, remark
+from simulator.drafts import Delayed
 
 _HOW: Any = {"rich_help_panel": "How much"}
 
@@ -63,7 +66,20 @@ def validate(
         with work.open_pair(pair.wanted(seed, quick)) as opened:
             contest = work.make_contest(opened, named, replaced, shapes, warp, amount, seed, vectors)
             report = work.run(console, opened, contest, files.resume, started, lossy or ())
+            times = _times(opened.pair, shapes) if files.times else None
     except KeyboardInterrupt:
         work.say_interrupted(files.resume)
         return INTERRUPTED
+    if times:
+        times.save(str(files.times))
+        console.print(f"times: {files.times}, for compare --cost", soft_wrap=True)
     return work.deliver(console, report, files.json_target, files.markdown, files.plot)
+
+
+def _times(pair: Any, shapes: Sequence[Delayed]) -> TimeModel:
+    """Measured after as many tokens as the roots of the table have."""
+    from experiments.models.speed.latency_fit import measured_times
+    from experiments.models.validation.contest import CONTEXT
+
+    remark("times of passes")
+    return measured_times(pair, CONTEXT, shapes)

@@ -19,7 +19,7 @@ from experiments.models.loop.supported import check_prompt
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
-from experiments.shared.latency import TimeModel
+from experiments.shared.latency import TimeModel, block_time
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 
@@ -72,10 +72,6 @@ class Latency:
     draft: PassTimes
     target: PassTimes
 
-    def trunk(self, context: int) -> float:
-        """Seconds of a draft pass over one token."""
-        return self.draft.at(context, 1)
-
     def branch(self, context: int, paths: int) -> float:
         """Seconds of a draft pass over one token of each path."""
         return self.draft.at(context, paths)
@@ -85,17 +81,19 @@ class Latency:
         return self.target.at(context, nodes + 1)
 
     def block(self, scheme: Delayed, context: int) -> float:
-        """Seconds of the passes of one block. The first reads the root: the trunk's last token begins all branches."""
-        first_branch = 1 if scheme.L2 else 0
-        drafting = (scheme.L1 + first_branch) * self.trunk(context)
-        drafting += max(scheme.L2 - 1, 0) * self.branch(context, scheme.K)
-        return drafting + self.tree(context, scheme.nodes)
+        """Seconds of the passes of one block."""
+        return block_time(
+            *(scheme.K, scheme.L1, scheme.L2),
+            draft=lambda paths: self.branch(context, paths),
+            target=lambda nodes: self.tree(context, nodes),
+        )
 
-    def times(self, context: int, paths: int, nodes: int) -> TimeModel:
-        """Times at one context up to so many paths and nodes; what it saves, `draftproof compare --cost FILE` reads."""
+    def times(self, context: int) -> TimeModel:
+        """Times at one context, as far as passes were measured; what it saves, `compare --cost FILE` reads."""
+        paths, tokens = (max(each.read for each in fit.passes) for fit in (self.draft, self.target))
         return TimeModel(
             {count: self.branch(context, count) for count in range(1, paths + 1)},
-            {count: self.tree(context, count) for count in range(nodes + 1)},
+            {count: self.tree(context, count) for count in range(tokens)},
             open_ended=False,
         )
 
@@ -114,6 +112,14 @@ def fit_latency(
     draft = measure_passes(pair, pair.draft, contexts, draft_tokens, repetitions)
     target = measure_passes(pair, pair.target, contexts, target_tokens, repetitions)
     return Latency(PassTimes.fit(draft), PassTimes.fit(target))
+
+
+def measured_times(pair: Pair, context: int, schemes: Sequence[Delayed], repetitions: int = 10) -> TimeModel:
+    """Times of passes after so many remembered tokens, for these shapes at least."""
+    draft = {1, 2, 4, 8, *(scheme.K for scheme in schemes)}
+    target = {1, 4, 8, 16, 32, *(scheme.nodes + 1 for scheme in schemes)}
+    contexts = sorted({max(context // 2, 1), context, context + (context < 2)})
+    return fit_latency(pair, contexts, sorted(draft), sorted(target), repetitions).times(context)
 
 
 @torch.inference_mode()

@@ -23,7 +23,7 @@ from experiments.models.predicted.prediction import predict
 from experiments.models.predicted.sampled import predict_sampled
 from experiments.models.predicted.tables import pair_tables
 from experiments.models.speed.by_depth import by_depth
-from experiments.models.speed.latency_fit import Latency, PassTimes, fit_latency
+from experiments.models.speed.latency_fit import Latency, Pass, PassTimes, fit_latency
 from experiments.models.validation.contest import Setting, seed_of, shape_name
 from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import named_errors
@@ -140,8 +140,10 @@ def latency_of(row: dict[str, Any]) -> Latency:
     """The fit that a row keeps."""
     return Latency(
         *(
-            PassTimes(tuple(row[name]["coefficients"]), row[name]["error"], row[name]["worst"], ())
-            for name in ("draft", "target")
+            PassTimes(
+                tuple(fit["coefficients"]), fit["error"], fit["worst"], tuple(Pass(*each) for each in fit["passes"])
+            )
+            for fit in (row["draft"], row["target"])
         )
     )
 

@@ -17,6 +17,7 @@ from experiments.models.speed import measure
 from experiments.models.speed.latency_fit import Latency, fit_latency
 from experiments.models.speed.measure import Length
 from experiments.models.validation.contest import setting
+from experiments.shared.latency import time_model
 from experiments.shared.names import find_verifier
 from experiments.shared.text import EMBEDDED, read_text
 from experiments.studies import real_models, real_models_views
@@ -71,6 +72,7 @@ def test_a_fit_survives_being_kept(tiny_pair: Pair) -> None:
     row = measure.latency_row(made, CONTEXTS, [1, 4])
     again = measure.latency_of(json.loads(json.dumps(row)))
     assert again.draft.coefficients == row["draft"]["coefficients"]
+    assert [each.read for each in again.target.passes] == [1, 4, 1, 4]
     assert again.target.coefficients == row["target"]["coefficients"]
     assert len(row["target"]["passes"]) == 4
     assert len(real_models_views.latency_lines(row)) == 3
@@ -91,17 +93,25 @@ def test_the_study_prints_draws_and_resumes(
     models = ("--target", tiny_folder / "target", "--draft", tiny_folder / "draft", "--text", "text.txt")
     shapes = ("--K", "1..2", "--L1", 1, "--L2", 1, "--temperatures", "0.7,1", "--tokens", 16, "--roots", 2)
     given = ("naive", "traversal", *models, *shapes, "--resume", "rows.jsonl")
-    code, first = study(monkeypatch, capsys, *given, "--plot", "a.png", "--markdown", "a.md", "--json", "a.json")
+    code, first = study(
+        monkeypatch, capsys, *given, "--plot", "a.png", "--markdown", "a.md", "--json", "a.json", "--times", "t.json"
+    )
     assert code == 0
+    times = time_model("t.json")
     assert first.out.count("traversal") == 2 * 2 * 2  # two tables for each temperature, two shapes of one depth
     assert Path("a.png").read_bytes().startswith(b"\x89PNG")
     rows = json.loads(Path("a.json").read_text())["rows"]
     assert [row["kind"] for row in rows] == ["latency", *(2 * ["plain", *4 * ["speculative"]])]
     assert len({row["strong_id"] for row in rows}) == len(rows)
+    fitted = measure.latency_of(rows[0])
+    assert times == fitted.times(16 + 16 // 2)
+    assert times.time(Delayed(2, 1, 1).as_dict()) == fitted.block(Delayed(2, 1, 1), 16 + 16 // 2)
     assert Path("a.md").read_text().count("| naive") == 4
     again, second = study(monkeypatch, capsys, *given, "--json", "b.json")
     assert (again, json.loads(Path("b.json").read_text())["rows"]) == (0, rows)
-    assert second.out == first.out.replace("picture: a.png\n", "")
+    assert second.out == first.out.replace("picture: a.png\n", "").replace(
+        "times: t.json, for draftproof compare --cost\n", ""
+    )
 
 
 @pytest.mark.parametrize("text", ["warm", "1,,2", ""])

@@ -7,12 +7,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from experiments.models.loop import caches, drafting
+from experiments.models.loop.loop import Loop
 from experiments.models.loop.timing import PARTS, Stopwatch
+from experiments.models.pair.warp import Warp
 from experiments.models.speed.latency_fit import Latency, Pass, PassTimes, fit_latency
-from experiments.shared.latency import time_model
+from experiments.shared.latency import TimeModel, block_time, time_model
 from simulator import Delayed, InvalidInput
+from simulator.coins import SamplingCoin
+from verifiers import make
 
 TRUE = (3.0, 0.01, 0.5, 0.002)
 
@@ -79,12 +85,43 @@ def test_passes_of_a_block_are_counted(shape: tuple[int, int, int], trunks: int,
 def test_times_can_be_given_to_compare(tmp_path: Path) -> None:
     file = tmp_path / "cost.json"
     latency = Latency(PassTimes.fit(EXACT), PassTimes.fit(EXACT))
-    latency.times(64, 3, 8).save(str(file))
+    latency.times(64).save(str(file))
     cost = time_model(str(file))
-    assert cost == latency.times(64, 3, 8)
-    # `compare` counts L1 passes over one branch and L2 over all of them
-    expected = seconds(64, 1) + 2 * seconds(64, 3) + seconds(64, 8)
-    assert cost.time({"K": 3, "L1": 1, "L2": 2}) == pytest.approx(expected)
+    assert cost == latency.times(64)
+    assert (max(cost.draft), max(cost.target)) == (16, 15)  # as far as passes were measured; the root is no draft
+    for shape in ((3, 2, 2), (3, 0, 2), (1, 3, 0), (2, 1, 1), (1, 0, 0), (4, 1, 3)):
+        scheme = Delayed(*shape)
+        assert cost.time(scheme.as_dict()) == latency.block(scheme, 64)
+
+
+def test_the_loop_makes_the_passes_that_are_counted(
+    random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[int] = []
+
+    def read(model: Any, before: Any, tokens: Any, *rest: Any) -> Any:
+        passes.append(tokens.shape[1])
+        return caches.read(model, before, tokens, *rest)
+
+    monkeypatch.setattr(drafting, "read", read)
+    for shape in ((3, 2, 2), (3, 0, 2), (1, 3, 0), (2, 1, 1), (1, 0, 0), (4, 1, 3)):
+        scheme = Delayed(*shape)
+        loop = Loop(random_pair(), make("naive_tree"), scheme, Warp())
+        state = loop.start([1, 2, 3])
+        passes.clear()
+        loop.blocks(state, SamplingCoin(np.random.default_rng(0)))
+        # Times of one for a single token, 100 for several, nothing for the target.
+        counted = block_time(*shape, draft=lambda tokens: 1.0 if tokens == 1 else 100.0, target=lambda _: 0.0)
+        assert counted == sum(1 if tokens == 1 else 100 for tokens in passes)
+
+
+def test_times_that_cost_would_refuse_are_not_saved(tmp_path: Path) -> None:
+    file = tmp_path / "cost.json"
+    with pytest.raises(InvalidInput, match="must take more than 0"):
+        TimeModel({1: 1.0}, {0: 0.0, 4: 1.0}, open_ended=False).save(str(file))
+    with pytest.raises(InvalidInput, match="do not fit a file"):
+        time_model("draft=1,target=2").save(str(file))
+    assert not file.exists()
 
 
 def test_passes_of_a_pair_are_measured(random_pair: Callable[..., Any]) -> None:

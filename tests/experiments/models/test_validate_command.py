@@ -39,7 +39,7 @@ def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
 
 def test_a_pair_is_validated_and_rows_are_kept(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
     given = ("validate", "naive", "block", *models, *FEW, "--resume", "rows.jsonl")
-    ran = draftproof(*given, "--json", "a.json", "--markdown", "a.md", "--plot", "a.png")
+    ran = draftproof(*given, "--json", "a.json", "--markdown", "a.md", "--plot", "a.png", "--times", "t.json")
     assert ran.code == 0
     report = json.loads(Path("a.json").read_text())
     assert report["consistent"]
@@ -59,6 +59,13 @@ def test_a_pair_is_validated_and_rows_are_kept(draftproof: Callable[..., Any], m
     assert "all as predicted" in ran.out
     assert Path("a.png").read_bytes().startswith(b"\x89PNG")
     assert "| 1, 0, 2" in Path("a.md").read_text()
+    assert "times: t.json, for compare --cost" in ran.out
+    timed = draftproof("compare", "naive", "--K", "1..4", "--L2", 3, "--cost", "t.json", "--json", "-").json["rows"]
+    times = json.loads(Path("t.json").read_text())
+    expected = [  # one token is read, then K of them twice, then all
+        times["draft"]["1"] + 2 * times["draft"][str(row["K"])] + times["target"][str(row["nodes"])] for row in timed
+    ]
+    assert [row["time"] for row in timed] == pytest.approx(expected, rel=1e-12)  # sums in another order
     again = draftproof(*given, "--json", "-")
     assert again.json["rows"] == report["rows"]
     assert again.json["law"] == report["law"]
