@@ -72,7 +72,9 @@ class TimeModel:
     def time(self, fields: Mapping[str, Any]) -> float:
         """`T` of a shape, given by K, L1 and L2."""
         return block_time(
-            *(fields[name] for name in ("K", "L1", "L2")),
+            K=fields["K"],
+            L1=fields["L1"],
+            L2=fields["L2"],
             draft=lambda tokens: self._at(self.draft, tokens, "draft"),
             target=lambda nodes: self._at(self.target, nodes, "target"),
         )

@@ -83,7 +83,9 @@ class Latency:
     def block(self, scheme: Delayed, context: int) -> float:
         """Seconds of the passes of one block."""
         return block_time(
-            *(scheme.K, scheme.L1, scheme.L2),
+            K=scheme.K,
+            L1=scheme.L1,
+            L2=scheme.L2,
             draft=lambda paths: self.branch(context, paths),
             target=lambda nodes: self.tree(context, nodes),
         )
