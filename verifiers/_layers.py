@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from flint import fmpq
+
 from simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
 from simulator.vectors import positive_part
 
@@ -92,3 +94,8 @@ def _verdict(chosen: Scored, step: Step, coin: Coin) -> Verdict:
     met = step.met.get(node.context)
     rest = node.target if met is None else positive_part(chosen.score * node.target - met())
     return Verdict(node.context, coin.choose(rest if rest.sum() > 0 else node.target))
+
+
+def portion(mass: Any, weight: int, total: int) -> Any:
+    """`mass * weight / total`; whole numbers may be too large for floats of low precision, their quotient is not."""
+    return mass * weight / total if isinstance(mass, fmpq) else mass * (weight / total)

@@ -115,11 +115,8 @@ def race_integral(
     for c, k in enumerate(branches):
         at = node == c
         here = mass * at
-        total = (here[:, :, None] * falls).cumsum(axis=1)
-        before = np.take_along_axis(total, np.maximum(first - 1, 0)[:, :, None], axis=1) * (first > 0)[:, :, None]
-        worse = np.maximum(1 - np.take_along_axis(here.cumsum(axis=1), last, axis=1), 0)
-        waits = np.take_along_axis(total, last[:, :, None], axis=1) - before + worse[:, :, None]
-        waits = np.maximum(waits, 0)
+        waits = np.maximum(_of_segments(here[:, :, None] * falls, first, last), 0)
+        waits += np.maximum(1 - np.take_along_axis(here.cumsum(axis=1), last, axis=1), 0)[:, :, None]
         own = np.where(at[:, :, None], waits, own)
         for _ in range(k):
             product *= waits
@@ -127,3 +124,13 @@ def race_integral(
     product /= np.where(own > 0, own, 1.0)
     won = product @ (np.exp(u) * step) * weights
     return np.array(branches, dtype=np.float64)[node] * mass * won
+
+
+def _of_segments(parts: Any, first: Any, last: Any) -> Any:
+    """The sum over the block of every place; parts: shape `(B, N, S)`."""
+    if len(parts) == 1:  # one large layer
+        starts = np.flatnonzero(first[0] == np.arange(len(first[0])))
+        return np.add.reduceat(parts[0], starts, axis=0).repeat(last[0][starts] - starts + 1, axis=0)[None]
+    total = parts.cumsum(axis=1)
+    before = np.take_along_axis(total, np.maximum(first - 1, 0)[:, :, None], axis=1) * (first > 0)[:, :, None]
+    return np.take_along_axis(total, last[:, :, None], axis=1) - before

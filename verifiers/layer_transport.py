@@ -10,7 +10,8 @@ New here, after [cha2026layer], who score the nodes of a layer and sweep layer b
    `m(c, y) = min(r, t)`.
 
 Lossless for every choice of blocks and weights, as long as `r` is the law that they induce. One branch: block
-verification. One layer: optimal transport.
+verification. One layer: optimal transport. For vocabularies of more than 32 tokens a race of classes of tokens of like
+`p/q` stands in for that of tokens, see `verifiers._layer_classes`.
 """
 
 from __future__ import annotations
@@ -27,26 +28,33 @@ from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from simulator.structures import Layered
 from simulator.vectors import is_tensor, minimum
 from verifiers._equalised import equalised
+from verifiers._layer_classes import CLASSES, class_step
 from verifiers._layer_outcomes import race_outcomes
-from verifiers._layers import Scored, Step, sweep
+from verifiers._layers import Scored, Step, portion, sweep
 from verifiers._memo import memoised
 from verifiers._race import Race, exact_law, race_law
 from verifiers._weights import child_weight
 
 #: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
 DECIMALS = 10
+#: Rounds in which the weights of classes are found.
+ROUNDS_OF_CLASSES = 4
+#: Classes of less draft mass than this in every node of a layer are left out.
+RARE = 1e-6
 
 
 @dataclass(frozen=True)
 class LayerTransport:
     """See the module. Any tree whose nodes have i.i.d. children, as many as what is drafted above them says."""
 
+    #: Vocabularies up to this size have a weight for every token, larger ones a weight for every class of tokens.
+    most_tokens: ClassVar[int] = CLASSES
+
     card: ClassVar[Card] = Card(
         name="layer_transport",
         title="Layer transport: the joint transport of a layer, equalised",
         source=None,
         lossless_for=("delayed", "specinfer_config", "adaptive"),
-        max_vocab=64,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -59,6 +67,8 @@ class LayerTransport:
         branches = tuple(len(scored.node.children) for scored in forks)
         if sum(branches) == 1:
             return _single(forks[0])
+        if len(forks[0].node.target) > self.most_tokens:
+            return class_step(forks, branches, _class_race)
         owed = _joined([scored.score * scored.node.target for scored in forks])
         draft = _joined([scored.node.draft for scored in forks])
         race, law = self.raced(owed, draft, branches)
@@ -97,6 +107,17 @@ def _outcomes(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[V
         race_outcomes(race, q.tolist(), branches, rate.tolist())
         for race, q, rate in zip(each, draft, kept, strict=True)
     ]
+
+
+def _class_race(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
+    """The race of classes of tokens; shapes `(n J,)`. A few rounds do: a class is coarser than what they leave."""
+    posed, masses = (_floats(part).round(DECIMALS).reshape(len(branches), -1) for part in (owed, draft))
+    used = (masses > RARE).any(axis=0)  # the others are never selected
+    small = equalised(posed[None][:, :, used], masses[None][:, :, used], branches, ROUNDS_OF_CLASSES)
+    race = Race(*(np.zeros(masses.shape, dtype=np.int64) for _ in range(2)))
+    for whole, part in zip(race, small, strict=True):
+        whole[:, used] = part[0]
+    return race, law_of(race, draft, branches)
 
 
 @memoised
@@ -146,7 +167,7 @@ def _selected(forks: Sequence[Scored], race: Race, met: Vector, law: Vector) -> 
     for (place, token), weight in weights.items():
         at = place * size + token
         if met[at] > 0:
-            scores[*forks[place].node.context, token] = met[at] / law[at] * weight / total
+            scores[*forks[place].node.context, token] = portion(met[at] / law[at], weight, total)
     return scores
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from simulator.instances.families import FAMILIES
 from simulator.verdicts.conformance import case_instances, conformance_instances
 from verifiers import make
 from verifiers._equalised import equal_blocks, equalised
+from verifiers._layer_classes import _met, _met_mass, by_classes
+from verifiers._layers import Scored
 from verifiers._race import Race, exact_law, race_law
 from verifiers.layer_transport import LayerTransport, law_of
 from verifiers.layer_verification import RULES
@@ -158,3 +161,30 @@ def test_it_beats_the_others_on_one_instance_of_every_family():
             for name in ("layer_transport", "path_transport", "traversal", "specinfer", "khisti")
         }
         assert max(efficiency, key=efficiency.__getitem__) == "layer_transport"
+
+
+class InClasses(LayerTransport):
+    """Classes of tokens at any vocabulary size."""
+
+    most_tokens = 0
+
+
+def test_classes_of_tokens_are_lossless_in_rationals():
+    for shape in SHAPES[:4]:
+        for instance in case_instances((shape[0], Delayed(*shape[1:])), 3):
+            found = check(InClasses(), instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate")
+            assert found.max_deviation == 0
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_the_mass_by_classes_is_the_sum_over_the_tokens(tensors):
+    generator = np.random.default_rng(0)
+    for score in (1.0, 0.3, 1e-3):
+        p, q = (generator.dirichlet(np.full(5000, 0.1)) for _ in range(2))
+        if tensors:
+            torch = pytest.importorskip("torch")
+            p, q = torch.tensor(p), torch.tensor(q)
+        node = by_classes(p, q)
+        rho = generator.random(len(node.q)) * 4 * score
+        scored = Scored(SimpleNamespace(target=p, draft=q), score)
+        assert abs(float(_met(scored, node, rho).sum()) - float(_met_mass(scored, node, rho))) <= ROUNDING

@@ -1,0 +1,139 @@
+"""A layer over a real vocabulary: tokens of like `p/q` share one weight, so that the race does not grow with `V`.
+
+1. The class of a token is read off the binary digits of `p/q`: half an octave wide, open at both ends. Adding
+   up `p` and `q` by class is one pass over the rows.
+2. The race is that of `J` classes a node. Its law is `r(c, y) = q(y|c) rho(class)`.
+3. `m = min(a p, q rho)`. Its sum is needed on the way up only: a class that lies on one side of `rho/a` adds its mass
+   of `p` or `q`; the tokens of the few others are looked at one by one. The vector is made for the accepted node only.
+
+Exact for rational rows too, whatever the classes. Shapes: `V` tokens, `n` nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from simulator.protocol import Context, Vector
+from simulator.vectors import is_tensor, minimum
+from verifiers._layers import Scored, Step, portion
+from verifiers._race import Race
+
+#: Classes a node, and how many of them halve `p/q`.
+CLASSES, AN_OCTAVE = 32, 2
+#: Binary digits of a float64 below those that tell the class, and the number of the lowest class.
+_SHIFT = 52 - AN_OCTAVE.bit_length() + 1
+_LOWEST = (1023 << (AN_OCTAVE.bit_length() - 1)) - CLASSES // 2
+
+#: Makes a race of `(n, J)` classes from what is owed, draft masses and branches, with its law.
+Racing = Callable[[Vector, Vector, tuple[int, ...]], tuple[Race, Vector]]
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """One node by classes. place: the class of each token, `(V,)`; p, q: masses by class, `(J,)`."""
+
+    place: Any
+    p: Any
+    q: Any
+
+
+def by_classes(target: Vector, draft: Vector) -> Sorted:
+    """Step 1, where the rows are: numpy or torch."""
+    if is_tensor(target):
+        ratio = target.double() / draft.double()
+        place = ((ratio.view(ratio.long().dtype) >> _SHIFT) - _LOWEST).clamp(0, CLASSES - 1)
+        masses = [place.bincount(weights=row.double(), minlength=CLASSES).cpu().numpy() for row in (target, draft)]
+        return Sorted(place, *masses)
+    exact = target.dtype == object
+    with np.errstate(divide="ignore", invalid="ignore"):  # tokens with q = 0 are never drafted, whatever their class
+        ratio = target.astype(np.float64, copy=False) / draft.astype(np.float64, copy=False)
+    place = ratio.view(np.int64)
+    place >>= _SHIFT
+    place -= _LOWEST
+    np.minimum(np.maximum(place, 0, out=place), CLASSES - 1, out=place)
+    if exact:
+        return Sorted(place, *(_added_up(row, place) for row in (target, draft)))
+    return Sorted(place, *(np.bincount(place, weights=row, minlength=CLASSES) for row in (target, draft)))
+
+
+def _added_up(row: Vector, place: Any) -> Vector:
+    """Exact masses by class."""
+    masses = np.array([row[0] * 0] * CLASSES, dtype=object)
+    for token, at in enumerate(place):
+        masses[at] = masses[at] + row[token]
+    return masses
+
+
+def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racing) -> Step:
+    """Steps 1 to 3 for the nodes of a layer that have children."""
+    nodes = [by_classes(scored.node.target, scored.node.draft) for scored in forks]
+    owed = np.concatenate([_number(scored.score) * node.p for scored, node in zip(forks, nodes, strict=True)])
+    draft = np.concatenate([node.q for node in nodes])
+    race, law = racing(owed, draft, branches)
+    rho = (law / (draft + (draft <= 0))).reshape(len(forks), CLASSES)
+    parts = list(zip(forks, nodes, rho, strict=True))
+    return Step(
+        _scores(forks, nodes, race, rho),
+        {scored.node.context: partial(_met, *part) for part in parts for scored in part[:1]},
+        {scored.node.context: partial(_met_mass, *part) for part in parts for scored in part[:1]},
+    )
+
+
+def _number(score: Any) -> Any:
+    return score.item() if is_tensor(score) else score
+
+
+def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: Any) -> dict[Context, Any]:
+    """Of the drafted tokens those of the best block, with their scores."""
+    drafted = []
+    for c, scored in enumerate(forks):
+        for token in dict.fromkeys(scored.node.children):
+            at = int(nodes[c].place[token])
+            weight = int(race.weights[c, at]) * scored.node.children.count(token)
+            if weight > 0:
+                drafted.append((int(race.blocks[c, at]), c, token, weight, rho[c, at]))
+    best = min((block for block, *_ in drafted), default=0)
+    first = [entry for entry in drafted if entry[0] == best]
+    total = sum(weight for _, _, _, weight, _ in first)
+    scores = {}
+    for _, c, token, weight, share in first:
+        node = forks[c].node
+        owed, law = forks[c].score * node.target[token], node.draft[token] * share
+        if owed > 0 and law > 0:
+            kept = owed / law if owed < law else 1
+            scores[*node.context, token] = portion(kept * (law * 0 + 1), weight, total)
+    return scores
+
+
+def _met(scored: Scored, node: Sorted, rho: Any) -> Vector:
+    """`m(c, .)`, shape `(V,)`."""
+    rates = scored.node.draft.new_tensor(rho)[node.place] if is_tensor(scored.node.draft) else rho[node.place]
+    return minimum(scored.score * scored.node.target, scored.node.draft * rates)
+
+
+def _met_mass(scored: Scored, node: Sorted, rho: Any) -> Any:
+    """Step 3: the sum of `m(c, .)`."""
+    score = _number(scored.score)
+    edges = 2.0 ** ((np.arange(CLASSES + 1) - CLASSES // 2) // AN_OCTAVE) * (
+        1 + ((np.arange(CLASSES + 1) - CLASSES // 2) % AN_OCTAVE) / AN_OCTAVE
+    )
+    low, high = edges[:-1].copy(), edges[1:].copy()
+    low[0], high[-1] = 0.0, np.inf
+    level = np.array([float(rate) for rate in rho]) / float(score)
+    # one part in 10^9 to spare, for the rounding of quotients at the edges
+    kept, drawn = level >= high * (1 + 1e-9), level <= low * (1 - 1e-9)
+    total = score * node.p[kept].sum() + (rho * node.q)[drawn].sum()
+    mixed = ~(kept | drawn) & (node.q > 0)
+    if not mixed.any():
+        return total
+    target, draft = scored.node.target, scored.node.draft
+    if is_tensor(target):
+        inside = target.new_tensor(mixed).bool()[node.place]
+        return total + float(_met(scored, node, rho)[inside].sum())
+    inside = np.flatnonzero(mixed[node.place])
+    return total + minimum(score * target[inside], draft[inside] * rho[node.place[inside]]).sum()
