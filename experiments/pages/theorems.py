@@ -124,7 +124,9 @@ def large_claims() -> Iterator[Claim]:
     yield Claim("naive", 3, PATH)
     yield Claim("block", 3, PATH)
     yield Claim("tree_monte_carlo", 2, LONG)
-    yield Claim("mixed_order", 2, DEEP)
+    for free in ((), ("a",)):
+        yield Claim("mixed_order", 2, DEEP, free)
+    yield Claim("mixed_order", 3, PAIR, ("a",))
     for name in ("nss", "naive_tree", "specinfer", "traversal"):
         yield Claim(name, 3, DEEP)
     yield Claim("tree_monte_carlo", 2, LONG, kind=EQUALS, other="block")
