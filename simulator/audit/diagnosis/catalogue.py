@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -115,6 +116,12 @@ def _duplicates() -> Iterator[Suspect]:
     yield Suspect("duplicates counted twice", text, Recursive(counted=True))
 
 
+def _untossed() -> Iterator[Suspect]:
+    for kind in ("residual", "target"):
+        text = f"accepting a token exactly where p >= q, correcting from {'p' if kind == 'target' else '(p - q)+'}"
+        yield Suspect("acceptance without a coin", text, TokenWise(Corrections(kind), tossed=False))
+
+
 def _weights() -> Iterator[Suspect]:
     yield Suspect("weights as probabilities", "block verification with that bug", Blockwise(weights=True))
 
@@ -137,15 +144,13 @@ def _relaxed(evidence: Evidence) -> str | None:
 
 def _reused(evidence: Evidence) -> str | None:
     for what, words in (("seeds", "every generator is its own"), ("fetches", "every coin is used once")):
-        found = evidence.fresh(what)
-        if found is not None and found.lossless:
+        if evidence.mended(partial(evidence.fresh, what)):
             return f"it becomes lossless when {words}"
     return None
 
 
 def _leaves(evidence: Evidence) -> str | None:
-    found = evidence.grouped if evidence.audit.audited.interface.multi_path else None
-    if found is None or not found.lossless:
+    if not evidence.audit.audited.interface.multi_path or not evidence.mended(evidence.grouped):
         return None
     return "it becomes lossless when paths with a common prefix are handed over side by side"
 
@@ -163,8 +168,7 @@ def _declared(evidence: Evidence) -> str | None:
 
 
 def _context(evidence: Evidence) -> str | None:
-    found = evidence.without_context
-    if found is None or not found.lossless:
+    if not evidence.mended(evidence.without_context):
         return None
     return "it is lossless where p and q are the same after every context, and only there"
 
@@ -233,6 +237,11 @@ CATALOGUE: Sequence[Entry] = (
         "correction from p",
         "the correction after a rejection is drawn from p instead of the residual (p - q)+",
         _same_law("correction from p", list(_from_target())),
+    ),
+    Entry(
+        "acceptance without a coin",
+        "a draft is accepted or rejected without a coin",
+        _same_law("acceptance without a coin", list(_untossed())),
     ),
     Entry(
         "bonus row",

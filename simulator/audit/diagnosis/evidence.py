@@ -36,7 +36,7 @@ class Evidence:
     finding: Finding
     findings: Sequence[Finding]
     known: Sequence[Suspect] = ()
-    _again: dict[str, Finding | None] = field(default_factory=dict, repr=False)
+    _again: dict[tuple[str, int], Finding | None] = field(default_factory=dict, repr=False)
 
     def behaves_like(self, suspect: Verifier) -> bool:
         """Whether every number of its law is that of the suspect, on the finding and on some other instances."""
@@ -53,28 +53,29 @@ class Evidence:
         pairs = zip(law.correction, finding.law.correction, strict=True)
         return all(bool((abs(ours - theirs) <= finding.tolerance).all()) for ours, theirs in pairs)
 
-    def fresh(self, what: str) -> Finding | None:
-        """The finding with coins that cannot be shared ("seeds" or "fetches"); None where it cannot be run."""
-        return self._run(f"fresh {what}", lambda: self.audit.with_(fresh=what).judge(*self._place))
+    def mended(self, condition: Callable[[Finding], Finding | None]) -> bool:
+        """Whether a condition makes it lossless on the finding and on a second refuted instance, if there is one."""
+        others = [each for each in self.findings if each is not self.finding and not each.lossless]
+        found = [condition(each) for each in (self.finding, *others[:1])]
+        return all(each is not None and each.lossless for each in found)
 
-    @property
-    def grouped(self) -> Finding | None:
-        """The finding with paths of a common prefix side by side; see `Presentation`."""
-        return self._run(
-            "grouped", lambda: self.audit.with_(presentation=Presentation(grouped=True)).judge(*self._place)
-        )
+    def fresh(self, what: str, finding: Finding) -> Finding | None:
+        """A finding with coins that cannot be shared ("seeds" or "fetches"); None where it cannot be run."""
+        return self._run(f"fresh {what}", finding, lambda *at: self.audit.with_(fresh=what).judge(*at))
 
-    @property
-    def without_context(self) -> Finding | None:
-        """The finding where `p` and `q` do not depend on the context."""
-        instance, scheme = self._place
-        return self._run("context", lambda: self.audit.judge(context_free(instance), scheme))
+    def grouped(self, finding: Finding) -> Finding | None:
+        """A finding with paths of a common prefix side by side; see `Presentation`."""
+        shown = self.audit.with_(presentation=Presentation(grouped=True))
+        return self._run("grouped", finding, shown.judge)
+
+    def without_context(self, finding: Finding) -> Finding | None:
+        """A finding where `p` and `q` do not depend on the context."""
+        return self._run("context", finding, lambda at, scheme: self.audit.judge(context_free(at), scheme))
 
     @property
     def with_p_equal_q(self) -> Finding | None:
         """The finding where nothing can be rejected, so that the block shows what was drafted."""
-        instance, scheme = self._place
-        return self._run("equal", lambda: self.audit.judge(with_equal_rows(instance), scheme))
+        return self._run("equal", self.finding, lambda at, scheme: self.audit.judge(with_equal_rows(at), scheme))
 
     @property
     def draft_row(self) -> Vector | None:
@@ -83,14 +84,11 @@ class Evidence:
             return None
         return self.audit.met(self.finding.instance, self.finding.scheme).draft.row(())
 
-    @property
-    def _place(self) -> tuple[Instance, DraftScheme]:
-        return self.finding.instance, self.finding.scheme
-
-    def _run(self, name: str, run: Callable[[], Finding]) -> Finding | None:
-        if name not in self._again:
+    def _run(self, name: str, finding: Finding, run: Callable[[Instance, DraftScheme], Finding]) -> Finding | None:
+        key = name, id(finding)
+        if key not in self._again:
             try:
-                self._again[name] = run()
+                self._again[key] = run(finding.instance, finding.scheme)
             except DraftproofError:  # an instance that the function does not take is no evidence
-                self._again[name] = None
-        return self._again[name]
+                self._again[key] = None
+        return self._again[key]

@@ -42,7 +42,7 @@ class TokenWise:
     accept_p, accept_q, correct_p, correct_q: by how many positions the rows are off where a token is judged, and where
     a correction is drawn. bonus: likewise for the token after the last draft. wraps: whether a row before the first is
     the last one, as with Python's index -1; otherwise the ends hold. relaxed: `w` of the acceptance `1 - w + w p/q`,
-    1 for the exact one.
+    1 for the exact one. tossed: whether a coin decides; otherwise a token is accepted exactly where `p >= q`.
     """
 
     corrections: Corrections = Corrections()
@@ -53,6 +53,7 @@ class TokenWise:
     bonus: int = 0
     wraps: bool = False
     relaxed: Any = 1
+    tossed: bool = True
 
     @property
     def card(self) -> Card:
@@ -74,7 +75,8 @@ class TokenWise:
             token = node.children[0]
             judged = q(place + self.accept_q)
             ratio = acceptance(p(place + self.accept_p), judged, token) if judged[token] > 0 else 1
-            if not coin.flip(1 - self.relaxed + self.relaxed * ratio):
+            accepted = coin.flip(1 - self.relaxed + self.relaxed * ratio) if self.tossed else ratio >= 1
+            if not accepted:
                 weights = self.corrections.weights(p(place + self.correct_p), q(place + self.correct_q))
                 return Verdict(node.context, coin.choose(weights))
         return Verdict(path[-1].context, coin.choose(p(last + self.bonus)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 from simulator.audit import CATALOGUE, Evidence, corners, default_cases, diagnose, diagnose_corners, make_audit
@@ -24,6 +25,7 @@ class Planted:
 
 PLANTED = [
     Planted("correction_from_target", "correction from p", 0, {"interface": "chain"}),
+    Planted("no_coin", "acceptance without a coin", 0, {"interface": "chain"}),
     Planted("bonus_row", "bonus row", 2, {"interface": "chain", "library": "numpy"}),
     Planted("row_off_by_one", "row off by one", 1, {"interface": "chain", "library": "torch"}),
     Planted("uncapped_ratio", "uncapped ratio", 1, {"interface": "chain"}),
@@ -133,3 +135,30 @@ def test_a_bug_of_ordinary_size_is_no_rounding(planted):
     finding = next(each for each in findings if not each.lossless)
     names = {each.name for each in diagnose(Evidence(audit, finding, findings))}
     assert not names & {"single precision", "half precision"}
+
+
+def test_a_counterfactual_must_hold_on_a_second_refuted_instance():
+    """A function that reuses a coin, and corrects from p beside that: fresh coins mend it on one instance only."""
+
+    def wrong(draft_token_ids, draft_probs, target_probs, bonus_probs, uniforms, final_uniforms):
+        for i, token in enumerate(draft_token_ids):
+            if uniforms[i] >= target_probs[i, token] / draft_probs[i, token]:
+                rest = np.maximum(target_probs[i] - draft_probs[i], 0)
+                row = target_probs[i] if len(rest) == 2 else rest
+                edges = np.cumsum(row) / row.sum()
+                return [[*draft_token_ids[:i], np.searchsorted(edges, uniforms[i], side="right")]]
+        edges = np.cumsum(bonus_probs[0])
+        return [[*draft_token_ids, np.searchsorted(edges, final_uniforms[0], side="right")]]
+
+    audit = make_audit(wrong, "coins")
+    found = {
+        case.name: audit.judge(case.instance, case.scheme)
+        for case in default_cases(audit.audited.interface, None, ["three_tokens", "context"])
+    }
+    three, two = found["three_tokens"], found["context"]
+    assert not three.lossless
+    assert not two.lossless
+    alone = {each.name for each in diagnose(Evidence(audit, three, [three]))}
+    together = {each.name for each in diagnose(Evidence(audit, three, [three, two]))}
+    assert "coin reuse" in alone
+    assert "coin reuse" not in together
