@@ -20,6 +20,7 @@ from experiments.commands.precision.command import precision
 from experiments.commands.prove.command import prove
 from experiments.commands.train.command import train
 from experiments.commands.validate.command import validate
+from experiments.shared.flags import with_flags
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
 from experiments.supervision import VERDICTS, Codes, names_code, supervise
@@ -66,7 +67,7 @@ def run(program: typer.Typer) -> int:
             code = _code_of(program)
             code = delivered(out, code) if code in VERDICTS else code
         except DraftproofError as error:
-            code = _complain(str(error))
+            code = _complain(with_flags(str(error)))
         except BrokenPipeError:
             code = UNREAD
         except KeyboardInterrupt:

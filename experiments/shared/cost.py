@@ -153,10 +153,7 @@ def _structured(
     named: NamedVerifier, scheme: DraftScheme, settings: Settings, sample: Pair, known: dict[Any, float]
 ) -> Workload:
     arithmetic = arithmetic_named(settings.arithmetic)
-    try:
-        work = structured_work(named.verifier, *sample, scheme, arithmetic, settings.max_memory)
-    except TooLarge as error:
-        raise TooLarge(f"{error} (--max-memory)" if str(error).endswith("more memory") else str(error)) from error
+    work = structured_work(named.verifier, *sample, scheme, arithmetic, settings.max_memory)
     assert isinstance(scheme, Delayed)
     if named.from_file and (named.spec, scheme.K) not in known:
         known[named.spec, scheme.K] = _look_through(named, scheme, settings, sample)

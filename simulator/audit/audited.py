@@ -71,11 +71,11 @@ class Audited:
             known = " or ".join(self.interface.libraries)
             raise InvalidInput(f"the interface {self.interface.name} hands over rows of {known}")
         if self.batched and not self.interface.batches:
-            raise InvalidInput(f"the interface {self.interface.name} takes one request at a time; leave out --batch")
+            raise InvalidInput(f"the interface {self.interface.name} takes one request at a time; leave out the batch")
         if self.coins not in ("symbols", "bisect"):
             raise InvalidInput(f"unknown coins {self.coins!r}; choose symbols or bisect")
         if self.coins == "bisect" and self.interface.name != "coins":
-            raise InvalidInput("--coins bisect needs coins that are arguments: --interface coins")
+            raise InvalidInput("only coins that are arguments can be bisected: use the interface coins")
 
     @property
     def card(self) -> Card:
@@ -106,7 +106,7 @@ class Audited:
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
         call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords)
         hint = f"; the {self.interface.name} interface calls it with {self.interface.takes}"
-        hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library} (--library)"
+        hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library}"
         with blamed(call.made, hint):
             verdicts = list(self.interface.call(call))
             for verdict, root in zip(verdicts, nodes, strict=False):

@@ -84,11 +84,11 @@ class Audit:
 
     def __post_init__(self) -> None:
         if not self.processing.nothing and self.audited.rows.kind.arithmetic.exact:
-            raise InvalidInput("temperature, top-k and top-p are computed in floats; use --arithmetic float64")
+            raise InvalidInput("temperature, top-k and top-p are computed in floats; use arithmetic float64")
         if self.batch < 1 or (self.batch > 1) != self.audited.batched:
             raise InvalidInput(f"a batch of {self.batch} requests; give 2 or more for a function that takes batches")
         if self.batch > 1 and not self.processing.nothing:
-            raise InvalidInput("temperature, top-k and top-p are for one request a call; leave out --batch")
+            raise InvalidInput("temperature, top-k and top-p are for one request a call; leave out the batch")
 
     @property
     def name(self) -> str:

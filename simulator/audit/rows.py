@@ -69,7 +69,7 @@ class Rows:
             raise InvalidInput(f"unknown library {self.library!r}; choose {', '.join(LIBRARIES)}")
         if self.kind.arithmetic.exact and (self.library == "torch" or self.logits):
             what = "logarithms are" if self.logits else "torch holds"
-            raise InvalidInput(f"{what} no rationals; use --arithmetic float64")
+            raise InvalidInput(f"{what} no rationals; use arithmetic float64")
 
     def number(self, value: Any) -> Any:
         """One probability as the function sees it."""

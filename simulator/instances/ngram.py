@@ -50,7 +50,9 @@ class TextPair:
             raise InvalidInput(f"text needs a vocabulary of at least 2 tokens, not {self.vocab_size}")
         distinct = len(self.grams.symbols)
         if distinct < self.vocab_size:
-            raise InvalidInput(f"the text has {distinct} different symbols, too few for --vocab {self.vocab_size}")
+            raise InvalidInput(
+                f"the text has {distinct} different symbols, too few for V = {self.vocab_size}; choose a smaller vocabulary"
+            )
         if not 0 <= self.draft_order <= self.target_order:
             raise InvalidInput(
                 f"draft order {self.draft_order} and target order {self.target_order}: "

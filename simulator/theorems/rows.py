@@ -46,7 +46,7 @@ class Shape:
     def __post_init__(self) -> None:
         if self.vocab_size < 2:
             raise InvalidInput(
-                f"V = {self.vocab_size}: with one token there is nothing to prove; use --vocab 2 or more"
+                f"V = {self.vocab_size}: with one token there is nothing to prove; choose a vocabulary of 2 or more"
             )
 
     @cached_property

@@ -159,4 +159,4 @@ class PlainCoins:
 
     def exponentials(self, shape: Sequence[int], library: str = "numpy", dtype: str | None = None) -> Any:
         """Always raises `InvalidInput`."""
-        raise InvalidInput("exponential noise cannot be bisected: a race has no fixed thresholds; use --coins symbols")
+        raise InvalidInput("exponential noise cannot be bisected: a race has no fixed thresholds; use coins symbols")

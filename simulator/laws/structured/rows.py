@@ -142,7 +142,7 @@ def _tensors(tables: Sequence[Any], device: str) -> list[Any]:
     except ImportError:
         raise InvalidInput("the torch backend needs torch: pip install 'draftproof[models]'") from None
     if any(arithmetic_of(table).exact for table in tables):
-        raise InvalidInput("torch holds no rationals; use --arithmetic float64 with --backend torch or cuda")
+        raise InvalidInput("torch holds no rationals; use arithmetic float64")
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise InvalidInput("no CUDA device is available here; use --backend torch or numpy")
+        raise InvalidInput("no CUDA device is available here; use backend torch or numpy")
     return [torch.tensor(table, dtype=torch.float64, device=device) for table in tables]

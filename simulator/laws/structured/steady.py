@@ -50,7 +50,7 @@ def steady_by_states(engine: CollapsedTopDown, scheme: Delayed) -> SteadyState:
     rows = engine.rows
     if rows.states > MATRIX_STATES:
         if rows.arithmetic.exact:
-            raise TooLarge(f"{rows.states:,} exact states are too many to solve; use --arithmetic float64")
+            raise TooLarge(f"{rows.states:,} exact states are too many to solve; use arithmetic float64")
         return _push_forward(engine, scheme)
     ends, means = engine.all_ends(scheme)
     return _solve(as_numpy(ends), list(as_numpy(means)))

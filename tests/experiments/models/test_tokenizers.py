@@ -77,7 +77,7 @@ def test_digits_of_half_a_byte_and_of_no_byte_do_not_break_a_text() -> None:
         ("letters", 1, TEXT, "a letters tokenizer has 2 to 1000 tokens, not 1"),
         ("digits", 37, TEXT, "a digits tokenizer has 2 to 36 tokens, not 37"),
         ("bpe", 256, TEXT, "a bpe tokenizer has 257 to 50000 tokens, not 256"),
-        ("letters", 16, "abc", "3 different symbols, too few for --vocab 16"),
+        ("letters", 16, "abc", "3 different symbols, too few for V = 16; choose a smaller vocabulary"),
         ("bpe", 5000, "abc", "byte-pair tokens, not 5000; ask for fewer, or give a longer text"),
         ("digits", 8, "", "the text is empty"),
     ],

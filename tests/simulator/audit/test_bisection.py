@@ -67,7 +67,7 @@ def test_too_many_calls_are_refused(monkeypatch):
 
 
 def test_bisection_is_for_coins_as_arguments():
-    with pytest.raises(InvalidInput, match="--interface coins"):
+    with pytest.raises(InvalidInput, match="use the interface coins"):
         make_audit(lambda *rows: None, "chain", coins="bisect")
     noisy = make_audit(lambda noise: None, "coins", coins="bisect")
     with pytest.raises(InvalidInput, match="no fixed thresholds"):

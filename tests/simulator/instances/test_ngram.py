@@ -147,8 +147,8 @@ def test_digest_is_that_of_the_text_alone() -> None:
     ("arguments", "message"),
     [
         ((TEXT, 1, 0, 0), "text needs a vocabulary of at least 2 tokens, not 1"),
-        ((TEXT, 6, 0, 0), "the text has 5 different symbols, too few for --vocab 6"),
-        (("", 2, 0, 0), "the text has 0 different symbols, too few for --vocab 2"),
+        ((TEXT, 6, 0, 0), "the text has 5 different symbols, too few for V = 6; choose a smaller vocabulary"),
+        (("", 2, 0, 0), "the text has 0 different symbols, too few for V = 2; choose a smaller vocabulary"),
         ((TEXT, 2, 1, 2), "draft order 2 and target order 1: orders must satisfy 0 <= draft <= target"),
         ((TEXT, 2, 1, -1), "draft order -1 and target order 1: orders must satisfy 0 <= draft <= target"),
         ((TEXT, 4, 11, 0), "order 11 at V = 4 means more than 4,000,000 numbers; lower one of them"),

@@ -247,7 +247,7 @@ def test_pushing_forward_ends_where_the_matrix_does(name: str, monkeypatch: pyte
     # It stops once a step moves less than 1e-13; what is left of a chain that mixes in a few blocks is about as much.
     assert found.efficiency == pytest.approx(float(exact.efficiency), abs=1e-9)
     assert found.starts == pytest.approx(exact.starts.astype(float), abs=1e-9)
-    with pytest.raises(TooLarge, match="9 exact states are too many to solve; use --arithmetic float64"):
+    with pytest.raises(TooLarge, match="9 exact states are too many to solve; use arithmetic float64"):
         steady(name, 3, 2, Delayed(2, 1, 1))
 
 

@@ -1,0 +1,24 @@
+"""The flags of the command line, added to what the library advises in words of its own."""
+
+from __future__ import annotations
+
+import re
+
+#: What an error of the library advises, and the flag that does it.
+FLAGS = {
+    r"allow more memory": "--max-memory",
+    r"use arithmetic float64": "--arithmetic float64",
+    r"use backend torch or numpy": "--backend",
+    r"choose a (smaller )?vocabulary( of \d+ or more)?": "--vocab",
+    r"leave out the batch": "--batch",
+    r"use coins symbols": "--coins symbols",
+    r"use the interface coins": "--interface coins",
+    r"rows for (python|numpy)": "--library",
+}
+
+
+def with_flags(message: str) -> str:
+    """The message of a library error, with the flag in brackets after each advice that one follows."""
+    for words, flag in FLAGS.items():
+        message = re.sub(words, lambda found, flag=flag: f"{found[0]} ({flag})", message)
+    return message
