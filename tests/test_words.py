@@ -46,7 +46,7 @@ def test_flags_are_found() -> None:
 
 @pytest.mark.parametrize("words", FLAGS)
 def test_every_advice_that_gets_a_flag_is_one_of_the_library(words: str) -> None:
-    plain = re.sub(r"\(.*", "", words)
+    plain = words.split("(", maxsplit=1)[0]
     assert any(plain in source for source in texts().values()), words
 
 

@@ -8,7 +8,7 @@ import re
 FLAGS = {
     r"allow more memory": "--max-memory",
     r"use arithmetic float64": "--arithmetic float64",
-    r"use backend torch or numpy": "--backend",
+    r"use backend (torch or )?numpy": "--backend",
     r"choose a (smaller )?vocabulary( of \d+ or more)?": "--vocab",
     r"leave out the batch": "--batch",
     r"use coins symbols": "--coins symbols",

@@ -51,7 +51,8 @@ class TextPair:
         distinct = len(self.grams.symbols)
         if distinct < self.vocab_size:
             raise InvalidInput(
-                f"the text has {distinct} different symbols, too few for V = {self.vocab_size}; choose a smaller vocabulary"
+                f"the text has {distinct} different symbols, too few for V = {self.vocab_size}; "
+                "choose a smaller vocabulary"
             )
         if not 0 <= self.draft_order <= self.target_order:
             raise InvalidInput(

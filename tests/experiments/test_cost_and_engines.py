@@ -136,7 +136,8 @@ def test_cuda_is_refused_where_there_is_none(draftproof):
         pytest.skip("there is a CUDA device here")
     ran = draftproof("check", "nss", "--backend", "cuda", "--arithmetic", "float64")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.strip().splitlines()[-1].endswith("no CUDA device is available here; use backend torch or numpy (--backend)")
+    line = ran.err.strip().splitlines()[-1]
+    assert line.endswith("no CUDA device is available here; use backend torch or numpy (--backend)")
 
 
 def test_enumeration_stays_with_numpy(draftproof):

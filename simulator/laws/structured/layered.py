@@ -32,7 +32,7 @@ def layered_law(structure: Layered, rows: Rows, scheme: Delayed, sink: Sink) -> 
     size = rows.vocab_size
     like = rows.target(0, 0, 1)
     if is_tensor(like):
-        raise InvalidInput("layers are evaluated by numpy; use --backend numpy")
+        raise InvalidInput("layers are evaluated by numpy; use backend numpy")
     one = zeros(like, 1)[0] + 1
     states: States = {(1,): [((root,), (one,), one) for root in range(rows.roots)]}
     reach = zeros(like, rows.roots) + 1
