@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from html import escape
 from typing import Any
 
 #: Fractions of more characters are shown rounded only.
 LONGEST = 24
+
+
+def _escape(text: str) -> str:
+    from html import escape  # noqa: PLC0415 - its table of entities takes longer to load than most of our modules
+
+    return escape(text)
 
 
 def number_text(value: Any) -> str:
@@ -23,17 +28,17 @@ def number_text(value: Any) -> str:
 def fields_html(title: str, fields: Mapping[str, Any]) -> str:
     """One line for every field."""
     lines = "".join(
-        f"<tr><th style='text-align:left'>{escape(key)}</th><td>{escape(number_text(value))}</td></tr>"
+        f"<tr><th style='text-align:left'>{_escape(key)}</th><td>{_escape(number_text(value))}</td></tr>"
         for key, value in fields.items()
     )
-    return f"<table><caption>{escape(title)}</caption>{lines}</table>"
+    return f"<table><caption>{_escape(title)}</caption>{lines}</table>"
 
 
 def rows_html(rows: Sequence[Mapping[str, Any]]) -> str:
     """One line for every row; the columns of the first."""
     keys = list(rows[0]) if rows else []
-    head = "".join(f"<th>{escape(key)}</th>" for key in keys)
+    head = "".join(f"<th>{_escape(key)}</th>" for key in keys)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(number_text(row.get(key)))}</td>" for key in keys) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{_escape(number_text(row.get(key)))}</td>" for key in keys) + "</tr>" for row in rows
     )
     return f"<table><tr>{head}</tr>{body}</table>"

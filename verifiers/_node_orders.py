@@ -21,7 +21,7 @@ from math import comb
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy  # what is used of it is loaded at its first use
 
 from verifiers._cheapest_order import cheapest_order, ranked_below
 from verifiers._room import check_room
@@ -152,7 +152,7 @@ class _Half:
             ]
         )
         wanted = np.concatenate([-single.ravel(), _FIRM * (self.owed - single[0]), np.full(len(sums), _FIRM)])
-        found = nnls(matrix, wanted, maxiter=100 * matrix.shape[1])[0]
+        found = scipy.optimize.nnls(matrix, wanted, maxiter=100 * matrix.shape[1])[0]
         firm = (matrix @ found - wanted)[K * size : (K + 1) * size]
         return found[:count], single + np.tensordot(found[:count], stack, axes=1) + _FIRM * firm
 

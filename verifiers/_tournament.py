@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy  # what is used of it is loaded at its first use
 
 from simulator.protocol import Vector
 from simulator.vectors import is_tensor
@@ -74,7 +74,7 @@ def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -
     gain[:, len(pairs) :] = np.eye(size)
     bounds = [(0.0, 1.0)] * len(pairs) + [(0.0, value) for value in p]
     objective = np.concatenate([np.zeros(len(pairs)), -np.ones(size)])
-    solved = linprog(objective, A_ub=gain, b_ub=base, bounds=bounds, method="highs")
+    solved = scipy.optimize.linprog(objective, A_ub=gain, b_ub=base, bounds=bounds, method="highs")
     if solved.x is None:
         return units  # any weights are lossless
     for column, (i, j) in enumerate(pairs):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy  # what is used of it is loaded at its first use
 
 from lp_analysis.modelling import modelling
 from lp_analysis.reference.hitting import Trees, hitting_of
@@ -63,7 +63,7 @@ def solve_direct(target_tables: Sequence[Any], trees: Trees) -> float:
     )
     below = [c for c in place if c]
     child = _incidence([(i, place[c]) for i, c in enumerate(below)], (len(below), len(place)))
-    share = csr_array(
+    share = scipy.sparse.csr_array(
         ([_row(tables, c)[c[-1]] for c in below], (range(len(below)), [place[c[:-1]] for c in below])),
         shape=(len(below), len(place)),
     )
@@ -88,7 +88,7 @@ def _validate(trees: Trees) -> None:
 
 def _incidence(pairs: list[tuple[int, int]], shape: tuple[int, int]) -> Any:
     rows, columns = zip(*pairs, strict=True)
-    return csr_array((np.ones(len(pairs)), (rows, columns)), shape=shape)
+    return scipy.sparse.csr_array((np.ones(len(pairs)), (rows, columns)), shape=shape)
 
 
 def _row(tables: list[Any], context: Context) -> Any:

@@ -14,8 +14,7 @@ from math import comb
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
+import scipy  # what is used of it is loaded at its first use
 
 from lp_analysis.nodes import NodeValues, conditional, meets, prefix_masses
 from lp_analysis.reference.antichains import antichain_at, corners, hull
@@ -224,8 +223,10 @@ class ListedTrees:
                 rows += [len(rows) // 2] * 2
                 columns += [place[context], len(contexts) + t]
                 values += [1.0, -1.0]
-        matrix = csr_array((values, (rows, columns)), shape=(len(rows) // 2, len(cost)))
-        solution = linprog(cost, A_ub=matrix, b_ub=np.zeros(matrix.shape[0]), bounds=(0, 1), method="highs-ds")
+        matrix = scipy.sparse.csr_array((values, (rows, columns)), shape=(len(rows) // 2, len(cost)))
+        solution = scipy.optimize.linprog(
+            cost, A_ub=matrix, b_ub=np.zeros(matrix.shape[0]), bounds=(0, 1), method="highs-ds"
+        )
         nodes = frozenset(c for c, value in zip(contexts, solution.x, strict=False) if value > 0.5)
         bound = float(self.probability(nodes))
         return [Cut(nodes, bound)] if sum(accepted[c] for c in nodes) > bound + tolerance else []

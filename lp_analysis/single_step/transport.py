@@ -10,7 +10,7 @@ probability that the drafts are `A` and `y` is accepted:
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy  # what is used of it is loaded at its first use
 
 from lp_analysis.modelling import modelling
 from lp_analysis.single_step.draft_sets import DraftSets
@@ -22,8 +22,8 @@ def transport_acceptance(p: Vector, sets: DraftSets) -> float:
     cp = modelling()
     pairs = [(i, token) for i, (drafts, _) in enumerate(sets) for token in sorted(drafts)]
     ones, columns = np.ones(len(pairs)), np.arange(len(pairs))
-    by_set = csr_array((ones, ([i for i, _ in pairs], columns)), shape=(len(sets), len(pairs)))
-    by_token = csr_array((ones, ([token for _, token in pairs], columns)), shape=(len(p), len(pairs)))
+    by_set = scipy.sparse.csr_array((ones, ([i for i, _ in pairs], columns)), shape=(len(sets), len(pairs)))
+    by_token = scipy.sparse.csr_array((ones, ([token for _, token in pairs], columns)), shape=(len(p), len(pairs)))
     x = cp.Variable(len(pairs), nonneg=True)
     problem = cp.Problem(
         cp.Maximize(cp.sum(x)),

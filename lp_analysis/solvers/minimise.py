@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from lp_analysis.nodes import NodeValues, efficiency, from_leaves, reach
 from lp_analysis.prices import price_bound, trimmed
@@ -132,7 +131,7 @@ def _advanced(program: LevelProgram, state: State) -> State | None:
     try:
         with np.errstate(all="ignore"):
             state = program.step(state)
-    except (LinAlgError, ValueError):  # scipy reports numbers that are not finite as a ValueError
+    except (np.linalg.LinAlgError, ValueError):  # scipy reports numbers that are not finite as a ValueError
         return None
     finite = all(np.isfinite(part).all() for part in (*state.slack, *state.multiplier))
     return state if finite else None

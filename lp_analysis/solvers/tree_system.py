@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+import scipy  # what is used of it is loaded at its first use
 
 from lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
 
@@ -37,7 +37,7 @@ class TreeSystem:
         self.of = rows
 
     def factor(self, weights: Constraints) -> None:
-        """Eliminate leaves to trunks; keeps what `solve` needs. Raises `LinAlgError` where float64 cannot."""
+        """Eliminate leaves to trunks; keeps what `solve` needs. Raises `np.linalg.LinAlgError` where float64 cannot."""
         self.weights = weights
         W = weights.cells
         self.total = W.sum(2)
@@ -120,7 +120,7 @@ class TreeSystem:
         weights = np.concatenate([part[: self.m] for part in self.weights[:3]])
         H = (self.rows.T * weights) @ self.rows
         for trunk, block in enumerate(self.inner):
-            left = corner[trunk] - self.cross[trunk] @ cho_solve(block, self.cross[trunk].T)
+            left = corner[trunk] - self.cross[trunk] @ scipy.linalg.cho_solve(block, self.cross[trunk].T)
             H[np.ix_(self.own[trunk], self.own[trunk])] += left
         self.outer = _cholesky(H)
 
@@ -157,17 +157,17 @@ class TreeSystem:
         wanted = (right.b - flow[:, 0, :])[:, :-1]
         b = np.zeros((self.of.T, self.of.M))
         if self.of.L1 == 0:
-            b[0, :-1] = cho_solve(self.inner[0], wanted[0])
+            b[0, :-1] = scipy.linalg.cho_solve(self.inner[0], wanted[0])
             return self._below(right, b, zero, zero)[0]
         m = self.m
         force = np.concatenate([right.t[:m], right.pi[:m], zero])
         for trunk, block in enumerate(self.inner):
-            force[self.own[trunk]] += -np.array([eta[trunk], slope[trunk]]) - self.cross[trunk] @ cho_solve(
-                block, wanted[trunk]
-            )
-        y = cho_solve(self.outer, force)
+            force[self.own[trunk]] += -np.array([eta[trunk], slope[trunk]]) - self.cross[
+                trunk
+            ] @ scipy.linalg.cho_solve(block, wanted[trunk])
+        y = scipy.linalg.cho_solve(self.outer, force)
         for trunk, block in enumerate(self.inner):
-            b[trunk, :-1] = cho_solve(block, wanted[trunk] - y[self.own[trunk]] @ self.cross[trunk])
+            b[trunk, :-1] = scipy.linalg.cho_solve(block, wanted[trunk] - y[self.own[trunk]] @ self.cross[trunk])
         first = m + self.of.at[self.of.L1].start
         x = self._below(right, b, y[2 * m :], y[first : first + self.of.T])[0]
         x.t[:m], x.pi[:m] = y[:m], y[m : 2 * m]
@@ -215,12 +215,12 @@ class TreeSystem:
 def _cholesky(matrix: Any) -> Any:
     """The factors of a positive matrix; where rounding has made it indefinite, with a little more diagonal.
 
-    Directions are inexact then, which the next step corrects. Raises `LinAlgError` beyond a share of 1e-8.
+    Directions are inexact then, which the next step corrects. Raises `np.linalg.LinAlgError` beyond a share of 1e-8.
     """
     scale = np.diagonal(matrix).copy()
     for share in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
         try:
-            return cho_factor(matrix + np.diag(share * scale), lower=True)
-        except LinAlgError:
+            return scipy.linalg.cho_factor(matrix + np.diag(share * scale), lower=True)
+        except np.linalg.LinAlgError:
             continue
-    raise LinAlgError("float64 cannot factorise the normal equations")
+    raise np.linalg.LinAlgError("float64 cannot factorise the normal equations")
