@@ -3,7 +3,8 @@
 A verifier is always passed in, never looked up. This package imports no other room of the project.
 """
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
 from simulator.drafts import SCHEMES, Delayed
@@ -16,7 +17,10 @@ from simulator.instances.processes import CallableProcess, MarkovProcess, TableP
 from simulator.instances.softmax import from_softmax
 from simulator.laws.law import BlockLaw, Violation
 from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Source, TokenProcess, Verdict, Verifier
-from simulator.verdicts.lossless import Check, block_law, check
+
+if TYPE_CHECKING:
+    from simulator.audit.assertion import assert_lossless
+    from simulator.verdicts.lossless import Check, block_law, check
 
 __all__ = [
     "FAMILIES",
@@ -56,9 +60,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "assert_lossless":  # it may audit plain functions, which takes a second to import
-        from simulator.audit.assertion import assert_lossless  # noqa: PLC0415
+#: What waits until it is asked for, since the engines take as long to import as all else.
+_LATER = {
+    "assert_lossless": "simulator.audit.assertion",
+    **dict.fromkeys(("Check", "block_law", "check"), "simulator.verdicts.lossless"),
+}
 
-        return assert_lossless
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value

@@ -14,7 +14,7 @@ from simulator.protocol import DraftScheme, TokenProcess
 from simulator.shown import fields_html
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ListedBound:
     """The optimum of a scheme whose trees were listed, in float64 and without a certificate.
 
@@ -35,6 +35,10 @@ class ListedBound:
         """The numbers."""
         numbers = {"lower": self.lower, "upper": self.upper, "gap": self.gap}
         return {"scheme": str(self.scheme), **numbers, "cuts": self.cuts, "certificate": None}
+
+    def __repr__(self) -> str:
+        reached = f"{self.lower:.6g} to {self.upper:.6g}" if self.gap else f"{self.upper:.6g}"
+        return f"ListedBound({self.scheme}: optimum {reached}; float64, cuts: {self.cuts}, no certificate)"
 
     def _repr_html_(self) -> str:
         return fields_html(f"optimum on {self.scheme}", self.to_dict())

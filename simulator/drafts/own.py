@@ -34,7 +34,7 @@ SAMPLED, TOKENS = 2_000, 4
 CONTRACT = ("name", "depth", "nodes", "draw", "count", "reductions", "as_dict")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Own:
     """An outsider's scheme with what it leaves out.
 
@@ -110,6 +110,10 @@ class Own:
 
     def __str__(self) -> str:
         return str(self.scheme) if "__str__" in vars(type(self.scheme)) else self.name
+
+    def __repr__(self) -> str:
+        says = type(self.scheme).__repr__ is not object.__repr__  # else it is the place in memory
+        return f"Own({self.scheme!r})" if says else f"Own({type(self.scheme).__name__}, depth {self.depth})"
 
     def _tree(self, drawn: Any) -> DraftTree:
         if isinstance(drawn, DraftTree):

@@ -104,7 +104,7 @@ def block_law(
     target: TokenProcess,
     draft: TokenProcess,
     scheme: DraftScheme,
-    arithmetic: str = "float64",
+    arithmetic: str = "rational",
     engine: str = "auto",
     progress: Progress | None = None,
 ) -> BlockLaw:

@@ -75,7 +75,7 @@ def predict(verifier: Verifier, tables: Sequence[Case], scheme: DraftScheme) -> 
 def _law(verifier: Verifier, tables: Instance, scheme: DraftScheme) -> BlockLaw:
     target, draft = tables.target, tables.draft
     if choose_engine(verifier, scheme) != "enumerate":
-        return block_law(verifier, target, draft, scheme)
+        return block_law(verifier, target, draft, scheme, "float64")
     size = estimate_size(verifier, target, draft, scheme, np.random.default_rng(0))
     if size.runs > MOST_RUNS:
         raise TooLarge(

@@ -89,7 +89,7 @@ def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes() -> None
 
 
 def test_blocks_needed_are_the_least_for_a_standard_error() -> None:
-    prediction = Prediction((block_law(make("naive"), *_processes(tables(3, 2, 0)), Delayed(1, 0, 2)),))
+    prediction = Prediction((block_law(make("naive"), *_processes(tables(3, 2, 0)), Delayed(1, 0, 2), "float64"),))
     needed = int(np.ceil(prediction.variance / 0.02**2))
     assert prediction.standard_error(needed) <= 0.02 < prediction.standard_error(needed - 1)
 

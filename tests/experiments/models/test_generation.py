@@ -51,9 +51,8 @@ def agrees(seen: Counter[Any], law: Mapping[Any, float], level: float = LEVEL) -
 
 
 def law_of_blocks(verifier: Any, pair: Any, scheme: Delayed, warp: Warp) -> dict[tuple[Any, int], float]:
-    law = block_law(
-        verifier, tables(pair, "target", scheme.depth, warp), tables(pair, "draft", scheme.depth - 1, warp), scheme
-    )
+    target, draft = tables(pair, "target", scheme.depth, warp), tables(pair, "draft", scheme.depth - 1, warp)
+    law = block_law(verifier, target, draft, scheme, "float64")
     return {
         (context, token): float(law.correction[depth][context_index(context, SIZE), token])
         for depth in range(scheme.depth + 1)

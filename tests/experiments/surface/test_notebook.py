@@ -105,3 +105,38 @@ def test_what_save_writes_load_reads_in_both_arithmetics(tmp_path: Path) -> None
     assert read.target.arithmetic.name == "float64"
     assert all((a == b).all() for a, b in zip(read.target.tables, floats.target.tables, strict=True))
     assert read.digest() == floats.digest()
+
+
+class Pair:
+    """Two drafts; says nothing of itself."""
+
+    depth = 1
+
+    def draw(self, draft: Any, coin: Any) -> Any:
+        return [(coin.choose(draft.row(())),) for _ in range(2)]
+
+
+def test_listed_bounds_and_schemes_of_ones_own_are_readable() -> None:
+    assert repr(draftproof.Own(Pair())) == "Own(Pair, depth 1)"
+    assert repr(draftproof.Own(draftproof.Delayed(2, 0, 1))) == "Own(Delayed(K=2, L1=0, L2=1))"
+    # Two drafts hit token 0 with probability 1 - 16/25 = 0.36; the other tokens have mass 1/2.
+    listed = draftproof.bound([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], Pair())
+    assert repr(listed).startswith("ListedBound(Pair: optimum 1.86; float64, cuts: ")
+    numbers = listed.to_dict()
+    assert numbers["scheme"] == "Pair"
+    assert numbers["upper"] == listed.upper == pytest.approx(1.86, abs=1e-9)  # a float64 program
+    assert numbers["certificate"] is None
+
+
+def test_laws_are_exact_unless_asked_otherwise() -> None:
+    import simulator
+    from verifiers import make
+
+    row = [Fraction(1, 3), Fraction(2, 3)]
+    process = simulator.CallableProcess(2, lambda context: np.array(row, dtype=object), "p")
+    for law in (
+        simulator.block_law(make("naive"), process, process, simulator.Delayed(1, 0, 1)),
+        draftproof.block_law("naive", process, process, "delayed:K=1,L1=0,L2=1"),
+    ):
+        assert law.block_efficiency == 2
+        assert isinstance(law.block_efficiency, Fraction)
