@@ -20,5 +20,5 @@ FLAGS = {
 def with_flags(message: str) -> str:
     """The message of a library error, with the flag in brackets after each advice that one follows."""
     for words, flag in FLAGS.items():
-        message = re.sub(words, lambda found, flag=flag: f"{found[0]} ({flag})", message)
+        message = re.sub(words, rf"\g<0> ({flag})", message)
     return message

@@ -112,7 +112,7 @@ class Own:
         return str(self.scheme) if "__str__" in vars(type(self.scheme)) else self.name
 
     def __repr__(self) -> str:
-        says = type(self.scheme).__repr__ is not object.__repr__  # else it is the place in memory
+        says = any("__repr__" in vars(kind) for kind in type(self.scheme).__mro__[:-1])  # else it is a place in memory
         return f"Own({self.scheme!r})" if says else f"Own({type(self.scheme).__name__}, depth {self.depth})"
 
     def _tree(self, drawn: Any) -> DraftTree:
