@@ -49,7 +49,7 @@ def read_bytes(path: str | Path, what: str) -> bytes:
         if found.st_size > _allowed:
             raise InvalidInput(
                 f"{what} {cut(path)} has {found.st_size:,} bytes, more than {_allowed:,}; "
-                "draftproof --max-input MIB .. allows more"
+                "allow larger files"
             )
         return file.read(_allowed + 1)
 

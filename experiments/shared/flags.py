@@ -7,6 +7,7 @@ import re
 #: What an error of the library advises, and the flag that does it.
 FLAGS = {
     r"allow more memory": "--max-memory",
+    r"allow larger files": "draftproof --max-input MIB ..",
     r"use arithmetic float64": "--arithmetic float64",
     r"use backend (torch or )?numpy": "--backend",
     r"choose a (smaller )?vocabulary( of \d+ or more)?": "--vocab",
