@@ -48,8 +48,7 @@ def read_bytes(path: str | Path, what: str) -> bytes:
             raise InvalidInput(f"cannot read {what} {cut(path)}: it is no regular file; save it as one first")
         if found.st_size > _allowed:
             raise InvalidInput(
-                f"{what} {cut(path)} has {found.st_size:,} bytes, more than {_allowed:,}; "
-                "allow larger files"
+                f"{what} {cut(path)} has {found.st_size:,} bytes, more than {_allowed:,}; allow larger files"
             )
         return file.read(_allowed + 1)
 
