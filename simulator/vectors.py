@@ -15,6 +15,7 @@ import numpy as np
 from flint import fmpq
 
 from simulator.errors import InvalidInput
+from simulator.lazy import torch
 from simulator.protocol import Vector
 
 #: Up to this vocabulary size comparing all pairs of tokens is faster than sorting, where there are many instances.
@@ -98,8 +99,6 @@ def stacked(function: Callable[..., Any], *vectors: Vector) -> Any:
         return function(*vectors)
     rows = [stacked(function, *parts) for parts in zip(*vectors, strict=True)]
     if is_tensor(vectors[0]):
-        import torch  # noqa: PLC0415 - only where a tensor came in
-
         return torch.stack([torch.as_tensor(row) for row in rows])
     return np.array(rows, dtype=vectors[0].dtype)
 
@@ -156,8 +155,6 @@ def times(polynomial: Sequence[Any], constant: Any, linear: Any) -> list[Any]:
 def layers(parts: Sequence[Vector]) -> Any:
     """Arrays of one shape as one array, with a new first axis."""
     if is_tensor(parts[0]):
-        import torch  # noqa: PLC0415 - only where a tensor came in
-
         return torch.stack(list(parts))
     return np.stack(parts)
 

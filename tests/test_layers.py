@@ -16,7 +16,7 @@ ROOMS = ("simulator", "verifiers", "lp_analysis", "experiments")
 #: name that begins its own, and imports its own layer and those below it. A name that ends in "!" is that file alone:
 #: the face of a package, which shows what stands in it.
 HOUSE = """
-    simulator.errors simulator.files simulator.protocol simulator.shown simulator.raised
+    simulator.errors simulator.files simulator.protocol simulator.lazy simulator.shown simulator.raised
     simulator.arithmetic simulator.vectors simulator.coins simulator.structures
     simulator.drafts
     simulator.instances
@@ -28,7 +28,7 @@ HOUSE = """
     simulator.theorems.numbers simulator.theorems.nudging
     simulator.theorems.coin simulator.theorems.oracle
     simulator.theorems
-    simulator.symbolic.where simulator.symbolic.events simulator.symbolic.lazy
+    simulator.symbolic.where simulator.symbolic.events
     simulator.symbolic.numbers
     simulator.symbolic.knowledge
     simulator.symbolic.arrays

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.lazy import torch
 from simulator.protocol import Vector
 from simulator.vectors import dots, is_tensor, minimum, power, sums, token_by_token
 
@@ -75,8 +76,6 @@ def _halvings(one: Any) -> int:
     if one.dtype == object:
         return HALVINGS
     if is_tensor(one):
-        import torch  # noqa: PLC0415 - only where a tensor came in
-
         return min(HALVINGS, round(-log2(torch.finfo(one.dtype).eps)))
     return min(HALVINGS, round(-log2(np.finfo(one.dtype).eps)))
 

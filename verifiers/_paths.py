@@ -30,14 +30,6 @@ def block_verify(path: Sequence[DraftNode], laws: Sequence[Vector], coin: Coin) 
     return Verdict(path[0].context, coin.choose(leftover(1, path[0].target, laws[0])))
 
 
-def first_path(root: DraftNode) -> list[DraftNode]:
-    """The nodes of the first path, root included."""
-    path = [root]
-    while path[-1].children:
-        path.append(path[-1].child(path[-1].children[0]))
-    return path
-
-
 def count_iid_branches(root: DraftNode) -> int:
     """`K` of a delayed tree of i.i.d. branches, 1 for a single path; raises `UnsupportedTree` for any other tree."""
     node = root

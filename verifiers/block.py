@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from simulator.drafts.trees import first_path
 from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
 from simulator.structures import OnePath
-from verifiers._paths import block_verify, first_path
+from verifiers._paths import block_verify
 from verifiers._weights import child_weights, settle
 
 

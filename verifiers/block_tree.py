@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from simulator.drafts.trees import first_path
 from simulator.protocol import Card, Coin, DraftNode, Verdict
-from verifiers._paths import block_verify, first_path
+from verifiers._paths import block_verify
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from simulator.drafts.trees import first_path
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import OnePath
 from simulator.vectors import positive_part, residual
-from verifiers._paths import first_path
 from verifiers._weights import child_weights, settle
 
 

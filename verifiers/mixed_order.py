@@ -17,11 +17,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 from simulator.arithmetic import as_fraction
+from simulator.drafts.trees import first_path
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
 from simulator.structures import OnePath, Selection
 from verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
-from verifiers._paths import block_verify, count_iid_branches, first_path
+from verifiers._paths import block_verify, count_iid_branches
 from verifiers._weights import child_weights, settle
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
 from simulator.errors import InvalidInput
+from simulator.lazy import torch_module
 
 LIBRARIES = ("python", "numpy", "torch")
 
@@ -84,7 +85,8 @@ class Rows:
             return plain
         if self.library == "numpy":
             return np.array(plain, dtype=object if self.kind.arithmetic.exact else self.kind.name)
-        return torch_module().tensor(plain, dtype=getattr(torch_module(), self.kind.name))
+        torch = torch_module("this interface")
+        return torch.tensor(plain, dtype=getattr(torch, self.kind.name))
 
     def whole(self, values: Any) -> Any:
         """Whole numbers, such as tokens, in the same library."""
@@ -92,7 +94,8 @@ class Rows:
             return values
         if self.library == "numpy":
             return np.array(values, dtype=np.int64)
-        return torch_module().tensor(values, dtype=torch_module().int64)
+        torch = torch_module("this interface")
+        return torch.tensor(values, dtype=torch.int64)
 
     @property
     def dtype(self) -> str | None:
@@ -105,12 +108,3 @@ class Rows:
         if isinstance(values, np.ndarray):
             return [self._plain(value) for value in values.tolist()]
         return self.number(values)
-
-
-def torch_module() -> Any:
-    """torch; raises `InvalidInput` with what to install where it is not there."""
-    try:
-        import torch  # noqa: PLC0415 - only where a function wants tensors
-    except ImportError:
-        raise InvalidInput("this interface needs torch; install it with: pip install 'draftproof[models]'") from None
-    return torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from simulator.errors import InvalidVerifier
-from simulator.protocol import Context, TokenProcess, Vector
+from simulator.protocol import Context, DraftNode, TokenProcess, Vector
 
 
 class DraftTree:
@@ -90,3 +90,11 @@ def _row_text(row: Vector) -> str:
     """The first numbers of a row."""
     shown = [str(value) if row.dtype == object else f"{value:.4g}" for value in row[:8]]
     return f"({', '.join(shown)}{', ..' if len(row) > 8 else ''})"
+
+
+def first_path(root: DraftNode) -> list[DraftNode]:
+    """The nodes of the first path, from the root to its leaf: `L + 1` of them."""
+    path = [root]
+    while path[-1].children:
+        path.append(path[-1].child(path[-1].children[0]))
+    return path

@@ -27,6 +27,7 @@ from simulator.errors import InvalidInput, InvalidVerifier
 from simulator.instances.processes import TableProcess, context_index
 from simulator.laws.enumeration import Size, guarded, verdicts
 from simulator.laws.law import BlockLaw
+from simulator.lazy import torch_module
 from simulator.protocol import Context, DraftNode, DraftScheme, Progress, Vector, Verifier
 
 #: Rows over this denominator are exact in every precision here: bfloat16 has every whole number up to 2^8.
@@ -270,10 +271,4 @@ def _rational(number: int | float) -> Any:
 
 
 def _torch(name: str) -> Any:
-    try:
-        import torch  # noqa: PLC0415 - only where it is asked for
-    except ImportError:
-        raise InvalidInput(
-            f"{name} needs torch, which is not installed: pip install 'draftproof[models]', or leave {name} out"
-        ) from None
-    return torch
+    return torch_module(name, f", or leave {name} out")

@@ -33,7 +33,7 @@ from simulator.drafts import (
     Topology,
     WithoutReplacement,
 )
-from simulator.drafts.trees import DraftTree
+from simulator.drafts.trees import DraftTree, first_path
 from simulator.errors import InvalidInput
 from simulator.instances.families import CORNER_CASES, FAMILIES
 from simulator.instances.instance import Instance
@@ -239,14 +239,8 @@ def _ignores_draft(verifier: Verifier, case: Case) -> None:
 
 def _first_path_only(verifier: Verifier, case: Case) -> None:
     for instance, tree in _sample_cases(case):
-        context: Context = ()
-        path: dict[Context, tuple[int, ...]] = {}
-        node: DraftNode = tree.root(instance.target, instance.draft)
-        while node.children:
-            path[context] = node.children[:1]
-            context = (*context, node.children[0])
-            node = node.child(node.children[0])
-        alone = _verdicts(verifier, DraftTree(path), instance)
+        leaf = first_path(tree.root(instance.target, instance.draft))[-1]
+        alone = _verdicts(verifier, DraftTree.from_paths(leaf.context, ()), instance)
         assert alone == _verdicts(verifier, tree, instance), f"{verifier.card.name} reads more than the first path"
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from simulator.drafts.trees import first_path
 from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from verifiers._paths import first_path
 from verifiers.hsd import prefix_ratios, walk_back
 
 

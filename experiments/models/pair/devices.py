@@ -9,6 +9,7 @@ from typing import Any
 
 from experiments.shared.rows import versions
 from simulator.errors import InvalidInput
+from simulator.lazy import torch_module
 
 DEVICES = ("auto", "cpu", "cuda")
 #: Names of the precisions that weights may have.
@@ -17,12 +18,13 @@ DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 def libraries() -> tuple[Any, Any]:
     """The modules torch and transformers; raises `InvalidInput` where one is missing."""
+    torch = torch_module("running models")
     try:
-        import torch
         import transformers
-    except ImportError as error:
-        missing = (error.name or "torch").split(".")[0]
-        raise InvalidInput(f"{missing} is not installed; run: pip install 'draftproof[models]'") from None
+    except ImportError:
+        raise InvalidInput(
+            "running models needs transformers, which is not installed: pip install 'draftproof[models]'"
+        ) from None
     return torch, transformers
 
 

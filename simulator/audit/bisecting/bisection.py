@@ -23,6 +23,7 @@ import numpy as np
 from flint import fmpq
 
 from simulator.errors import InvalidInput, InvalidVerifier, TooLarge
+from simulator.lazy import torch
 
 R = TypeVar("R", bound=Hashable)
 
@@ -152,8 +153,6 @@ class PlainCoins:
         if library == "python":
             return array.tolist()
         if library == "torch":
-            import torch  # noqa: PLC0415 - only where a function wants tensors
-
             return torch.from_numpy(array)
         return array
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from simulator.drafts.trees import first_path
 from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
 from simulator.vectors import acceptance, positive_part, residual
 
@@ -62,7 +63,7 @@ class TokenWise:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """See `Verifier.verify`."""
-        path = _path(root)
+        path = first_path(root)
         last = len(path) - 1
 
         def p(place: int) -> Vector:
@@ -101,7 +102,7 @@ class Blockwise:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """See `Verifier.verify`."""
-        path = _path(root)
+        path = first_path(root)
         capped: list[Any] = [1]
         ratio: Any = 1
         for node in path[:-1]:
@@ -167,13 +168,6 @@ class Recursive:
         if self.corrections.kind == "target":
             return p
         return residual(p, q) if self.normalised else positive_part(p - q)
-
-
-def _path(root: DraftNode) -> list[DraftNode]:
-    path = [root]
-    while path[-1].children:
-        path.append(path[-1].child(path[-1].children[0]))
-    return path
 
 
 def _card(name: str, single_path: bool) -> Card:

@@ -64,14 +64,6 @@ class Interface:
     libraries: tuple[str, ...] = ("python", "numpy", "torch")
 
 
-def first_path(root: DraftNode) -> list[DraftNode]:
-    """The nodes of the first path, from the root to its leaf: `L + 1` of them."""
-    nodes = [root]
-    while nodes[-1].children:
-        nodes.append(nodes[-1].child(nodes[-1].children[0]))
-    return nodes
-
-
 def whole(value: Any, what: str) -> int:
     """A whole number of the result; raises `InvalidVerifier` with what it was meant to be."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, first_path, read_block, shown
+from simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, read_block, shown
+from simulator.drafts.trees import first_path
 from simulator.errors import InvalidVerifier
 from simulator.protocol import DraftNode, Verdict
 

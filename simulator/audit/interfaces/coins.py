@@ -14,8 +14,9 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
-from simulator.audit.interfaces._call import Call, Interface, first_path, read_block
+from simulator.audit.interfaces._call import Call, Interface, read_block
 from simulator.audit.interfaces.chain import by_request
+from simulator.drafts.trees import first_path
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftNode, Verdict
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simulator.audit.interfaces._call import Call, Interface, first_path, shown, tokens, whole
+from simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole
+from simulator.drafts.trees import first_path
 from simulator.errors import InvalidVerifier
 from simulator.protocol import Verdict
 

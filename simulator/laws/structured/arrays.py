@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from simulator.arithmetic import arithmetic_of
+from simulator.lazy import torch
 from simulator.vectors import is_tensor
 
 
@@ -37,8 +38,6 @@ def scatter_add(into: Any, index: Any, values: Any) -> None:
 def joined(parts: Sequence[Any]) -> Any:
     """Arrays of one kind, one after the other along the first axis."""
     if is_tensor(parts[0]):
-        import torch  # noqa: PLC0415 - only where a tensor came in
-
         return torch.cat(list(parts))
     return np.concatenate(parts)
 
@@ -46,8 +45,6 @@ def joined(parts: Sequence[Any]) -> Any:
 def whole_numbers(like: Any, values: Any) -> Any:
     """Whole numbers to index arrays such as `like` with: int64, on the same device."""
     if is_tensor(like):
-        import torch  # noqa: PLC0415 - only where a tensor came in
-
         return torch.as_tensor(values, dtype=torch.int64, device=like.device)
     return np.asarray(values, dtype=np.int64)
 

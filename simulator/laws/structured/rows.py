@@ -16,6 +16,7 @@ from simulator.arithmetic import Arithmetic, arithmetic_of
 from simulator.errors import InvalidInput
 from simulator.instances.processes import MarkovProcess, TableProcess
 from simulator.laws.structured.arrays import whole_numbers
+from simulator.lazy import torch_module
 
 
 class Rows(Protocol):
@@ -137,10 +138,7 @@ def common_state(target: MarkovProcess, draft: MarkovProcess) -> tuple[int, int]
 
 
 def _tensors(tables: Sequence[Any], device: str) -> list[Any]:
-    try:
-        import torch  # noqa: PLC0415 - only when asked for
-    except ImportError:
-        raise InvalidInput("the torch backend needs torch: pip install 'draftproof[models]'") from None
+    torch = torch_module("the torch backend")
     if any(arithmetic_of(table).exact for table in tables):
         raise InvalidInput("torch holds no rationals; use arithmetic float64")
     if device.startswith("cuda") and not torch.cuda.is_available():

@@ -5,14 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from simulator.lazy import torch_module
 from simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
 from simulator.symbolic.where import refusal
-
-
-def _torch() -> Any:
-    import torch  # noqa: PLC0415 - only where it is loaded already
-
-    return torch
 
 
 def _recording_generator(base: Any) -> Any:
@@ -55,7 +50,7 @@ def _manual_seed(original: Any) -> Any:
         if session is None:
             return original(seed)
         session.seed_global("torch", seed_key("torch", seed))
-        return _torch().default_generator
+        return torch_module().default_generator
 
     return function
 
@@ -77,15 +72,15 @@ _recording: Any = weakref.WeakValueDictionary()
 def recording_class() -> Any:
     """The class that takes the place of `torch.Generator`."""
     if not _made:
-        _made["class"] = _recording_generator(_torch().Generator)
-        _made["base"] = _torch().Generator
-        _made["get_state"] = _torch().default_generator.get_state
+        _made["class"] = _recording_generator(torch_module().Generator)
+        _made["base"] = torch_module().Generator
+        _made["get_state"] = torch_module().default_generator.get_state
     return _made["class"]
 
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for torch's seeds and generators."""
-    torch = _torch()
+    torch = torch_module()
     found: list[tuple[Any, str, Any]] = [(torch, "Generator", recording_class())]
     for holder in (torch, torch.random):
         found.append((holder, "manual_seed", _manual_seed(holder.manual_seed)))
@@ -98,14 +93,15 @@ def replacements() -> list[tuple[Any, str, Any]]:
 def swapped(value: Any) -> Any:
     """A recording generator for one made before the call; None for anything else."""
     made = recording_class()
-    if isinstance(value, _made["base"]) and not isinstance(value, made) and value is not _torch().default_generator:
+    usual = torch_module().default_generator
+    if isinstance(value, _made["base"]) and not isinstance(value, made) and value is not usual:
         return made(device=value.device)
     return None
 
 
 def stream(session: Session, generator: Any) -> Stream:
     """The numbers of the generator that an operation was given, or of the global one."""
-    if generator is None or generator._cdata == _torch().default_generator._cdata:
+    if generator is None or generator._cdata == torch_module().default_generator._cdata:
         return session.global_stream("torch")
     known = _recording.get(generator._cdata)
     if known is None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from simulator.lazy import torch
 from simulator.symbolic.knowledge.session import Session
-from simulator.symbolic.lazy import torch
 from simulator.symbolic.numbers.exact import ONE, ZERO, real
 from simulator.symbolic.sources.torch_generators import stream
 from simulator.symbolic.where import refusal

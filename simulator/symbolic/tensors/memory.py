@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from simulator.lazy import torch, torch_module
 from simulator.symbolic.arrays.arrays import plain
 from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.lazy import torch
 from simulator.symbolic.where import refusal
 
 
@@ -40,8 +40,7 @@ def _pickled(original: Any) -> Any:
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for torch's functions on memory."""
-    import torch as module  # noqa: PLC0415 - only where it is loaded already
-
+    module = torch_module()
     return [
         (module, "from_numpy", _shared(module.from_numpy)),
         (module, "frombuffer", _shared(module.frombuffer)),

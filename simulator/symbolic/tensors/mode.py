@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from simulator.lazy import torch
 from simulator.symbolic.arrays.arrays import SymbolicArray, boxed
 from simulator.symbolic.knowledge.session import Session
-from simulator.symbolic.lazy import torch
 from simulator.symbolic.numbers.functions import is_random
 from simulator.symbolic.numbers.symbol import Symbol
 from simulator.symbolic.sources import torch_random

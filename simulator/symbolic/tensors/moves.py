@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.lazy import torch
+from simulator.lazy import torch
 from simulator.symbolic.tensors.table import Tensors
 from simulator.symbolic.where import refused_operation
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from simulator.lazy import torch
 from simulator.symbolic.arrays.arrays import elementwise, tested
-from simulator.symbolic.lazy import torch
 from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, where
 from simulator.symbolic.tensors.moves import MOVES, moved
 from simulator.symbolic.tensors.reductions import RULES as REDUCTIONS

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from simulator.lazy import torch
 from simulator.symbolic.arrays.arrays import accumulate, along, elementwise, fold, rows_along, searchsorted, tested
-from simulator.symbolic.lazy import torch
 from simulator.symbolic.numbers import race
 from simulator.symbolic.numbers.functions import BINARY, TESTS
 from simulator.symbolic.tensors.table import Tensors

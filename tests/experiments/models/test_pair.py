@@ -277,4 +277,4 @@ def test_what_is_not_installed_is_named_with_the_way_to_install_it(missing: str)
         "except InvalidInput as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{missing} is not installed; run: pip install 'draftproof[models]'\n"
+    assert done.stdout == f"running models needs {missing}, which is not installed: pip install 'draftproof[models]'\n"
