@@ -1,4 +1,4 @@
-"""Bring both README files up to date: `python -m experiments.pages.readme [COMPARISON.md]`.
+"""Bring the README files up to date: `python -m experiments.pages.readme [COMPARISON.md]`.
 
 The table of verifiers is made from the cards, every `console` block is filled with what its command prints, and the
 table of the main job is taken from the file that `draftproof compare --markdown` wrote, if one is given.
@@ -19,6 +19,11 @@ from experiments.shared.output import write_whole
 
 README = Path(__file__).parents[2] / "README.md"
 PAGE = README.parent / "verifiers" / "README.md"
+#: The pages whose code runs and whose commands print what stands there.
+PAGES = (
+    README,
+    *(README.parent / room / "README.md" for room in ("experiments", "experiments/models", "simulator")),
+)
 TRANSCRIPT = re.compile(r"^```console\n\$ draftproof (.*?)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -47,4 +52,5 @@ def refresh(text: str, comparison: str | None) -> str:
 if __name__ == "__main__":
     given = Path(sys.argv[1]).read_text(encoding="utf-8") if len(sys.argv) > 1 else None
     write_whole(PAGE, page())
-    write_whole(README, refresh(README.read_text(encoding="utf-8"), given))
+    for readme in PAGES:
+        write_whole(readme, refresh(readme.read_text(encoding="utf-8"), given))

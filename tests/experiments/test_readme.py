@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import doctest
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 
 from experiments.commands.listing.catalogue import cards_markdown
-from experiments.pages.readme import PAGE, README, TRANSCRIPT, with_table
+from experiments.pages.readme import PAGE, PAGES, README, TRANSCRIPT, with_table
 from experiments.pages.reference import page
 
 TEXT = README.read_text(encoding="utf-8")
-TRANSCRIPTS = TRANSCRIPT.findall(TEXT)
+TRANSCRIPTS = [shown for page in PAGES for shown in TRANSCRIPT.findall(page.read_text(encoding="utf-8"))]
 
 
-def test_code_of_the_readme_runs(monkeypatch, tmp_path):
+@pytest.mark.parametrize("readme", PAGES, ids=lambda path: path.parent.name)
+def test_code_of_the_pages_runs(readme, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    result = doctest.testfile(str(README), module_relative=False)
-    assert result.attempted > 5
+    result = doctest.testfile(str(readme), module_relative=False)
+    assert result.attempted >= readme.read_text(encoding="utf-8").count("\n>>> ")
     assert result.failed == 0
+
+
+def test_links_of_the_pages_lead_somewhere():
+    for readme in PAGES:
+        for link in re.findall(r"\]\(([^)#:]+)[)#]", readme.read_text(encoding="utf-8")):
+            assert (readme.parent / link).exists(), (readme, link)
+
+
+def test_the_first_page_is_short():
+    assert len(TEXT.splitlines()) <= 250
 
 
 def test_table_of_verifiers_is_the_generated_one():
