@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.laws.structured.arrays import zeros
+from simulator.laws.structured.arrays import as_numpy, zeros
 from simulator.laws.structured.rows import Rows
 from simulator.laws.structured.sinks import Sink
 from simulator.structures import Layered
@@ -27,34 +26,37 @@ States: TypeAlias = dict[tuple[int, ...], list[State]]
 TOGETHER = 64
 
 
-def layered_law(structure: Layered, rows: Rows, scheme: Delayed, sink: Sink) -> None:
+def layered_law(structure: Layered, rows: Rows, scheme: Delayed, sink: Sink, chunk: int = TOGETHER) -> None:
     """Deliver the law of a layered verifier on delayed trees to `sink`."""
     size = rows.vocab_size
     like = rows.target(0, 0, 1)
-    if is_tensor(like):
-        raise InvalidInput("layers are evaluated by numpy; use backend numpy")
-    one = zeros(like, 1)[0] + 1
+    one = as_numpy(zeros(like, 1))[0] + 1
     states: States = {(1,): [((root,), (one,), one) for root in range(rows.roots)]}
-    reach = zeros(like, rows.roots) + 1
+    reach = as_numpy(zeros(like, rows.roots)) + 1
     for depth in range(scheme.depth):
         if depth == scheme.L1 and scheme.K > 1:
             states = {(scheme.K,): states.get((1,), [])}
         count = rows.roots * size**depth
-        p, q = rows.target(depth, 0, count), rows.draft(depth, 0, count)
-        correction, below = zeros(like, count, size), zeros(like, count, size)
-        states = _descended(structure, states, p, q, correction, below)
-        sink.node(depth, 0, reach, correction, below)
+        p, q = (as_numpy(read(depth, 0, count)) for read in (rows.target, rows.draft))
+        correction, below = as_numpy(zeros(like, count, size)), as_numpy(zeros(like, count, size))
+        states = _descended(structure, states, p, q, correction, below, chunk)
+        sink.node(depth, 0, *(_where_rows_are(part, like) for part in (reach, correction, below)))
         reach = below.reshape(-1)
-    sink.leaf(scheme.depth, 0, reach)
+    sink.leaf(scheme.depth, 0, _where_rows_are(reach, like))
 
 
-def _descended(structure: Layered, states: States, p: Any, q: Any, correction: Any, below: Any) -> States:
+def _where_rows_are(masses: Any, like: Any) -> Any:
+    """Layers are worked on by numpy; what comes of them goes back to the device of the rows."""
+    return like.new_tensor(masses) if is_tensor(like) else masses
+
+
+def _descended(structure: Layered, states: States, p: Any, q: Any, correction: Any, below: Any, chunk: int) -> States:
     """The states of the next depth; what they add to the law is added to `correction` and `below`."""
     size = p.shape[1]
     following: States = {}
     for branches, group in states.items():
-        for first in range(0, len(group), TOGETHER):
-            some = group[first : first + TOGETHER]
+        for first in range(0, len(group), chunk):
+            some = group[first : first + chunk]
             places = np.array([nodes for nodes, _, _ in some])
             scores = np.array([values for _, values, _ in some], dtype=p.dtype)[:, :, None]
             owed, draft = scores * p[places], q[places]

@@ -23,6 +23,7 @@ from simulator.laws.structured import (
     structured_law,
     structured_metrics,
 )
+from simulator.laws.structured.layered import layered_law
 from simulator.laws.structured.paths import path_law
 from simulator.laws.structured.top_down import top_down
 from simulator.protocol import Verifier
@@ -181,6 +182,8 @@ def test_the_size_of_chunks_does_not_matter(name: str, chunk: int) -> None:
     engine: Any = partial(path_law, structure, chunk=chunk)
     if STRUCTURES[name] == "top-down":
         engine = partial(top_down, structure, verifier.card, chunk=chunk)
+    elif STRUCTURES[name] == "layered":
+        engine = partial(layered_law, structure, chunk=chunk)
     instances = list(few(shape))
     for instance in instances:
         rows = TableRows.of(instance.target, instance.draft)
