@@ -68,17 +68,19 @@ def page() -> str:
     parts = [
         "# The verifiers",
         "Made by `python -m experiments.pages.readme` from the cards, the docstrings and the conformance instances.",
-        "*Proved on n*: deviation exactly 0 in rational arithmetic on n instances. Block efficiencies are compared "
-        "exactly; a counterexample is the instance with the largest gap.",
+        "*Proved on n*: deviation exactly 0 in rational arithmetic on n instances.",
+        relations(names, below),
     ]
-    for name, entry in verifiers.REGISTRY.items():
-        if name not in verifiers.STANDALONE:
-            parts.append(_section(entry, ["Made for one instance: nothing is computed about it here."]))
-            continue
-        verifier = verifiers.make(name)
-        cells = [compatibility(verifier, scheme, COUNT) for scheme in SCHEMES]
-        parts.append(_section(entry, _computed(verifier, cells, below if name in names else {})))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *map(section, verifiers.REGISTRY)]) + "\n"
+
+
+def section(name: str) -> str:
+    """What stands on the page about one verifier."""
+    entry = verifiers.REGISTRY[name]
+    if name not in verifiers.STANDALONE:
+        return _section(entry, ["Made for one instance: nothing is computed about it here."])
+    verifier = verifiers.make(name)
+    return _section(entry, _computed(verifier, [compatibility(verifier, scheme, COUNT) for scheme in SCHEMES]))
 
 
 def _section(entry: Any, computed: Sequence[str]) -> str:
@@ -98,20 +100,48 @@ def _section(entry: Any, computed: Sequence[str]) -> str:
     return f"## {card.name}\n\n{lines}\n\n```text\n{cleandoc(module.__doc__ or '')}\n```"
 
 
-def _computed(verifier: Verifier, cells: Sequence[Cell], below: Mapping[tuple[str, str], int | None]) -> list[str]:
-    card = verifier.card
-    facts = ["Schemes: " + ", ".join(_cell(cell) for cell in cells) + "."]
-    mine = {b: place for (a, b), place in below.items() if a == card.name and b != a}
-    if mine:
-        proved = [f"`{b}`" + (" (proved in general)" if b in card.dominates else "") for b in mine if mine[b] is None]
-        facts.append(f"Not below on any of the {len(_instances())} instances: {', '.join(proved) or 'none'}.")
-        facts += [_counterexample(card.name, b, place) for b, place in mine.items() if place is not None]
-    return [*facts, _cost(verifier)]
+def _computed(verifier: Verifier, cells: Sequence[Cell]) -> list[str]:
+    return ["Schemes: " + ", ".join(_cell(cell) for cell in cells) + ".", _cost(verifier)]
 
 
-def _counterexample(name: str, other: str, place: int) -> str:
-    ours, theirs = float(_efficiencies(name)[place]), float(_efficiencies(other)[place])
-    return f"Counterexample: {ours:.5f} against {theirs:.5f} of `{other}` on {_instances()[place][0]}."
+def relations(names: Sequence[str], below: Mapping[tuple[str, str], int | None]) -> str:
+    """The matrix of all pairs, and the instances that its letters stand for."""
+    places = dict.fromkeys(place for (a, b), place in below.items() if place is not None and a != b)
+    letters = {place: _letters(number) for number, place in enumerate(places)}
+    head = f"| | {' | '.join(str(number) for number in range(1, len(names) + 1))} |"
+    rows = [
+        f"| {number} `{a}` | {' | '.join(_relation(a, b, below, letters) for b in names)} |"
+        for number, a in enumerate(names, start=1)
+    ]
+    legend = [f"{letter}: {_instances()[place][0]}" for place, letter in letters.items()]
+    return "\n\n".join(
+        [
+            "## Which brings more",
+            f"Exact block efficiencies on the {len(_instances())} conformance instances of delayed trees, row against "
+            "column: `=` equal on all of them; `≥` never below; **`≥`** proved in general; a number is the largest "
+            "shortfall, on the instance of its letter (see below), made again by "
+            "`simulator.verdicts.conformance.case_instances`.",
+            "\n".join([head, "|---" * (len(names) + 1) + "|", *rows]),
+            "Instances: " + "; ".join(legend) + ".",
+        ]
+    )
+
+
+def _relation(a: str, b: str, below: Mapping[tuple[str, str], int | None], letters: Mapping[int, str]) -> str:
+    place = below[a, b]
+    if a == b:
+        return ""
+    if place is not None:
+        shortfall = float(_efficiencies(a)[place] - _efficiencies(b)[place])
+        return f"{shortfall:.2f} {letters[place]}" if shortfall <= -0.005 else f"{shortfall:.0e} {letters[place]}"
+    if below[b, a] is None:
+        return "="
+    return "**≥**" if b in verifiers.REGISTRY[a].card.dominates else "≥"
+
+
+def _letters(number: int) -> str:
+    """a, b, .., z, aa, ab, .."""
+    return (_letters(number // 26 - 1) if number >= 26 else "") + chr(ord("a") + number % 26)
 
 
 def _cell(cell: Cell) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 import shlex
+import sys
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from experiments.commands.listing.catalogue import cards_markdown
 from experiments.pages.readme import PAGE, PAGES, README, TRANSCRIPT, with_table
-from experiments.pages.reference import page
+from experiments.pages.reference import counterexamples, lossless_on_delayed, page, section
+from verifiers import REGISTRY
 
 TEXT = README.read_text(encoding="utf-8")
 TRANSCRIPTS = [shown for page in PAGES for shown in TRANSCRIPT.findall(page.read_text(encoding="utf-8"))]
@@ -57,5 +61,34 @@ def test_the_worked_example_ends_with_a_verifier_that_conforms(draftproof, monke
     assert (ran.code, ran.json["witness"]["vocab_size"], ran.json["witness"]["instance"]["depth"]) == (1, 2, 1)
 
 
+@pytest.mark.heavy
 def test_reference_page_is_the_generated_one():
     assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m experiments.pages.readme`"
+
+
+@pytest.mark.parametrize("name", ["nss", "naive", "block", "optimum", "naive_from_target"])
+def test_sections_of_the_reference_page_are_the_generated_ones(name):
+    assert section(name) in PAGE.read_text(encoding="utf-8"), "run `python -m experiments.pages.readme`"
+
+
+def test_every_verifier_has_its_section_and_its_docstring_on_the_page():
+    text = PAGE.read_text(encoding="utf-8")
+    for name, entry in REGISTRY.items():
+        module = sys.modules[(entry if isinstance(entry, type) else type(entry)).__module__]
+        assert f"\n## {name}\n" in text
+        assert inspect.cleandoc(module.__doc__) in text
+
+
+def test_relations_on_the_page_are_those_computed():
+    """Three rows and columns of the matrix, whose cells do not depend on the others but for the letters."""
+    few = ["nss", "naive", "block"]
+    rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if re.match(r"\| \d+ `", line)]
+    names = [re.match(r"\| \d+ `(\w+)`", row)[1] for row in rows]
+    cells = {name: row.split("|")[2:-1] for name, row in zip(names, rows, strict=True)}
+    assert names == lossless_on_delayed()
+    below = counterexamples(few)
+    for a, b in permutations(few, 2):
+        printed = cells[a][names.index(b)].split()
+        assert (below[a, b] is None) == (printed[0] in ("=", "≥", "**≥**"))
+        assert (len(printed) == 2) == (below[a, b] is not None)
+    assert cells["block"][names.index("naive")].strip() == "**≥**"
