@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from experiments.shared.temporary import temporary
 from simulator.errors import InvalidInput
 
 
@@ -22,17 +22,12 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         if path.exists() and not path.is_file():  # a pipe or a device has no old content to keep
             path.write_bytes(data)
             return
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
+        with temporary(path.parent, path.name) as new:
+            new.write_bytes(data)
             umask = os.umask(0)
             os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+            new.chmod(0o666 & ~umask)
+            os.replace(new, path)
     except OSError as error:
         raise InvalidInput(
             f"cannot write {path}: {error.strerror}; choose a folder that exists and is writable"

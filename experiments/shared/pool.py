@@ -34,7 +34,7 @@ def spread(
     calls: taken one by one as processes become free; None says that there is none at the moment.
     Raises `InvalidVerifier` where a process ends by itself.
     """
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _started, (start, given))
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _started, (os.getpid(), start, given))
     try:
         running: set[Future[T]] = set()
         for call in calls:
@@ -61,9 +61,9 @@ def spread(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _started(start: Callable[..., None] | None, given: Sequence[Any]) -> None:
+def _started(parent: int, start: Callable[..., None] | None, given: Sequence[Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    end_with(os.getppid())
+    end_with(parent)
     sys.set_int_max_str_digits(0)
     if start is not None:
         start(*given)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
 from typing import Any
@@ -17,6 +19,8 @@ __all__ = ["INTERRUPTED", "Tick", "bar", "duration", "named_errors", "quiet", "r
 
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
+#: Seconds between two lines about progress where no bar can be drawn.
+LINE_PERIOD = 60.0
 
 stderr = Console(stderr=True, highlight=False)
 
@@ -29,7 +33,11 @@ def remark(text: str) -> None:
 
 @contextmanager
 def bar(label: str, total: float) -> Iterator[Tick]:
-    """A bar that is advanced by calling what is yielded; silent unless stderr is a terminal."""
+    """A bar that is advanced by calling what is yielded; a line a minute where stderr is no terminal."""
+    if not stderr.is_terminal:
+        with _lines(label, total) as advance:
+            yield advance
+        return
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -37,10 +45,28 @@ def bar(label: str, total: float) -> Iterator[Tick]:
         TimeRemainingColumn(),
         console=stderr,
         transient=True,
-        disable=not stderr.is_terminal,
     ) as progress:
         task = progress.add_task(label, total=total)
         yield lambda steps: progress.advance(task, steps)
+
+
+@contextmanager
+def _lines(label: str, total: float) -> Iterator[Tick]:
+    done, ended, started = 0.0, threading.Event(), time.monotonic()
+
+    def advance(steps: float) -> None:
+        nonlocal done
+        done += steps
+
+    def say() -> None:
+        while not ended.wait(LINE_PERIOD):
+            remark(f"{label}: {done:,.0f} of {total:,.0f} after {(time.monotonic() - started) / 60:.0f} min")
+
+    threading.Thread(target=say, daemon=True).start()
+    try:
+        yield advance
+    finally:
+        ended.set()
 
 
 def quiet() -> AbstractContextManager[Any]:

@@ -66,7 +66,7 @@ def prove(
     """Is VERIFIER lossless for every p and q? Exit 0: proved; 1: refuted; 2: bad input; 3: not all cells are known."""
     from experiments.commands.prove import views, work
 
-    outputs = {"--json": json_target, "--witness": witness or "witness.json", "--certificate": certificate}
+    outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
     check_files((verify,), {**outputs, "--resume": resume})
     given = {"K": K, "L1": L1, "L2": L2}
     shape_of = opt.build_scheme(

@@ -11,7 +11,9 @@ from rich.text import Text
 
 from experiments.commands.prove.work import Related, Report, conditions
 from experiments.shared.output import write_json, write_whole
+from experiments.shared.progress import remark
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
+from simulator.errors import InvalidInput
 from simulator.theorems.certificates import Verdict
 from simulator.theorems.formulas import condition_text, latex
 from simulator.theorems.proof import Refutation, fields_of, open_share
@@ -115,15 +117,29 @@ def deliver_relation(console: Console, related: Related, witness_file: str | Non
         values = [str(value) for value in found.values]
         console.print(Text(f"{one} {_SAYS_NOT[relation.kind]} {other}: {values[0]} against {values[1]}", "bold red"))
         text = found.instance.dumps()
-        file = witness_file or f"counterexample-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
-        write_whole(file, text)
-        console.print(f"  saved as {file}; see it: draftproof compare {one} {other} --instance {file}", soft_wrap=True)
+        file = _kept(text, witness_file)
+        if file:
+            again = f"draftproof compare {one} {other} --instance {file}"
+            console.print(f"  saved as {file}; see it: {again}", soft_wrap=True)
         fields["witness"] = {"file": file, "block_efficiency": values, "instance": found.instance.as_dict()}
     else:
         console.print(Text(f"{one} {_SAYS[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))
         console.print(f"  {len(relation.open_cells)} cells are not known")
     write_json(json_target, fields)
     return CODES[related.verdict]
+
+
+def _kept(text: str, path: str | None) -> str | None:
+    """Write a counterexample and return the name; None where none was named and none can be written."""
+    file = path or f"counterexample-{hashlib.sha256(text.encode()).hexdigest()[:8]}.json"
+    try:
+        write_whole(file, text)
+    except InvalidInput as error:
+        if path:
+            raise
+        remark(f"the counterexample was not saved: {error}, or give --witness FILE")
+        return None
+    return file
 
 
 def _deliver_refutation(
@@ -138,7 +154,7 @@ def _deliver_refutation(
         console.print(f"  which is not zero where {cell}", soft_wrap=True)
     witness = Witness(report.request.named.verifier.card.name, found.instance, place, shrunk=True)
     file = save_witness(witness, witness_file)
-    show_witness(console, witness, file, report.request.named.spec, saved=True)
+    show_witness(console, witness, file, report.request.named.spec, saved=file is not None)
     return {
         **witness_fields(witness, file),
         "polynomial": found.polynomial,

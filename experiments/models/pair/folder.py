@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -22,6 +20,7 @@ from experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
 from experiments.models.pair.training import Plan, Size, Trained, new_model, train
 from experiments.models.pair.warp import Warp
 from experiments.shared.progress import Tick, bar, remark
+from experiments.shared.temporary import temporary
 from simulator.errors import InvalidInput
 from simulator.files import parse_json, read_text
 
@@ -39,10 +38,10 @@ def make_pair(recipe: Recipe, folder: str | Path, device: Any) -> tuple[dict[str
     found = _existing(recipe, path)
     if found is not None:
         return found, True
-    with _new_folder(path) as temporary:
-        record = _train_both(recipe, temporary, device)
+    with _new_folder(path) as new:
+        record = _train_both(recipe, new, device)
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        (temporary / "pair.json").write_text(text, encoding="utf-8")
+        (new / "pair.json").write_text(text, encoding="utf-8")
     return record, False
 
 
@@ -151,16 +150,11 @@ def _new_folder(folder: Path) -> Iterator[Path]:
     try:
         parent = folder.resolve().parent
         parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=parent, prefix=f".{folder.name}."))
+        with temporary(parent, folder.name, folder=True) as new:
+            yield new
+            umask = os.umask(0)
+            os.umask(umask)
+            new.chmod(0o777 & ~umask)
+            os.replace(new, folder.resolve())
     except OSError as error:
         raise InvalidInput(f"cannot write {folder}: {error.strerror}; choose a folder that can be written") from None
-    try:
-        yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o777 & ~umask)
-        os.replace(temporary, folder.resolve())
-    except OSError as error:
-        raise InvalidInput(f"cannot write {folder}: {error.strerror}; choose a folder that can be written") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

@@ -19,6 +19,7 @@ from experiments.models.pair.quality import measure, sample
 from experiments.models.pair.recipe import choose_recipe
 from experiments.models.pair.warp import Warp
 from experiments.shared.progress import remark
+from experiments.shared.temporary import temporary
 from experiments.shared.text import EMBEDDED
 from simulator.errors import InvalidInput
 
@@ -89,7 +90,7 @@ def open_pair(wanted: Wanted) -> Iterator[Opened]:
         with _threads(_is_small(pair)):
             yield opened(replace(pair, text_digest=corpus.digest), corpus)
         return
-    with tempfile.TemporaryDirectory(prefix="draftproof-") as folder, _threads(True):
+    with temporary(Path(tempfile.gettempdir()), "draftproof", folder=True) as folder, _threads(True):
         yield _trained(wanted, corpus, wanted.folder or f"{folder}/pair")
 
 

@@ -1,0 +1,27 @@
+"""Progress where no bar can be drawn."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from experiments.shared import progress
+
+
+def test_a_stream_that_is_no_terminal_gets_a_line_each_period_and_none_before(capsys, monkeypatch):
+    with progress.bar("rows", 4) as tick:
+        tick(1)
+    assert capsys.readouterr().err == ""
+    assert progress.LINE_PERIOD == 60
+    monkeypatch.setattr(progress, "LINE_PERIOD", 0.01)
+    said = threading.Event()
+    monkeypatch.setattr(progress, "remark", lambda text: (lines.append(text), said.set()))
+    lines: list[str] = []
+    with progress.bar("rows", 4) as tick:
+        tick(3)
+        assert said.wait(20)
+    assert lines[-1] == "rows: 3 of 4 after 0 min"
+    time.sleep(0.05)  # a line on its way
+    count = len(lines)
+    time.sleep(0.05)
+    assert len(lines) == count
