@@ -6,7 +6,7 @@ point at hand stays as it is. Answers are kept, refusals by the few conditions t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -153,21 +153,31 @@ class Oracle:
         return values
 
     def _formula(self, z3: Any, atom: int, mask: int) -> Any:
-        if atom not in self._formulas:
-            self._formulas[atom] = as_formula(z3, self.ring, self.ring.atoms[atom])
-        return condition_formula(self._formulas[atom], mask)
+        """A condition on a product is one on its factors: of those with an even exponent only zeros matter."""
+        odd, even = z3.RealVal(1), []
+        for part, exponent in self.ring.factors(self.ring.atoms[atom])[1]:
+            if part not in self._formulas:
+                self._formulas[part] = as_formula(z3, self.ring, self.ring.atoms[part])
+            if exponent % 2:
+                odd = odd * self._formulas[part]
+            else:
+                even.append(self._formulas[part])
+        return condition_formula(z3, odd, even, mask)
 
 
-def condition_formula(term: Any, mask: int) -> Any:
-    """A condition on a sign in z3's language."""
-    return {
-        NEGATIVE: term < 0,
-        ZERO: term == 0,
-        POSITIVE: term > 0,
-        NEGATIVE | ZERO: term <= 0,
-        ZERO | POSITIVE: term >= 0,
-        NEGATIVE | POSITIVE: term != 0,
+def condition_formula(z3: Any, odd: Any, even: Sequence[Any], mask: int) -> Any:
+    """A condition on the sign of `odd` times the squares of `even` in z3's language."""
+    sign = {
+        NEGATIVE: odd < 0,
+        ZERO: odd == 0,
+        POSITIVE: odd > 0,
+        NEGATIVE | ZERO: odd <= 0,
+        ZERO | POSITIVE: odd >= 0,
+        NEGATIVE | POSITIVE: odd != 0,
     }[mask]
+    if mask & ZERO:
+        return z3.Or(sign, *(term == 0 for term in even))
+    return z3.And(sign, *(term != 0 for term in even))
 
 
 def as_formula(z3: Any, ring: Ring, polynomial: Polynomial) -> Any:

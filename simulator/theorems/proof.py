@@ -37,6 +37,8 @@ from simulator.theorems.trees import Gap, leaves
 TRIALS = 3
 #: Points at which the law by formula is compared with the law by enumeration after a proof.
 COMPARED = 8
+#: Points drawn, at most, for one at which the theorem claims something.
+SPARE = 32
 #: Random points by which the share of open cells is estimated.
 SAMPLED = 300
 
@@ -222,9 +224,14 @@ def balance_at(subject: Subject, shape: Shape, run: Run, context: Context, token
 
 
 def compare(proof: Proof, random: Random, count: int) -> None:
-    """Compare the law by formula with the law by enumeration at random points; raises `InvalidVerifier`."""
-    for number in range(count):
-        denominator = 97 if number % 2 else proof.shape.vocab_size + 1 + number  # the small ones meet ties
+    """Compare the law by formula with the law by enumeration at random points; raises `InvalidVerifier`.
+
+    Points at which the theorem claims nothing do not count; others are taken in their place.
+    """
+    for number in range(count * SPARE):
+        if proof.compared == count:
+            return
+        denominator = 97 if number % 2 else proof.shape.vocab_size + 1 + number % count  # the small ones meet ties
         point = random_point(proof.shape, random, denominator)
         formula = law_at(proof.shape, proof.law, point)
         if formula is None:

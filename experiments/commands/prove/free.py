@@ -114,10 +114,13 @@ def _shares(context: Context, size: int, paths: int) -> list[str]:
 
 
 def _division(values: Values, context: Context, p: Vector, q: Vector, k: int) -> Any:
-    """`rho` in [1, k], of those for which the verifier is defined: `1 - (1 - beta)^k <= rho beta`."""
+    """`rho` in [1, k], of those for which the verifier is defined: `1 - (1 - beta)^k <= rho beta`.
+
+    Where `beta > 0` both sides are divided by it: `1 + (1 - beta) + .. + (1 - beta)^(k-1) <= rho`, a smaller function.
+    """
     rho = 1 + (k - 1) * values[f"r{_text(context)}_{k}"]
     beta = np.minimum(p / rho, q).sum()
-    short = rho * beta - 1 + (1 - beta) ** k
+    short = rho - sum((1 - beta) ** power for power in range(k)) if beta > 0 else rho * 0
     if isinstance(short, Number):
         short.run.assume(-short, NEGATIVE | ZERO)
     elif short < 0:  # at a point: the smallest value that is always allowed

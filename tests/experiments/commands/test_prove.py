@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulator.theorems import oracle
+from simulator.theorems.proof import COMPARED
 
 ONE_STEP = ("--K", 1, "--L1", 0, "--L2", 1)
 
@@ -87,6 +88,7 @@ def test_block_has_twelve_formulas_for_two_tokens(draftproof):
         ("khisti", "solver", ("--L2", 2)),
         ("khisti", "solver", ("--L2", 1, "--vocab", 3)),
         ("spectr", "solver", ("--L2", 1)),
+        ("spectr", "solver", ("--L2", 1, "--vocab", 3)),
         ("path_transport", "solver", ("--L2", 1)),
     ],
 )
@@ -95,6 +97,7 @@ def test_every_value_of_a_free_number_is_lossless(draftproof, verifier, free, sh
     assert ran.code == 0
     assert ran.json["free"]
     assert ran.json["verdict"] == "proved"
+    assert ran.json["compared"] == COMPARED
 
 
 def test_a_free_number_that_is_lossy_somewhere_is_refuted(draftproof):
