@@ -52,7 +52,7 @@ def test_what_is_not_covered_exits_three_and_is_no_theorem(draftproof, monkeypat
     [
         (("khisti",), "draftproof check"),
         (("optimum",), "planned"),
-        (("block", "--K", 1, "--vocab", 1), "--vocab 2"),
+        (("block", "--K", 1, "--vocab", 1), "(--vocab)"),
         (("naive", "--K", 4, "--L2", 3), "--max-trees"),
         (("specinfer", "--scheme", "nothing"), "unknown scheme"),
     ],
