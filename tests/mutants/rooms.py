@@ -11,6 +11,7 @@ _LP = "tests/lp_analysis/"
 _AGREEMENT = _LP + "reference/test_agreement.py::test_"
 _STRUCTURED = _LAWS + "test_structured_laws.py::test_"
 _NUMBERS = (
+    "test_comparisons",
     "test_uniforms",
     "test_races",
     "test_algebra",

@@ -1,0 +1,65 @@
+"""Comparisons that two reflections hide: joint laws of several decisions about the same numbers, and corner coins."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+
+def test_a_power_of_one_minus_u_is_large_where_u_is_small(answers, q):
+    found = answers(["(1 - u) ** 2 < 1 / 16", "u < 0.25"], "u")
+    assert {key: float(mass) for key, mass in found.items()} == pytest.approx(
+        {(True, False): 0.25, (False, True): 0.25, (False, False): 0.5}, abs=1e-15
+    )  # the root of 1/16 is rounded
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        # the integral over u of P(v w) in closed form: u w < 1/4 is w < 1/4u
+        ("u < v", 1 / 32 + math.log(4) / 4),
+        ("v > u", 1 / 32 + math.log(4) / 4),
+        ("u < 2 * v", 9 / 64 + math.log(4) / 4),
+        ("2 * u < v", 1 / 8 - 1 / 16 + math.log(2) / 4),
+    ],
+)
+def test_a_uniform_seen_as_an_exponential_is_compared_with_a_loose_one(answers, test, expected):
+    found = answers(["u * w < 0.25", test], "uuu")
+    assert float(found[True, True]) == pytest.approx(expected, rel=1e-13)  # logarithms
+
+
+@pytest.mark.parametrize("thresholds", [[0.625, 0.75], [0.5625, 0.625, 0.875]], ids=str)
+def test_cells_of_a_falling_number_with_a_small_slope(law, q, thresholds):
+    edges = [0.5, *thresholds, 1.0]
+    expected = {i: q(int(16 * (high - low)), 8) for i, (low, high) in enumerate(pairwise(edges))}
+    assert law(lambda: int(np.searchsorted(thresholds, 1 - np.random.random() / 2))) == expected
+
+
+def test_a_negative_product_at_its_threshold_is_not_below_it(law):
+    def function():
+        u = random.random()
+        return -2 / u < -8.0, u == 0.25
+
+    def weak():
+        u = random.random()
+        return -2 / u <= -8.0, u == 0.25
+
+    assert law(function, boundary=True).keys() == {(True, False), (False, False), (False, True)}
+    assert law(weak, boundary=True).keys() == {(True, False), (False, False), (True, True)}
+
+
+def test_a_bound_that_is_known_already_asks_nothing(follow, q):
+    def function():
+        u = np.random.random()
+        if not u < 0.5:
+            return None
+        smaller = np.minimum(u, 0.5)
+        return smaller == u
+
+    found = follow(function)
+    assert found.law == {None: q(1, 2), True: q(1, 2)}
+    assert found.reuse == set()
