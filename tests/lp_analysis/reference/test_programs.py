@@ -6,6 +6,7 @@ from itertools import chain, product
 
 import numpy as np
 import pytest
+from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -274,3 +275,12 @@ def test_selection_laws_match_plans_and_floats():
     exact, floats = selection_law(order, subject), selection_law(order, subject.floats)
     assert all(np.allclose(a.astype(float), b, atol=1e-14) for a, b in zip(exact, floats, strict=True))
     assert (exact[1] == subject.masses[1]).all()
+
+
+def test_trimmed_prices_are_at_most_what_is_paid_below():
+    half, third = fmpq(1, 2), fmpq(1, 3)
+    target = [np.array([[half, half]]), np.array([[third, 1 - third], [half, half]])]
+    prices = [np.array([fmpq(0)]), np.array([fmpq(5), third]), np.array([half, fmpq(3), half, half])]
+    # a leaf is worth 1 - mu, at least 0: [1/2, 0, 1/2, 1/2]; so most is 1 at a leaf, 1 + 1/6 and 1 + 1/2 above
+    found = trimmed(prices, target)
+    assert [each.tolist() for each in found] == [[0], [1 + third / 2, third], [half, 1, half, half]]

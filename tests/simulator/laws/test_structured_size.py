@@ -171,6 +171,14 @@ def test_predicted_contexts_are_counted_with_the_paths_that_may_be_alive() -> No
     assert steps(make("naive"), Delayed(2, 0, 3), 3) == steps(make("block"), Delayed(2, 0, 3), 3)
 
 
+def test_predicted_layers_are_the_multisets_that_the_branches_may_have_drafted() -> None:
+    layered = make("layer_transport")
+    one, two = (steps(layered, Delayed(2, 0, length), 3) for length in (1, 2))
+    assert two / one == 1 + 6  # nothing yet, or two of three tokens in any order
+    assert steps(layered, Delayed(2, 1, 2), 3) == 3 * two
+    assert steps(layered, Delayed(3, 0, 2), 2) / one == 1 + 4
+
+
 def test_a_verifier_with_branch_alone_costs_its_calls() -> None:
     contexts = steps(make("block"), Delayed(3, 0, 2), 5)
     threshold: Any = make("threshold")

@@ -280,3 +280,16 @@ def test_seeding_the_global_generator_starts_again(law):
         return a.item(), (torch.rand(1) < 0.5).item()
 
     assert law(function) == {(True, True): HALF, (False, False): HALF}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: torch.rand(2, 2).tril()[0, 1],
+        lambda: torch.rand(2, 2).triu()[1, 0],
+        lambda: torch.nn.functional.pad(torch.rand(1), (1, 0))[0],
+        lambda: torch.rand(2).diag()[0, 1],
+    ],
+)
+def test_what_torch_fills_is_zero(law, function):
+    assert law(lambda: function().item()) == {0.0: 1}

@@ -49,6 +49,20 @@ def test_what_a_verifier_offers_has_its_checks() -> None:
     assert kinds == ALWAYS | LOSSLESS | {"structured-equals-enumerated"}
 
 
+def test_what_is_no_claim_about_losslessness_is_checked_on_delayed_trees_or_the_first_declared_scheme() -> None:
+    def cases(kind: str, *declared: str) -> set[str]:
+        names = map(str, checks_for(Claims(lossless_for=declared)))
+        return {name.removeprefix(kind) for name in names if name.startswith(kind)}
+
+    own = cases("lossless-random", "without_replacement")
+    delayed = cases("lossless-random", "delayed")
+    assert own
+    assert not own & delayed
+    assert cases("law-sums-to-one", "without_replacement", "greedy") == own
+    assert cases("law-sums-to-one", "without_replacement", "delayed") == delayed
+    assert cases("law-sums-to-one") == delayed
+
+
 def test_check_names_are_distinct() -> None:
     names = [check.name for check in checks_for(Claims(single_path=True))]
     assert len(set(names)) == len(names)
