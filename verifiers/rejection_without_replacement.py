@@ -14,12 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import perm
 from typing import Any, ClassVar
 
+from simulator.errors import TooLarge
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import acceptance, one_hot, residual, stacked, without
 from verifiers._top_down import walk
+
+#: Numbers that an acceptance rate may go through: some ten seconds. A row takes as long as so many more numbers.
+MOST_STEPS, OVERHEAD = 1e9, 1_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,9 @@ class RejectionWithoutReplacement:
         """Probability that one node accepts one of `k` drafts without replacement, by recursion over them.
 
         p, q: shape `(n.., V)`, one instance after the other. A draw after the last rejection never meets a draft.
+        Raises `TooLarge` where the orders of the drafts are too many.
         """
+        _check_orders(p.shape[-1], k)
         return stacked(lambda target, draft: 1 - _missed(target, draft, k), p, q)
 
     @property
@@ -63,6 +70,15 @@ def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
             return token
         p, q = residual(p, q), without(q, token)
     return coin.choose(p)
+
+
+def _check_orders(size: int, k: int) -> None:
+    orders = float(perm(size, min(k, size)))
+    if orders * (size + OVERHEAD) > MOST_STEPS:
+        raise TooLarge(
+            f"the acceptance rate at V = {size} with {k} drafts goes through {orders:.1e} orders of them; keep "
+            "the most probable tokens only, renormalised, take fewer drafts, or sample `verify`"
+        )
 
 
 def _missed(p: Vector, q: Vector, k: int) -> Any:

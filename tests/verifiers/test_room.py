@@ -37,6 +37,7 @@ def row(size: int) -> Any:
         lambda p, q: check(
             verifiers.REGISTRY["khisti"], MarkovProcess([p]), MarkovProcess([q]), Delayed(4, 0, 1), "float64"
         ),
+        lambda p, q: verifiers.REGISTRY["rejection_without_replacement"].acceptance_rate(p, q, 4),
     ],
 )
 def test_programs_over_a_real_vocabulary_are_refused_at_once(call: Callable[[Any, Any], Any]) -> None:

@@ -214,3 +214,25 @@ def test_a_verifier_without_structure_is_told_what_would_make_it_fast(
     refused = draftproof("check", "plain.py:Plain", "--K", 4, "--L2", 6)
     assert (refused.code, "TopDown(branch=..) of simulator.structures" in refused.err) == (2, True)
     assert "structure" not in draftproof("check", "plain.py:Plain", "--vocab", 2).err
+
+
+def test_what_a_structure_raises_is_told_with_the_lines_of_its_author() -> None:
+    from simulator.structures import TopDown
+    from verifiers import make
+
+    def child_law(p: Any, q: Any, k: int) -> Any:
+        return {}["nothing"]
+
+    class Broken:
+        card = make("naive_tree").card
+        structure = TopDown(child_law=child_law)
+
+        def verify(self, root: Any, coin: Any) -> Any:
+            return make("naive_tree").verify(root, coin)
+
+    with pytest.raises(draftproof.InvalidVerifier) as caught:
+        draftproof.check(Broken(), P, P, "delayed:K=2,L1=0,L2=1", engine="structured")
+    message = str(caught.value)
+    assert "child_law of its structure raised KeyError" in message
+    assert 'in child_law: `return {}["nothing"]`' in message
+    assert "\n" not in message
