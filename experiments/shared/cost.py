@@ -112,10 +112,7 @@ def structure_hint(named: NamedVerifier, scheme: DraftScheme, runs: float, vocab
     if not named.from_file or not isinstance(scheme, Delayed) or runs < LONG or offered(named.verifier) is not None:
         return ""
     contexts = table_entries(vocab_size, scheme.depth) / max(vocab_size - 1, 1)
-    return (
-        f"; {named.label} has no `structure`: with one, such as TopDown(branch=..) of simulator.structures where it "
-        f"decides node by node, it would take about {contexts:,.0f} contexts instead"
-    )
+    return f"; {named.label} has no `structure`: with one, such as TopDown(branch=..), about {contexts:,.0f} contexts"
 
 
 def check_steps(named: NamedVerifier, scheme: DraftScheme, settings: Settings, cost: Workload, count: int) -> None:

@@ -20,11 +20,11 @@ NUMBERS = ("block_efficiency", "variance", "depth_distribution", "lossless", "ma
 @pytest.mark.parametrize(
     ("arguments", "engine"),
     [
-        (("nss",), "structured (top-down)"),
-        (("block",), "structured (path)"),
-        (("traversal",), "structured (leaf-to-root)"),
-        (("typical",), "enumerate"),
-        (("nss", "--engine", "enumerate"), "enumerate"),
+        (("nss", "--K", 2), "structured (top-down)"),
+        (("block", "--K", 2), "structured (path)"),
+        (("traversal", "--K", 2), "structured (leaf-to-root)"),
+        (("typical", "--K", 2), "enumerate"),
+        (("nss", "--K", 2, "--engine", "enumerate"), "enumerate"),
         (("nss", "--scheme", "without_replacement"), "enumerate"),
         (("nss", "--L2", 3, *TOPICS, "--vocab", 9, "--root", "the"), "structured (top-down, collapsed)"),
         (("nss", "--vocab", 4, "--K", 3, "--L2", 10, "--arithmetic", "float64"), "structured (top-down, streamed)"),
@@ -91,7 +91,7 @@ def test_a_collapsed_or_streamed_check_has_the_numbers_of_enumeration(draftproof
         (("nss", "--K", 3), "top-down, full law: 40 contexts, about 1 MiB, under a second"),
         (("traversal", "--K", 2), "leaf-to-root, full law: "),
         (("nss", *TOPICS, "--vocab", 9, "--L2", 9, "--root", "the"), "top-down, collapsed: 6,561 states, about "),
-        (("typical",), "81 draft trees, about "),
+        (("typical", "--K", 2), "81 draft trees, about "),
     ],
     ids=str,
 )
@@ -134,7 +134,7 @@ def test_cuda_is_refused_where_there_is_none(draftproof):
     torch = pytest.importorskip("torch", reason="the extra `models` is not installed")
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device here")
-    ran = draftproof("check", "nss", "--backend", "cuda", "--arithmetic", "float64")
+    ran = draftproof("check", "nss", "--K", 2, "--backend", "cuda", "--arithmetic", "float64")
     assert (ran.code, ran.out) == (2, "")
     line = ran.err.strip().splitlines()[-1]
     assert line.endswith("no CUDA device is available here; use backend torch or numpy (--backend)")
