@@ -107,7 +107,7 @@ class RowFile:
                 size = os.fstat(descriptor).st_size
                 header = json.dumps({"format": FORMAT, "version": version("draftproof")}) + "\n" if size == 0 else ""
                 cut_short = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-                _write(descriptor, ("\n" * cut_short + header + text).encode())
+                _write(descriptor, ("\n" * cut_short + header + text).encode(), size)
         except OSError as error:
             raise InvalidInput(
                 f"cannot write {cut(self._path)}: {error.strerror}; the rows before are kept, make room and run again"
@@ -208,9 +208,16 @@ def _digest(row: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _write(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
+def _write(descriptor: int, data: bytes, size: int) -> None:
+    """Append all or nothing to a file of so many bytes: what came of it before an error is taken back."""
+    written = 0
+    try:
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+    except OSError:
+        if os.fstat(descriptor).st_size == size + written:  # else somebody has written after it
+            os.ftruncate(descriptor, size)
+        raise
 
 
 def _lock(descriptor: int, place: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,8 +88,6 @@ def test_two_runs_share_the_work_and_a_claim_ends_with_its_process(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
 def test_devices_and_pipes_are_no_files_of_rows(draftproof):
-    import os
-
     os.mkfifo("pipe")
     for path in ("/dev/full", "/dev/zero", "pipe", "x" * 300):
         ran = draftproof("compare", "nss", "--vocab", 2, "--L2", 1, "--resume", path)
@@ -99,14 +98,18 @@ def test_devices_and_pipes_are_no_files_of_rows(draftproof):
 def test_a_full_disk_is_said_in_one_line(tmp_path, monkeypatch):
     kept = RowFile(str(tmp_path / "rows.jsonl"))
     kept.add(row(0))
+    before, write, room = (tmp_path / "rows.jsonl").read_bytes(), os.write, [20]
 
     def full(descriptor: int, data: bytes) -> int:
-        raise OSError(28, "No space left on device")
+        if not room:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data[: room.pop()])
 
     monkeypatch.setattr("experiments.shared.rows.os.write", full)
     with pytest.raises(InvalidInput, match=r"cannot write .*No space left on device; the rows before are kept"):
         kept.add(row(1))
     monkeypatch.undo()
+    assert (tmp_path / "rows.jsonl").read_bytes() == before  # half a row is taken back
     assert list(RowFile(str(tmp_path / "rows.jsonl")).rows.values()) == [row(0)]
 
 

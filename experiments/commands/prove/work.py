@@ -188,7 +188,9 @@ def known_row(request: Request, path: str | None) -> dict[str, Any] | None:
 def keep_row(report: Report, path: str | None) -> None:
     """Add a theorem to a file of rows; what is refuted or open is asked again next time."""
     if path is not None and report.verdict == "proved":
-        RowFile(path).add({**report.as_json(), "strong_id": strong_id(report.request.about)})
+        file, known = RowFile(path), strong_id(report.request.about)
+        if known not in file.rows:  # proved again for its certificate, or by another run meanwhile
+            file.add({**report.as_json(), "strong_id": known})
 
 
 def relate_two(request: Request, kind: str, other: NamedVerifier) -> Related:
