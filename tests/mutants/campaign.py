@@ -36,8 +36,14 @@ MEMORY = 16 * 2**30  # bytes of address space for one mutant
 
 
 def sampled(size: int, seed: int) -> list[Mutant]:
-    """A seeded sample, stratified by file: at least one from each, the rest by the number of places."""
-    files = {path: mutants_of(ROOT, path) for path in _sources()}
+    """A seeded sample, stratified by file: at least one from each, the rest by the number of places.
+
+    Fewer mutants than files come from as many files, drawn at random.
+    """
+    sources = _sources()
+    if size < len(sources):
+        sources = random.Random(seed).sample(sources, size)
+    files = {path: mutants_of(ROOT, path) for path in sources}
     files = {path: found for path, found in files.items() if found}
     total = sum(len({m.place for m in found}) for found in files.values())
     chosen = []

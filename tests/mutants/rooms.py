@@ -36,6 +36,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/arrays": _symbolic(*_NUMBERS, "test_torch", "test_arguments"),
     "simulator/symbolic/sources": _symbolic(*_SOURCES, "test_torch", "test_races"),
     "simulator/symbolic/tensors": _symbolic(*_TORCH, "test_generators", "test_arguments"),
+    "simulator/symbolic/numbers/unset.py": _symbolic("test_unset"),
+    "simulator/symbolic/sources/empty.py": _symbolic("test_unset"),
+    "simulator/symbolic/sources/triton_kernels.py": _symbolic("test_triton"),
+    "simulator/symbolic/tensors/memory.py": _symbolic("test_unset", "test_torch"),
     "simulator/coins.py": ("tests/simulator/test_coins.py",),
     "simulator/laws": tuple(_LAWS + name for name in ("test_law.py", "test_enumerate.py", "test_published_numbers.py")),
     "simulator/laws/estimator.py": (

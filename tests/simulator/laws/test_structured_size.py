@@ -179,6 +179,14 @@ def test_predicted_layers_are_the_multisets_that_the_branches_may_have_drafted()
     assert steps(layered, Delayed(3, 0, 2), 2) / one == 1 + 4
 
 
+def test_exact_numbers_calls_of_branch_and_layers_are_slow_steps() -> None:
+    quick, slow = STEPS[False], STEPS[True]
+    assert quick > slow
+    assert size_module.most_steps(make("nss"), FLOAT64) == quick
+    assert size_module.most_steps(make("nss"), RATIONAL) == slow
+    assert size_module.most_steps(make("layer_transport"), FLOAT64) == slow
+
+
 def test_a_verifier_with_branch_alone_costs_its_calls() -> None:
     contexts = steps(make("block"), Delayed(3, 0, 2), 5)
     threshold: Any = make("threshold")

@@ -14,7 +14,7 @@ from flint import fmpq
 import verifiers
 from simulator import FAMILIES, Card, Coin, Delayed, DraftNode, Instance, InvalidInput, TooLarge, Verdict, check
 from simulator.vectors import residual
-from simulator.verdicts.search import grid, grid_sample, grid_size, shrink
+from simulator.verdicts.search import _judge, grid, grid_sample, grid_size, shrink
 
 
 @pytest.mark.parametrize(
@@ -143,3 +143,18 @@ def test_a_violation_out_of_reach_of_the_search_is_simplified_row_by_row() -> No
     assert witness.instance.scheme == Delayed(1, 0, 1)
     # Draft 0 is rejected with probability 96/97; the redraw gives it back 1/97 of that.
     assert witness.violation.found == Fraction(1, 97) + Fraction(96, 97) / 97
+
+
+def test_small_shapes_are_enumerated_and_large_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def recorded(*arguments: Any, engine: str) -> Any:
+        asked.append(engine)
+        return check(*arguments)
+
+    monkeypatch.setattr("simulator.verdicts.search.check", recorded)
+    verifier = verifiers.make("naive_from_target")
+    for size, scheme, engine in ((2, Delayed(2, 0, 1), "enumerate"), (3, Delayed(3, 0, 4), "auto")):
+        instance = FAMILIES["dirichlet"].instance(size, scheme.depth, np.random.default_rng(0), 20)
+        assert not _judge(verifier, instance, scheme).lossless
+        assert asked.pop() == engine
