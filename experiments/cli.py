@@ -102,6 +102,8 @@ def _words(error: Exception) -> str | None:
         return "there is not enough memory for this; make the problem smaller"
     if isinstance(error, RecursionError):
         return "something is nested too deeply; make it flatter"
+    if isinstance(error, UnicodeEncodeError):
+        return f"{cut(ascii(error.object))} cannot be written in this locale; run with PYTHONUTF8=1"
     if isinstance(error, OSError):
         name = cut(error.filename) if error.filename is not None else "the files or streams of this run"
         return f"cannot use {name}: {error.strerror or error}"

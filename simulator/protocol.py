@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from simulator.errors import InvalidInput
+from simulator.files import cut
 
 Context: TypeAlias = tuple[int, ...]
 
@@ -79,6 +83,17 @@ class Source:
     place: str
 
 
+#: Fields of a card whose kind is checked, and the kind in words.
+_KINDS: tuple[tuple[str, Any, str], ...] = (
+    *((key, str, "text") for key in ("name", "title", "departs")),
+    *((key, bool, "True or False") for key in ("control", "reads_draft", "single_path", "exchangeable")),
+    *((key, tuple, "a tuple of names") for key in ("lossless_for", "dominates")),
+    ("source", (Source, NoneType), "a Source or None"),
+    ("max_vocab", (int, NoneType), "a whole number or None"),
+    ("parameters", Mapping, "a mapping of names to words"),
+)
+
+
 @dataclass(frozen=True)
 class Card:
     """Declared facts about a verifier. Each field has a test that would expose a lie.
@@ -104,6 +119,16 @@ class Card:
     departs: str = ""
     max_vocab: int | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidInput` for a field of another kind."""
+        for key, kind, words in _KINDS:
+            value = getattr(self, key)
+            if not isinstance(value, kind):
+                raise InvalidInput(f"the card has {key} = {cut(repr(value))}; it must be {words}")
+        for key in ("lossless_for", "dominates"):
+            if not all(isinstance(name, str) for name in getattr(self, key)):
+                raise InvalidInput(f"the card has {key} = {cut(getattr(self, key))}; it must hold names")
 
     @property
     def status(self) -> str:

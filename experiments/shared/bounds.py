@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from experiments.shared.limits import limited
 from experiments.shared.output import number_fields
 from experiments.shared.progress import Tick
 from experiments.shared.rows import mixture
@@ -21,6 +22,9 @@ from simulator.protocol import DraftScheme
 
 #: Seconds that programs have taken on two slow cores, by number of paths `V**L`; for estimates only.
 _SECONDS = {1: 0.02, 64: 0.15, 256: 0.6, 1024: 8.0, 4096: 60.0}
+#: A solver is stopped at the limit of a goal; the exact recomputation after it ends within `OVER` limits, or within
+#: `LEAST` seconds where the limit is tiny, or there are no bounds.
+OVER, LEAST = 1.8, 5.0
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,19 @@ def bound_root(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None = None
             told = done
 
     limits: Any = {"gap": goal.gap, "seconds": goal.seconds, "method": goal.method}
-    found = optimum(instance.target, instance.draft, scheme, **limits, report=report, clock=time.perf_counter)
+    most = None if goal.seconds is None else max(OVER * goal.seconds, LEAST)
+    with limited(most, _too_late(most, scheme)):
+        found = optimum(instance.target, instance.draft, scheme, **limits, report=report, clock=time.perf_counter)
     if tick:
         tick(10 - told)
     return Bound(root, found, time.perf_counter() - started)
+
+
+def _too_late(most: float | None, scheme: Delayed) -> str:
+    return (
+        f"no bounds: they are recomputed exactly, and after {most} s that was not done (powers up to K = {scheme.K} "
+        "of the rows); give more --seconds, a smaller tree or rows of shorter numbers"
+    )
 
 
 def _tenths(gap: float, goal: float) -> int:

@@ -1,6 +1,7 @@
 """`draftproof bound`: figures, certificates, and that a wrong certificate is rejected."""
 
 import json
+import signal
 from fractions import Fraction
 from pathlib import Path
 
@@ -243,3 +244,24 @@ def test_a_depth_of_hundreds_of_digits_is_bad_input(draftproof, top_k_file, flag
     ran = draftproof("bound", flag, "deep.json")
     assert ran.code == {"--instance": 2, "--verify": 1}[flag]
     assert "depth above 10^12" in ran.err + ran.out
+
+
+def test_a_limit_of_time_holds_for_the_exact_recomputation_too(draftproof, monkeypatch):
+    monkeypatch.setattr("experiments.shared.bounds.LEAST", 0.05)
+    long = 10**400
+    row = [f"{long // 3 + 1}/{long}", f"{long - long // 3 - 1}/{long}"]
+    target = dict.fromkeys(("", "0", "1"), row)
+    Path("long.json").write_text(
+        json.dumps({"vocab_size": 2, "depth": 2, "target": {**target, **_deepest(row)}, "draft": target})
+    )
+    given = ("bound", "--instance", "long.json", "--K", 400, "--L2", 2)
+    ran = draftproof(*given, "--seconds", 0.01)
+    assert (ran.code, ran.out) == (2, "")
+    assert "draftproof: no bounds: " in ran.err
+    assert "give more --seconds" in ran.err
+    monkeypatch.undo()
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def _deepest(row):
+    return dict.fromkeys(("0,0", "0,1", "1,0", "1,1"), row)

@@ -1,0 +1,33 @@
+"""A limit on the time of work that looks at no clock, such as exact arithmetic on very long numbers."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from simulator.errors import TooLarge
+
+
+@contextmanager
+def limited(seconds: float | None, message: str) -> Iterator[None]:
+    """Raise `TooLarge` with this message where the work inside takes longer; None: it may take any time.
+
+    One operation on numbers is never cut short. Only the main thread of a process can be limited.
+    """
+    if seconds is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def late(number: int, frame: Any) -> None:
+        raise TooLarge(message)
+
+    before = signal.signal(signal.SIGALRM, late)
+    remaining, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, remaining)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,148 @@
+"""Paths of every option: names too long, pipes, devices without an end, letters beyond ASCII, JSON without a bottom."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.test_bad_input import GOOD, assert_refused
+
+LONG = "x" * 300
+SMALL = "--K 1 --L2 1"
+#: Every option that names a file or a folder to read, `@` for the path.
+INPUTS = (
+    "check block --instance @",
+    "check block --text @",
+    "compare block --instance @",
+    f"compare block {SMALL} --cost @",
+    f"compare block {SMALL} --resume @",
+    "matrix --instance @",
+    "precision block --instance @",
+    "bound --instance @",
+    "bound --verify @",
+    "check @.py:Mine",
+    "audit @.py:f",
+    "check block --scheme @.py:Mine",
+)
+#: Every option that names a file or a folder to write.
+OUTPUTS = (
+    f"check block {SMALL} --json @",
+    f"check block {SMALL} --witness @",
+    f"compare block {SMALL} --json @",
+    f"compare block {SMALL} --csv @",
+    f"compare block {SMALL} --plot @",
+    f"bound {SMALL} --certificate @",
+    f"bound {SMALL} --plot @",
+    "matrix --json @",
+    "prove block --json @",
+    "train --out @",
+    "validate --pair @",
+    "validate --times @",
+    "validate --markdown @",
+    "validate --resume @",
+    "validate --target @ --draft @",
+)
+READ_AS_JSON = tuple(line for line in INPUTS if ".py:" not in line and "--text" not in line and "--resume" not in line)
+
+
+def refused(draftproof, line: str, path: str) -> None:
+    ran = draftproof(*(part.replace("@", path) for part in shlex.split(line)))
+    assert ran.out == ""
+    assert_refused(ran, "draftproof: ")
+    assert max(map(len, ran.err.splitlines())) <= 300
+
+
+@pytest.mark.parametrize("line", INPUTS + OUTPUTS)
+def test_a_name_that_is_too_long_is_one_line(draftproof, tmp_path, line):
+    if "validate" in line or "train" in line:
+        pytest.importorskip("torch")
+    refused(draftproof, line, LONG)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("line", INPUTS)
+def test_a_pipe_that_nobody_writes_to_is_no_input(draftproof, line):
+    os.mkfifo("pipe.py" if ".py:" in line else "pipe")
+    refused(draftproof, line, "pipe")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="the system has no device of zeros")
+@pytest.mark.parametrize("line", INPUTS)
+def test_a_device_without_an_end_is_no_input(draftproof, line):
+    if ".py:" in line:
+        Path("zeros.py").symlink_to("/dev/zero")
+        refused(draftproof, line, "zeros")
+    else:
+        refused(draftproof, line, "/dev/zero")
+
+
+@pytest.mark.parametrize("line", READ_AS_JSON)
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
+def test_json_without_a_bottom_is_one_line(draftproof, line, text):
+    Path("deep.json").write_text(text)
+    if "--verify" in line:  # what is rejected there is the certificate
+        ran = draftproof("bound", "--verify", "deep.json")
+        assert (ran.code, ran.err) == (1, "")
+        assert "nested too deeply" in ran.out
+        return
+    refused(draftproof, line, "deep.json")
+
+
+def test_letters_beyond_ascii_in_a_plain_locale(tmp_path):
+    """One process: an instance and a report with such names, a verifier, and a name that is not there."""
+    (tmp_path / "é.json").write_text(json.dumps(GOOD))
+    (tmp_path / "ü.py").write_text(
+        "from simulator import Card\nfrom verifiers import make\n"
+        "class Möglich:\n    card = Card(name='mögl', title='é', source=None)\n"
+        "    verify = staticmethod(make('naive').verify)\n"
+    )
+    program = (
+        "import sys\nfrom experiments import cli\n"
+        "for given in ' '.join(sys.argv[1:]).split(' , '):\n"
+        "    sys.argv = ['draftproof', *given.split()]\n    print('code', cli.run(cli.app))\n"
+    )
+    (tmp_path / "three.py").write_text(program)
+    given = (
+        "check block --instance é.json --json ö.json , check ü.py:Möglich --instance é.json , "
+        "check block --instance ñ.json"
+    )
+    done = subprocess.run(
+        [sys.executable, "three.py", *given.split()],
+        env={**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    said = done.stdout.decode() + done.stderr.decode()
+    assert [line for line in said.splitlines() if line.startswith("code")] == ["code 0", "code 2", "code 2"], said
+    assert "PYTHONUTF8=1" in said  # Python itself imports no file of such a name there
+    assert "Traceback" not in said
+    assert json.loads((tmp_path / "ö.json").read_text())["lossless"] is True
+
+
+@pytest.mark.parametrize(
+    ("card", "named"),
+    [
+        ("Card(name=5, title='', source=None)", "5"),
+        ("Card(name='mine', title=None, source=None)", "None"),
+        ("Card(name='mine', title='', source=None, lossless_for='delayed')", "'delayed'"),
+        ("Card(name='mine', title='', source='paper')", "'paper'"),
+        ("Card(name='mine', title='', source=None, max_vocab='x')", "'x'"),
+        ("Card(name='mine', title='', source=None, lossless_for=('m' * 500, 5))", "hold names"),
+        ("5", "`card`"),
+    ],
+)
+def test_a_card_that_is_none_is_bad_input(draftproof, card, named):
+    Path("mine.py").write_text(
+        f"from simulator import Card\nfrom verifiers import make\nclass Mine:\n    card = {card}\n"
+        "    def verify(self, root, coin):\n        return make('naive').verify(root, coin)\n"
+    )
+    for command in ("check", "compare"):
+        assert_refused(draftproof(command, "mine.py:Mine", "--K", 1, "--L2", 1), named)
