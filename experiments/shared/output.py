@@ -14,10 +14,15 @@ from experiments.shared.temporary import temporary
 from simulator.errors import InvalidInput
 
 
+def _utf8(text: str) -> bytes:
+    """Names of files as their bytes were, where this locale could not read them; never anything but UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
+
+
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file in one step: an interrupted run leaves the old file as it was. Raises `InvalidInput`."""
     path = Path(path).resolve()  # a link keeps pointing where it does
-    data = content.encode() if isinstance(content, str) else content
+    data = _utf8(content) if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():  # a pipe or a device has no old content to keep
             path.write_bytes(data)

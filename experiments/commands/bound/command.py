@@ -34,9 +34,7 @@ def bound(
     gap: Annotated[float, typer.Option(help="Certified gap to reach.", rich_help_panel="How to compute")] = 1e-6,
     seconds: Annotated[
         float | None,
-        typer.Option(
-            help="Stop each program after so long; twice that is kept, 5 at least.", rich_help_panel="How to compute"
-        ),
+        typer.Option(help="Stop each program after so long.", rich_help_panel="How to compute"),
     ] = None,
     method: Annotated[str, typer.Option(help="auto, levels or columns.", rich_help_panel="How to compute")] = "auto",
     certificate: Annotated[
