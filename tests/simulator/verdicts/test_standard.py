@@ -81,7 +81,7 @@ def test_an_honest_verifier_is_proved_on_the_core_and_the_rest_is_named() -> Non
     )
     declared = make("specinfer").card.lossless_for
     assert found.words.startswith(f"{found.instances:,} instances: {len(declared)} schemes ({', '.join(declared)}), ")
-    assert any(size >= scheme.K + 2 and scheme.K == 2 for size, scheme in found.covered)
+    assert any(size >= scheme.K + 2 for size, scheme in found.covered if getattr(scheme, "K", None) == 2)
 
 
 def test_nothing_is_lossless_before_the_core_is_done() -> None:
