@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 from experiments.models.pair.devices import check_space, libraries, quiet_loading, within_memory
 from experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer
 from simulator.errors import InvalidInput
+from simulator.files import cut
 
 #: Seconds to wait for the model hub's first answer.
 HUB_TIMEOUT = 5.0
@@ -88,9 +88,12 @@ def read_config(located: Located) -> Any:
     try:
         with quiet_loading():
             config = transformers.AutoConfig.from_pretrained(located.name, **located.options)
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:  # a field of another kind fails in whatever way its use does
         raise InvalidInput(f"{located} has no configuration that transformers can read: {_first_line(error)}") from None
-    named = [str(each) for each in getattr(config, "architectures", None) or []]
+    architectures = getattr(config, "architectures", None) or []
+    if not isinstance(architectures, list):
+        raise InvalidInput(f"{located} has architectures {cut(architectures)} in its config.json; it must be a list")
+    named = [str(each) for each in architectures]
     headless = bool(named) and not any(_CAUSAL.search(each) for each in named)
     if config.model_type not in CAUSAL or getattr(config, "is_encoder_decoder", False) or headless:
         raise InvalidInput(
@@ -111,7 +114,11 @@ def read_tokenizer(located: Located) -> TextTokenizer | None:
 def read_model(located: Located, config: Any, device: Any, dtype: Any) -> Any:
     """The model on the device, ready to answer; raises `InvalidInput`, also where there is no space for it."""
     _, transformers = libraries()
-    check_space(str(located), weight_bytes(config, dtype), device)
+    try:
+        needed = weight_bytes(config, dtype)
+    except Exception as error:  # such as a number of heads of 0
+        raise InvalidInput(f"{located} has no config.json of which a model is made: {_first_line(error)}") from None
+    check_space(str(located), needed, device)
     try:
         with within_memory(f"loading {located}", device), quiet_loading():
             model, report = transformers.AutoModelForCausalLM.from_pretrained(
@@ -150,4 +157,5 @@ def weight_bytes(config: Any, dtype: Any) -> int:
 
 
 def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().split(os.linesep)), type(error).__name__) or type(error).__name__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return cut(" ".join(lines[:2]), 160) if lines else type(error).__name__

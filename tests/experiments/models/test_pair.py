@@ -152,6 +152,36 @@ def test_paths_that_hold_no_model_are_named(tmp_path: Path, tiny_folder: Path) -
         load_folder(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("vocab_size", "8"),
+        ("vocab_size", None),
+        ("vocab_size", -1),
+        ("hidden_size", "many"),
+        ("num_attention_heads", 0),
+        ("num_hidden_layers", 1.5),
+        ("architectures", 5),
+        ("architectures", "LlamaForCausalLM"),
+        ("model_type", 7),
+        ("model_type", ["llama"]),
+        ("rope_parameters", "x" * 5000),
+        ("hidden_act", "none"),
+        ("tie_word_embeddings", "maybe" * 200),
+    ],
+)
+def test_a_mistyped_field_of_a_configuration_is_one_short_line(
+    tmp_path: Path, tiny_folder: Path, field: str, value: object
+) -> None:
+    shutil.copytree(tiny_folder / "draft", tmp_path / "odd")
+    path = tmp_path / "odd" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    with pytest.raises(InvalidInput) as refused:
+        load_pair(str(tmp_path / "odd"), str(tiny_folder / "draft"), "cpu")
+    assert len(str(refused.value).splitlines()) == 1
+    assert len(str(refused.value)) <= len(str(tmp_path)) + 300
+
+
 def test_weights_of_another_shape_than_the_configuration_says_are_not_made_up(
     tmp_path: Path, tiny_folder: Path
 ) -> None:
