@@ -113,7 +113,10 @@ def large_claims() -> Iterator[Claim]:
     """What takes longer: three tokens, three paths, long paths, free numbers in deep trees."""
     for name in SEVERAL:
         yield Claim(name, 3, PAIR)
-    yield Claim("khisti", 3, PAIR, ("solver",))
+    for name in ("khisti", "spectr"):
+        yield Claim(name, 3, PAIR, ("solver",))
+    for name in ("nss", "naive_tree"):
+        yield Claim(name, 3, PAIR, zeros=True)
     yield Claim("khisti", 2, DEEP, ("solver",))
     yield Claim("rejection_without_replacement", 3, WithoutReplacement(2, 0, 1))
     yield Claim("block", 2, LONG)

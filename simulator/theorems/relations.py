@@ -16,9 +16,10 @@ from simulator.instances.instance import Instance
 from simulator.theorems.balance import SUM, difference, efficiency, mass, reach
 from simulator.theorems.explore import Explorer
 from simulator.theorems.laws import Block, Part, draftings, part_of
+from simulator.theorems.nonnegative import certificate
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.points import simplest, trial_points
-from simulator.theorems.polynomials import NEGATIVE, Point
+from simulator.theorems.polynomials import NEGATIVE, POSITIVE, Point
 from simulator.theorems.proof import TRIALS, Subject, is_zero, law_at_point
 from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Question, Region
@@ -41,7 +42,11 @@ class Counterexample:
 
 @dataclass
 class Relation:
-    """What is known about `one` and `other`. by: how it was shown; cells: pieces of the differences looked at."""
+    """What is known about `one` and `other`. by: how it was shown; cells: pieces of the differences looked at.
+
+    certified, solved: of the cells on which one is never below the other, those shown by multiplication only, and those
+    shown by the solver. That the cells cover everything is the solver's word in both.
+    """
 
     kind: str
     one: Subject
@@ -49,6 +54,8 @@ class Relation:
     shape: Shape
     by: str = ""
     cells: int = 0
+    certified: int = 0
+    solved: int = 0
     finished: bool = False
     same_law: bool | None = None
     open_cells: list[Region] = field(default_factory=list)
@@ -58,6 +65,15 @@ class Relation:
     def proved(self) -> bool:
         """Whether it holds for every p and q of the shape."""
         return self.finished and self.counterexample is None and not self.open_cells
+
+    def is_never_negative(self, ratio: Ratio, region: Region, oracle: Oracle) -> bool:
+        """Whether a difference is proved to be at least 0; counts by what."""
+        if is_shown_nonnegative(ratio, region):
+            self.certified += 1
+            return True
+        solved = is_never_negative(ratio, region, oracle)
+        self.solved += solved
+        return solved
 
 
 def relate(kind: str, one: Subject, other: Subject, shape: Shape, explorer: Explorer, progress: Any = None) -> Relation:
@@ -82,18 +98,29 @@ def relate(kind: str, one: Subject, other: Subject, shape: Shape, explorer: Expl
         relation.by = "block efficiency, cell by cell"
         relation.same_law = not relation.open_cells and _same_law(pairs, shape, oracle)
     else:
-        _settle(relation, _reaches(pairs, shape, oracle), is_never_negative, oracle)
+        _settle(relation, _reaches(pairs, shape, oracle), relation.is_never_negative, oracle)
         relation.by = "the reach of every context"
         if relation.open_cells:
             relation.open_cells.clear()
+            relation.certified = relation.solved = 0
             relation.by = "block efficiency, cell by cell"
-            _settle(relation, _efficiencies(pairs, shape, oracle), is_never_negative, oracle)
+            _settle(relation, _efficiencies(pairs, shape, oracle), relation.is_never_negative, oracle)
     relation.finished = True
     return relation
 
 
+def is_shown_nonnegative(ratio: Ratio, region: Region) -> bool:
+    """Whether it is shown by multiplication only that a function is at least 0 at every point of a region."""
+    if region.ask((ratio.num, ratio.den), NEGATIVE) is False:  # a product of atoms with known signs
+        return True
+    for sign, numerator in ((POSITIVE, ratio.num), (NEGATIVE, -ratio.num)):
+        if region.ask((ratio.den,), sign) is True:
+            return certificate(numerator, region) is not None
+    return False
+
+
 def is_never_negative(ratio: Ratio, region: Region, oracle: Oracle) -> bool:
-    """Whether a function is proved to be at least 0 at every point of a region."""
+    """Whether the solver proves that a function is at least 0 at every point of a region."""
     answer = region.ask((ratio.num, ratio.den), NEGATIVE)
     if isinstance(answer, Question):
         return oracle.is_empty(region.with_signs(answer.atom, answer.mask), answer.atom)

@@ -112,6 +112,12 @@ def deliver_relation(console: Console, related: Related, witness_file: str | Non
         law = ", and the same law" if relation.same_law else ""
         console.print(Text(f"{one} {_SAYS[relation.kind]} {other}{law}: PROVED {about}", "bold green"))
         console.print(f"  by {relation.by}: {relation.cells} cells, ties included, {related.seconds:.1f} s")
+        if relation.kind == DOMINATES:
+            equal = relation.cells - relation.certified - relation.solved
+            console.print(
+                f"  {relation.certified} cells by products checked by multiplication, {relation.solved} by z3, "
+                f"on {equal} both are equal or nothing is claimed"
+            )
     elif relation.counterexample is not None:
         found = relation.counterexample
         values = [str(value) for value in found.values]

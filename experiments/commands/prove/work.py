@@ -127,6 +127,8 @@ class Related:
             "by": relation.by,
             "same_law": relation.same_law,
             "cells": relation.cells,
+            "certified": relation.certified,
+            "solved": relation.solved,
             "open_cells": len(relation.open_cells),
             "seconds": round(self.seconds, 3),
             "versions": versions(),

@@ -76,6 +76,7 @@ def test_lossless_for_every_p_and_q_at_larger_shapes(name, size, scheme):
         ("relaxed", Delayed(1, 0, 1)),
         ("typical", Delayed(1, 0, 1)),
         ("threshold", Delayed(2, 0, 1)),
+        ("hsd_uncapped", Delayed(1, 0, 2)),
         ("specinfer", WithoutReplacement(2, 0, 1)),
     ],
 )

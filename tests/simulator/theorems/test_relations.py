@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from flint import fmpq
 
+from experiments.commands.prove.free import subject_of
+from experiments.shared.names import find_verifier
 from simulator.drafts import Delayed
 from simulator.theorems import relations
 from simulator.theorems.balance import SUM, acceptance, difference, efficiency, reach
@@ -16,8 +18,8 @@ from simulator.theorems.laws import draftings, part_of
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.proof import Subject, is_zero
 from simulator.theorems.relations import DOMINATES, EQUALS, relate
-from simulator.theorems.rows import Rows, Shape
-from simulator.theorems.trees import leaves
+from simulator.theorems.rows import Rows, Shape, parameter
+from simulator.theorems.trees import Gap, leaves
 from simulator.vectors import minimum, positive_part
 from verifiers import make
 
@@ -128,3 +130,61 @@ def test_the_reach_of_block_is_the_mass_of_the_draft_times_its_weight():
         return np.minimum(q.row(())[0] * q.row((0,))[1], first * p.row((0,))[1])
 
     assert is_everywhere("block", ONE_PATH, lambda *given: reach(*given[:2], (0, 1), given[2]), closed)
+
+
+def accepted_by_spectr(p, q, rho):
+    """`1 - (1 - beta)^2`, and what the correction adds where it equals one of the two drafts that were rejected."""
+    scaled = minimum(p / rho, q)
+    beta = scaled.sum()
+    accepted = 1 - (1 - beta) ** 2
+    if 1 - beta > 0:
+        excess = p - scaled * (2 - beta)  # never negative for an allowed rho; its sum is (1 - beta)^2
+        accepted = accepted + (excess * (1 - (1 - (q - scaled) / (1 - beta)) ** 2)).sum()
+    return accepted
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_published_acceptance_of_spectr_given_rho(size):
+    shape = Shape(size, Delayed(2, 0, 1), parameters=("r_2",))
+    subject = subject_of(find_verifier("spectr"), ("solver",), size, shape.scheme)
+    assert subject.parameters == shape.parameters
+    explorer = Explorer(Oracle(shape.ring))
+    (drafting,) = draftings(shape, explorer)
+    part = part_of(shape, subject.formal, drafting, explorer)
+
+    def formula(run):
+        p, q = (Rows(shape, run, side).row(()) for side in "pq")
+        return {SUM: accepted_by_spectr(p, q, 1 + parameter(shape, run, "r_2")).ratio}
+
+    wanted = explorer.tree(formula, shape.domain, shape.point)
+    apart = difference(acceptance(shape, part, explorer.oracle), wanted, shape, part, explorer.oracle)
+    claimed = [(region, leaf) for region, leaf in leaves(apart, shape.domain) if not isinstance(leaf, Gap)]
+    assert claimed
+    assert all(not leaf.values or is_zero(leaf.values[SUM], region, explorer.oracle) for region, leaf in claimed)
+    assert not explorer.unknown
+
+
+def branching(name, p, q, y):
+    """Probability that the next accepted token is `y`, of two drafts; appendices C and D of arXiv 2602.16994."""
+    excess = positive_part(p - q)
+    later = excess / excess.sum() if excess.sum() > 0 else p
+    once = minimum(p, q)[y]
+    missed = 1 - minimum(p, q).sum()
+    if name == "specinfer":
+        return once + missed * minimum(later, q)[y]
+    return once + positive_part(p - q)[y] * q[y]  # naive_tree: a correction that was drafted is accepted
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("name", ["specinfer", "naive_tree"])
+def test_published_branching_laws_of_two_drafts(name, size):
+    for token in range(size - 1):
+
+        def closed(p, q, token=token):
+            return branching(name, p.row(()), q.row(()), token)
+
+        def accepted(shape, part, oracle, token=token):
+            return reach(shape, part, (token,), oracle)
+
+        assert is_everywhere(name, Delayed(2, 0, 1), accepted, closed, size)
+        assert not is_everywhere(name, Delayed(2, 0, 1), accepted, lambda p, q, f=closed: f(p, q) ** 2, size)
