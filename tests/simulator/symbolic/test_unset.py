@@ -94,3 +94,11 @@ def test_a_result_that_was_never_set_is_named(law):
         InvalidVerifier, match=r"it returned a number that was never set, in memory taken at test_unset"
     ):
         law(lambda: torch.empty(2, dtype=torch.int64))
+
+
+def test_unfilled_memory_of_other_types_keeps_its_type(law):
+    def function():
+        made = [np.empty(2, dtype=dtype) for dtype in (bool, complex, "U3", int)]
+        return [each.dtype.kind for each in made]
+
+    assert law(function) == {("b", "c", "U", "i"): 1}
