@@ -62,6 +62,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/simulator/verdicts/test_conformance.py",
         "tests/mutants/test_liars_on_one_path.py",
     ),
+    "simulator/verdicts/standard.py": ("tests/simulator/verdicts/test_standard.py",),
     "simulator/verdicts/search.py": ("tests/simulator/verdicts/test_search.py",),
     "lp_analysis": (
         _LP + "test_worked_example.py",
