@@ -31,9 +31,10 @@ def allow(size: int) -> None:
 
 
 def cut(value: object, most: int = QUOTED) -> str:
-    """A value as text of a readable length, fit for any stream."""
+    """A value as text of a readable length, fit for any stream: a long one keeps its beginning and its last third."""
     text = str(value).encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= most else f"{text[: most - 4]} ..{text[-1:]}"
+    tail = most // 3
+    return text if len(text) <= most else f"{text[: most - tail - 4]} .. {text[-tail:]}"
 
 
 def read_bytes(path: str | Path, what: str) -> bytes:

@@ -105,7 +105,8 @@ class Audited:
 
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
         call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords)
-        hint = f"; the {self.interface.name} interface calls it with {self.interface.takes}"
+        takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
+        hint = f"; the {self.interface.name} interface calls it with {takes}"
         hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library}"
         with blamed(call.made, hint):
             verdicts = list(self.interface.call(call))

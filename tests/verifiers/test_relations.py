@@ -11,12 +11,12 @@ from simulator import Delayed, TableProcess, UnsupportedTree, Verdict, block_law
 from simulator.arithmetic import RATIONAL
 from simulator.coins import outcomes
 from simulator.drafts import SCHEMES, WithoutReplacement
+from simulator.drafts.trees import first_path
 from simulator.instances.families import FAMILIES
 from simulator.verdicts.compatibility import compatibility
 from simulator.verdicts.conformance import CASES, case_instances, conformance_instances
 from verifiers import STANDALONE, make
 from verifiers._greedy_order import greedy_masses
-from verifiers._paths import first_path
 
 INSTANCES = [(case[1], instance) for case in CASES["delayed"] for instance in case_instances(case, 8)]
 SINGLE = ["naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]

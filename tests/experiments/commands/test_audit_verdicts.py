@@ -151,7 +151,7 @@ def test_what_is_no_number_is_a_failure_of_the_function(audit, name, code):
 def test_a_function_that_wants_other_arguments_is_asked_for_wrongly(audit):
     ran = audit("def two(a, b):\n    return 0, 0\n", "two", "--interface", "chain")
     assert ran.code == 2
-    assert "the chain interface calls it with (tokens, q, p)" in ran.err
+    assert "calls it with (tokens, q, p)" in ran.err  # a long path may take the words before
 
 
 WARNS = """

@@ -75,7 +75,7 @@ def test_resume_reuses_rows_and_computes_only_what_is_missing(draftproof, tmp_pa
     first = draftproof("compare", "nss", "naive", *given).json["rows"]
     second = draftproof("compare", "nss", "naive", "block", *given).json["rows"]
     assert second[:2] == first  # seconds included: they were not computed again
-    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 4  # three verifiers and the optimum
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 5  # a header, three verifiers, the optimum
     other = draftproof("compare", "nss", *given, "--seed", 1).json["rows"]
     assert other[0]["strong_id"] != first[0]["strong_id"]
 
