@@ -44,7 +44,13 @@ def test_table_of_verifiers_is_the_generated_one():
     assert with_table(TEXT, "verifiers", "") != TEXT  # the marks are there
 
 
-@pytest.mark.parametrize(("command", "shown"), TRANSCRIPTS, ids=[command for command, _ in TRANSCRIPTS])
+def timed(command, shown):
+    """Thousands of rows are for the heavy tests; `test_cost_and_engines.py` has the same tables from a few."""
+    marks = [pytest.mark.heavy] if "--steady-state" in command else []
+    return pytest.param(command, shown, marks=marks, id=command)
+
+
+@pytest.mark.parametrize(("command", "shown"), [timed(*transcript) for transcript in TRANSCRIPTS])
 def test_commands_print_what_the_readme_shows(draftproof, command, shown):
     printed = "\n".join(line.rstrip() for line in draftproof(*shlex.split(command)).out.splitlines())
     assert printed == shown.rstrip()
