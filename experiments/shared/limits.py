@@ -10,6 +10,9 @@ from typing import Any
 
 from simulator.errors import TooLarge
 
+#: Seconds after which the alarm rings once more: what it raises inside a callback of the interpreter is swallowed there.
+AGAIN = 0.05
+
 
 @contextmanager
 def limited(seconds: float | None, message: str) -> Iterator[None]:
@@ -25,9 +28,9 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
         raise TooLarge(message)
 
     before = signal.signal(signal.SIGALRM, late)
-    remaining, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    remaining, again = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, remaining)
+        signal.setitimer(signal.ITIMER_REAL, remaining, again)
         signal.signal(signal.SIGALRM, before)

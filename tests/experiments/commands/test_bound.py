@@ -246,6 +246,7 @@ def test_a_depth_of_hundreds_of_digits_is_bad_input(draftproof, top_k_file, flag
     assert "depth above 10^12" in ran.err + ran.out
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may ring in a callback first
 def test_a_limit_of_time_holds_for_the_exact_recomputation_too(draftproof, monkeypatch):
     monkeypatch.setattr("experiments.shared.bounds.LEAST", 1e-4)
     monkeypatch.setattr("experiments.shared.bounds.OVER", 0)
