@@ -10,7 +10,7 @@ from typing import Any
 
 from simulator.errors import TooLarge
 
-#: Seconds after which the alarm rings once more: what it raises inside a callback of the interpreter is swallowed there.
+#: Seconds after which the alarm rings again: what it raises inside a callback of the interpreter is swallowed there.
 AGAIN = 0.05
 
 
