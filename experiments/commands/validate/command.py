@@ -56,6 +56,9 @@ def validate(
     """
     started = time.perf_counter()
     files.check(pair.text)
+    from experiments.models.pair.devices import libraries
+
+    libraries()
     from experiments.models.validation import run as work
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
