@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.shared.bounds import delayed_only, expected_seconds
 from experiments.shared.names import NamedVerifier
-from experiments.shared.planned import Planned, PlannedEvaluator
+from experiments.shared.planned import Planned, evaluator
 from experiments.shared.progress import duration, named_errors
 from simulator.arithmetic import arithmetic_named
 from simulator.drafts import Delayed
@@ -50,8 +50,7 @@ class Settings:
 
     def evaluator(self, named: NamedVerifier) -> Evaluator:
         """What computes the laws of one verifier."""
-        kind = PlannedEvaluator if isinstance(named.verifier, Planned) else Evaluator
-        return kind(named.verifier, self.arithmetic, self.engine, self.device, self.max_memory)
+        return evaluator(named.verifier, self.arithmetic, self.engine, self.device, self.max_memory)
 
 
 @dataclass(frozen=True)

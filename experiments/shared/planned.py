@@ -9,7 +9,8 @@ from simulator.arithmetic import RATIONAL
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
-from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Progress, TokenProcess, Verdict
+from simulator.laws.structured.size import MEMORY
+from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Progress, TokenProcess, Verdict, Verifier
 from simulator.verdicts.lossless import Check, Evaluator
 
 #: Certified gap of the plans.
@@ -49,3 +50,11 @@ class PlannedEvaluator(Evaluator):
         made = verifiers.make(self.verifier.card.name, plan=plan, draft_tables=rows.draft.tables)
         evaluator = Evaluator(made, self.arithmetic, self.engine, self.device, self.memory)
         return evaluator.check(rows.target, rows.draft, scheme, progress)
+
+
+def evaluator(
+    verifier: Verifier, arithmetic: str, engine: str, device: str | None = None, memory: float = MEMORY
+) -> Evaluator:
+    """What computes the laws of one verifier, fields as for `Evaluator`; `optimum` is planned for each instance."""
+    kind = PlannedEvaluator if isinstance(verifier, Planned) else Evaluator
+    return kind(verifier, arithmetic, engine, device, memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.shared.names import NamedVerifier
-from experiments.shared.planned import Planned, PlannedEvaluator
+from experiments.shared.planned import Planned, evaluator
 from experiments.shared.problem import FamilyProblem
 from experiments.shared.progress import quiet
 from experiments.surface.arguments import as_pair, as_scheme, as_verifier
@@ -14,18 +14,12 @@ from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
 from simulator.laws.law import BlockLaw
 from simulator.protocol import DraftScheme
-from simulator.verdicts.lossless import Check, Evaluator
+from simulator.verdicts.lossless import Check
 from simulator.verdicts.lossless import block_law as law_of
 from simulator.verdicts.search import SEARCH_DENOMINATOR, Witness, shrink
 
 #: The scheme where none is given, as on the command line.
 SCHEME = "delayed"
-
-
-def evaluator(named: NamedVerifier, arithmetic: str, engine: str) -> Evaluator:
-    """What computes the laws of one verifier; `optimum` is planned for each instance."""
-    kind = PlannedEvaluator if isinstance(named.verifier, Planned) else Evaluator
-    return kind(named.verifier, arithmetic, engine)
 
 
 def check(
@@ -43,7 +37,7 @@ def check(
     `"delayed:K=3,L1=0,L2=2"`. Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
     """
     named = as_verifier(verifier)
-    return evaluator(named, arithmetic, engine).check(*as_pair(target, draft), as_scheme(scheme))
+    return evaluator(named.verifier, arithmetic, engine).check(*as_pair(target, draft), as_scheme(scheme))
 
 
 def block_law(
@@ -110,7 +104,7 @@ def find_witness(
 
 def _refuted(named: NamedVerifier, instance: Instance, shape: DraftScheme, engine: str) -> Witness | None:
     """The shrunk witness, if the verifier fails on this instance."""
-    verdict = evaluator(named, "rational", engine).check(instance.target, instance.draft, shape)
+    verdict = evaluator(named.verifier, "rational", engine).check(instance.target, instance.draft, shape)
     if verdict.lossless:
         return None
     with quiet():

@@ -6,9 +6,10 @@ from typing import Any
 
 import verifiers as zoo
 from experiments.shared.names import NamedVerifier, find_verifier
+from experiments.shared.planned import evaluator
 from experiments.surface.arguments import as_pair, as_schemes, as_verifiers
 from experiments.surface.bounding import ListedBound, bound
-from experiments.surface.calls import SCHEME, evaluator
+from experiments.surface.calls import SCHEME
 from simulator.arithmetic import arithmetic_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
@@ -88,7 +89,7 @@ def _row(
     how: tuple[str, str],
     best: Any,
 ) -> dict[str, Any]:
-    verdict = evaluator(named, *how).check(*pair, scheme)
+    verdict = evaluator(named.verifier, *how).check(*pair, scheme)
     exact = arithmetic_named(how[0]).exact and not isinstance(best, ListedBound)
     upper = None if best is None else best.upper if exact else float(best.upper)
     gap = upper - verdict.block_efficiency if upper is not None and verdict.lossless else None

@@ -46,14 +46,12 @@ class Branching:
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree, node by node, parents before children."""
-        drafted: dict[Context, tuple[int, ...]] = {}
-        waiting: list[Context] = [()]
-        for context in waiting:  # grows while it is walked
-            if len(context) < self.depth:
-                k = 1 if len(context) < self.L1 else self.K
-                drafted[context] = _pick(self, draft.row(context), coin, k, len(context) < self.L1)
-                waiting += [(*context, token) for token in drafted[context]]
-        return DraftTree(drafted)
+
+        def children(context: Context) -> tuple[int, ...]:
+            trunk = len(context) < self.L1
+            return _pick(self, draft.row(context), coin, 1 if trunk else self.K, trunk)
+
+        return DraftTree.grown(self.depth, children)
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability."""

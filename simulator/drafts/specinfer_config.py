@@ -48,13 +48,9 @@ class SpecInferConfig:
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree, node by node, parents before children."""
-        drafted: dict[Context, tuple[int, ...]] = {}
-        waiting: list[Context] = [()]
-        for context in waiting:  # grows while it is walked
-            if len(context) < self.depth:
-                drafted[context] = _children(draft.row(context), coin, self.widths[len(context)])
-                waiting += [(*context, token) for token in dict.fromkeys(drafted[context])]
-        return DraftTree(drafted)
+        return DraftTree.grown(
+            self.depth, lambda context: _children(draft.row(context), coin, self.widths[len(context)])
+        )
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability."""

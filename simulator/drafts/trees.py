@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simulator.errors import InvalidVerifier
 from simulator.protocol import Context, DraftNode, TokenProcess, Vector
@@ -29,6 +29,17 @@ class DraftTree:
                 children[context] = (*children.get(context, ()), token)
                 context = (*context, token)
         return cls(children)
+
+    @classmethod
+    def grown(cls, depth: int, children: Callable[[Context], tuple[int, ...]]) -> DraftTree:
+        """Every node above `depth` gets its children, parents before children and level by level."""
+        drafted: dict[Context, tuple[int, ...]] = {}
+        waiting: list[Context] = [()]
+        for context in waiting:  # grows while it is walked
+            if len(context) < depth:
+                drafted[context] = children(context)
+                waiting += [(*context, token) for token in dict.fromkeys(drafted[context])]
+        return cls(drafted)
 
     def to_dict(self) -> dict[Context, tuple[int, ...]]:
         """The drafted tokens by context."""

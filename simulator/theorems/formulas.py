@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from simulator.theorems.polynomials import NEGATIVE, POSITIVE, ZERO
-from simulator.theorems.ratios import Ratio
 
 _RELATIONS = {
     NEGATIVE: "<",
@@ -31,11 +30,6 @@ def condition_text(polynomial: str, mask: int) -> str:
     for sign, term in _TERM.findall(polynomial):
         (right if sign == "-" else left).append(term.strip())
     return f"{' + '.join(left) or '0'} {relation(mask)} {' + '.join(right) or '0'}"
-
-
-def function_text(ratio: Ratio) -> str:
-    """A rational function in lowest terms."""
-    return ratio.key
 
 
 def latex(text: str) -> str:

@@ -12,14 +12,14 @@ from experiments.shared.consoles import console_for
 from experiments.shared.cost import Settings
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import EXACT, number_fields, short, write_json
-from experiments.shared.planned import Planned, PlannedEvaluator
+from experiments.shared.planned import Planned
 from experiments.shared.progress import INTERRUPTED, bar, named_errors, quiet, remark
 from experiments.shared.rows import versions
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
 from simulator.errors import DraftproofError, TooLarge
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
-from simulator.verdicts.lossless import Check, Evaluator
+from simulator.verdicts.lossless import Check
 from simulator.verdicts.search import Judge, Witness, shrink
 from simulator.verdicts.standard import Standard, judge_of, standard_check, standard_jobs
 
@@ -61,8 +61,7 @@ def check_standard(
 def _judge(named: NamedVerifier, settings: Settings) -> Judge:
     if settings.engine == "auto" and settings.device is None and not isinstance(named.verifier, Planned):
         return judge_of(named.verifier, settings.arithmetic)
-    kind = PlannedEvaluator if isinstance(named.verifier, Planned) else Evaluator
-    evaluator = kind(named.verifier, settings.arithmetic, settings.engine, settings.device, settings.max_memory)
+    evaluator = settings.evaluator(named)
 
     def judge(instance: Instance, scheme: DraftScheme) -> Check:
         return evaluator.check(instance.target, instance.draft, scheme)
