@@ -18,7 +18,15 @@ from simulator.drafts import Delayed
 from simulator.instances.families import FAMILIES
 from simulator.instances.processes import MarkovProcess
 from simulator.laws.enumeration import enumerate_law
-from simulator.laws.structured import MarkovRows, MetricsSink, Rows, TableRows, run, structured_law, structured_metrics
+from simulator.laws.structured import (
+    MarkovRows,
+    MetricsSink,
+    RowSource,
+    TableRows,
+    run,
+    structured_law,
+    structured_metrics,
+)
 from simulator.laws.structured.collapsed import CollapsedTopDown
 from simulator.protocol import Card, Coin, DraftNode, Verdict, Verifier
 from simulator.structures import TopDown
@@ -103,7 +111,7 @@ def random_rows(V: int, L: int, roots: int = 1, seed: int = 0) -> tuple[TableRow
     return TableRows(target, draft, roots), target, draft
 
 
-def summed(verifier: Verifier, rows: Rows, scheme: Delayed) -> Callable[[], object]:
+def summed(verifier: Verifier, rows: RowSource, scheme: Delayed) -> Callable[[], object]:
     """The evaluation that is timed: depth distribution and largest deviation of every root."""
     return lambda: run(verifier, rows, scheme, MetricsSink(rows, scheme.depth))
 

@@ -20,7 +20,7 @@ from simulator.shown import number_text, rows_html
 QUICK_PATHS = 256
 
 
-class Rows(list[dict[str, Any]]):
+class Comparison(list[dict[str, Any]]):
     """Rows of a comparison: a list of dicts, so that `pandas.DataFrame(rows)` is a table."""
 
     def to_dict(self) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def compare(
     arithmetic: str = "float64",
     engine: str = "auto",
     optimum: bool | None = None,
-) -> Rows:
+) -> Comparison:
     """The exact block efficiency of every verifier on every scheme, each checked for losslessness, with the optimum.
 
     verifiers: one or several, as `check` takes them; None for all of the registry that are lossless on the scheme.
@@ -56,7 +56,7 @@ def compare(
     """
     pair = as_pair(target, draft)
     chosen = None if verifiers is None else as_verifiers(verifiers)
-    rows = Rows()
+    rows = Comparison()
     for scheme in as_schemes(schemes):
         best = _best(pair, scheme, optimum)
         for named in chosen if chosen is not None else _lossless_on(scheme):

@@ -18,7 +18,7 @@ from simulator.audit.judge import Audit, Finding
 from simulator.audit.processing import Processing
 from simulator.audit.ragged import Ragged
 from simulator.audit.rounding import Rounding, only_rounding
-from simulator.audit.rows import Rows, kind_named
+from simulator.audit.rows import RowForm, kind_named
 
 __all__ = [
     "CATALOGUE",
@@ -34,7 +34,7 @@ __all__ = [
     "Processing",
     "Ragged",
     "Rounding",
-    "Rows",
+    "RowForm",
     "SelfDrafted",
     "Suspect",
     "assert_function_lossless",

@@ -13,7 +13,7 @@ from simulator.audit.interfaces import SelfDrafted, interface_named
 from simulator.audit.judge import Audit, Finding
 from simulator.audit.processing import Processing
 from simulator.audit.rounding import only_rounding
-from simulator.audit.rows import Rows, kind_named
+from simulator.audit.rows import RowForm, kind_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
@@ -46,7 +46,7 @@ def make_audit(
     `Fraction`. keywords: further arguments of the function. temperature, top_k, top_p: what it does to the rows itself.
     """
     chosen = interface_named(interface)
-    rows = Rows(library or chosen.library, kind_named(arithmetic), logits)
+    rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
     label = str(name or getattr(function, "__name__", type(function).__name__))
     audited = Audited(function, chosen, rows, label, dict(keywords or {}), batch > 1, coins)
     return Audit(audited, Processing(temperature, top_k, top_p), batch)

@@ -16,8 +16,9 @@ from simulator.audit.bisecting.bisected import Bisected
 from simulator.audit.failures import blamed
 from simulator.audit.interfaces import Call, Interface
 from simulator.audit.presentation import Presentation
-from simulator.audit.rows import Rows
+from simulator.audit.rows import RowForm
 from simulator.errors import InvalidInput, InvalidVerifier
+from simulator.laws.enumeration import assert_verdict
 from simulator.protocol import Card, Coin, DraftNode, Verdict
 from simulator.symbolic import ArgumentCoins, intercepted
 
@@ -51,7 +52,7 @@ class Audited:
 
     function: Callable[..., Any]
     interface: Interface
-    rows: Rows
+    rows: RowForm
     name: str = "function"
     keywords: Mapping[str, Any] = field(default_factory=dict)
     batched: bool = False
@@ -111,19 +112,25 @@ class Audited:
         with blamed(call.made, hint):
             verdicts = list(self.interface.call(call))
             for verdict, root in zip(verdicts, nodes, strict=False):
-                _check_place(verdict, root)
+                assert_verdict(verdict, _Below(root), len(root.target))
         return verdicts
 
 
-def _check_place(verdict: Verdict, root: DraftNode) -> None:
-    """Raise `InvalidVerifier` for a block that is none of this tree."""
-    node = root
-    for token in verdict.accepted[len(root.context) :]:
-        if token not in node.children:
-            raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
-        node = node.child(token)
-    if not 0 <= verdict.correction < len(root.target):
-        raise InvalidVerifier(f"correction {verdict.correction!r} is no token; tokens are 0..{len(root.target) - 1}")
+@dataclass(frozen=True)
+class _Below:
+    """The contexts of the nodes below a root, itself included: of a tree that is known by its root alone."""
+
+    root: DraftNode
+
+    def __contains__(self, context: object) -> bool:
+        node, start = self.root, len(self.root.context)
+        if not isinstance(context, tuple) or context[:start] != node.context:
+            return False
+        for token in context[start:]:
+            if token not in node.children:
+                return False
+            node = node.child(token)
+        return True
 
 
 def _event(event: Any) -> str:

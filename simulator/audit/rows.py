@@ -54,7 +54,7 @@ def kind_named(name: str) -> Kind:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowForm:
     """The form in which a function wants its rows.
 
     library: "python" (lists), "numpy" or "torch". kind: of number. logits: natural logarithms instead of probabilities.

@@ -20,7 +20,7 @@ from simulator.theorems.oracle import Empty
 from simulator.theorems.polynomials import ZERO, Point
 from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Region
-from simulator.theorems.rows import Rows, Shape
+from simulator.theorems.rows import Shape, SideRows
 from simulator.theorems.trees import Gap, Leaf, Tree, leaf_at, leaves, mapped, split
 
 #: Makes the verifier of a run: one with free numbers has numbers of that run in it.
@@ -58,7 +58,7 @@ def draftings(shape: Shape, explorer: Explorer) -> list[Drafting]:
     memory: dict[str, Any] = {}
 
     def draw(run: Run) -> Mapping[Any, Ratio]:
-        draft = Rows(shape, run, "q")
+        draft = SideRows(shape, run, "q")
         weights: dict[str, Ratio] = {}
         for tree, weight in outcomes(lambda coin: shape.scheme.draw(draft, coin), RATIONAL, FollowingCoin(run)):
             name = str(sorted(tree.children.items()))  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ def drawn_masses(
     """The masses of one draft tree; weight: the probability of drawing it. Where that is 0 nothing is run."""
 
     def run_verifier(run: Run) -> Mapping[Any, Ratio]:
-        target, draft = Rows(shape, run, "p"), Rows(shape, run, "q")
+        target, draft = SideRows(shape, run, "p"), SideRows(shape, run, "q")
         law = verdicts(making(run), tree, target, draft, RATIONAL, FollowingCoin(run))
         for mass in law.values():
             if mass.ratio.at(run.point) != mass.value:

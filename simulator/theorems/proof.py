@@ -30,7 +30,7 @@ from simulator.theorems.points import random_point, simplest, trial_points
 from simulator.theorems.polynomials import NEGATIVE, POSITIVE, Point
 from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Region, vanishes
-from simulator.theorems.rows import Rows, Shape
+from simulator.theorems.rows import Shape, SideRows
 from simulator.theorems.trees import Gap, leaves
 
 #: Points tried for each denominator before anything is proved.
@@ -208,7 +208,7 @@ def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
 
 def balance_at(subject: Subject, shape: Shape, run: Run, context: Context, token: int) -> Ratio:
     """The balance at one place as a function on the cell of one run; no other cell is visited."""
-    target, draft = Rows(shape, run, "p"), Rows(shape, run, "q")
+    target, draft = SideRows(shape, run, "p"), SideRows(shape, run, "q")
     verifier, depth = subject.formal(run), len(context)
     wanted = shape.ratios(("p", context))[token]
     total = Ratio(shape.ring, shape.ring.zero)

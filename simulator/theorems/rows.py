@@ -133,7 +133,7 @@ def variable_name(side: str, context: Sequence[int], token: int) -> str:
     return f"{side}{','.join(map(str, context)) if max(context, default=0) > 9 else ''.join(map(str, context))}_{token}"
 
 
-class Rows:
+class SideRows:
     """One side of a shape as a process of numbers of a run; see `TokenProcess`."""
 
     def __init__(self, shape: Shape, run: Run, side: str) -> None:

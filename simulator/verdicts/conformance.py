@@ -44,12 +44,12 @@ from simulator.structures import Branch, branch_of
 from simulator.verdicts.lossless import assert_verifier_lossless, block_law
 
 #: A vocabulary size and a scheme.
-Case: TypeAlias = tuple[int, DraftScheme]
+SizedScheme: TypeAlias = tuple[int, DraftScheme]
 
 #: (V, K, L1, L2) of the delayed trees.
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1), (3, 3, 0, 1), (2, 4, 0, 1))
 #: For every scheme the trees, with their vocabulary, on which a verifier that declares it is judged.
-CASES: Mapping[str, tuple[Case, ...]] = MappingProxyType(
+CASES: Mapping[str, tuple[SizedScheme, ...]] = MappingProxyType(
     {
         "delayed": tuple((V, Delayed(K, L1, L2)) for V, K, L1, L2 in SHAPES),
         "specinfer_config": (
@@ -111,7 +111,7 @@ def corner_instances(shape: Sequence[int]) -> Iterator[Instance]:
         yield FAMILIES[name].instance(size, trunk + length, np.random.default_rng((number, *shape)), DENOMINATOR)
 
 
-def case_instances(case: Case, count: int) -> Iterator[Instance]:
+def case_instances(case: SizedScheme, count: int) -> Iterator[Instance]:
     """`count` random instances and one of every corner case for a vocabulary and a scheme."""
     shape = shape_of(case)
     yield from conformance_instances(shape, count)
@@ -160,38 +160,38 @@ def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
     return checks
 
 
-def _named(name: str, case: Case, run: Callable[..., None], *arguments: Any) -> ConformanceCheck:
+def _named(name: str, case: SizedScheme, run: Callable[..., None], *arguments: Any) -> ConformanceCheck:
     size, scheme = case
     label = f"V={size}-{scheme}".replace(" ", "").replace("delayed(K", "K").replace(",", "-").rstrip(")")
     return ConformanceCheck(f"{name}-{label}", partial(run, *arguments))
 
 
-def shape_of(case: Case) -> tuple[int, ...]:
+def shape_of(case: SizedScheme) -> tuple[int, ...]:
     """(V, K, L1, L2) of a case, from which its instances are drawn; trees without branches stand as one path."""
     size, scheme = case
     fields = scheme.as_dict()
     return (size, fields["K"], fields["L1"], fields["L2"]) if "K" in fields else (size, 1, 0, scheme.depth)
 
 
-def _lossless(verifier: Verifier, case: Case, instances: Callable[[], Iterator[Instance]]) -> None:
+def _lossless(verifier: Verifier, case: SizedScheme, instances: Callable[[], Iterator[Instance]]) -> None:
     for instance in instances():
         assert_verifier_lossless(verifier, instance.target, instance.draft, case[1], engine="enumerate")
 
 
-def _sample_cases(case: Case) -> Iterator[tuple[Instance, AttachedTree]]:
+def _sample_cases(case: SizedScheme) -> Iterator[tuple[Instance, AttachedTree]]:
     """Three instances with every draft tree on them."""
     for instance in conformance_instances(shape_of(case), 3):
         for tree, _ in outcomes(partial(case[1].draw, instance.draft), RATIONAL):
             yield instance, tree
 
 
-def _sums_to_one(verifier: Verifier, case: Case) -> None:
+def _sums_to_one(verifier: Verifier, case: SizedScheme) -> None:
     for instance in conformance_instances(shape_of(case), 2):
         law = block_law(verifier, instance.target, instance.draft, case[1], "rational", "enumerate")
         assert law.total == 1, f"the blocks of {verifier.card.name} have total mass {law.total}"
 
 
-def _is_function(verifier: Verifier, case: Case) -> None:
+def _is_function(verifier: Verifier, case: SizedScheme) -> None:
     """Trees visited forwards, then backwards, give the same verdicts: nothing is carried between calls."""
     cases = list(_sample_cases(case))
     forwards = [_verdicts(verifier, tree, instance) for instance, tree in cases]
@@ -199,7 +199,7 @@ def _is_function(verifier: Verifier, case: Case) -> None:
     assert forwards == backwards[::-1], f"{verifier.card.name} gives other verdicts when trees come in another order"
 
 
-def _float_agrees(verifier: Verifier, case: Case) -> None:
+def _float_agrees(verifier: Verifier, case: SizedScheme) -> None:
     scheme = case[1]
     for instance in case_instances(case, 2):
         exact = block_law(verifier, instance.target, instance.draft, scheme, "rational", "enumerate")
@@ -209,7 +209,7 @@ def _float_agrees(verifier: Verifier, case: Case) -> None:
             assert gap <= FLOAT64.tolerance, f"{verifier.card.name}: float64 differs from rational by {gap}"
 
 
-def _structure_agrees(verifier: Verifier, case: Case) -> None:
+def _structure_agrees(verifier: Verifier, case: SizedScheme) -> None:
     for instance in case_instances(case, 4):
         laws = [
             block_law(verifier, instance.target, instance.draft, case[1], "rational", engine)
@@ -219,7 +219,7 @@ def _structure_agrees(verifier: Verifier, case: Case) -> None:
             assert (ours == theirs).all(), f"{verifier.card.name} does not do what it offers to structured engines"
 
 
-def _order_ignored(branch: Branch, case: Case) -> None:
+def _order_ignored(branch: Branch, case: SizedScheme) -> None:
     """All arrangements of the drafts at the root have the same law of the next token."""
     drafts = case[1].as_dict().get("K", 2)
     for instance in case_instances(case, 2):
@@ -231,13 +231,13 @@ def _order_ignored(branch: Branch, case: Case) -> None:
                 assert (branch(p, q, order) == law).all(), f"branch tells {order} from {drafted}"
 
 
-def _ignores_draft(verifier: Verifier, case: Case) -> None:
+def _ignores_draft(verifier: Verifier, case: SizedScheme) -> None:
     for instance, tree in _sample_cases(case):
         hidden = _verdicts(verifier, _Hidden(tree), instance)
         assert hidden == _verdicts(verifier, tree, instance), f"{verifier.card.name} reads q"
 
 
-def _first_path_only(verifier: Verifier, case: Case) -> None:
+def _first_path_only(verifier: Verifier, case: SizedScheme) -> None:
     for instance, tree in _sample_cases(case):
         leaf = first_path(tree.root(instance.target, instance.draft))[-1]
         alone = _verdicts(verifier, DraftTree.from_paths(leaf.context, ()), instance)

@@ -13,7 +13,7 @@ from simulator.instances.instance import Instance
 from simulator.instances.processes import MarkovProcess
 from simulator.laws.enumeration import enumerate_law
 from simulator.laws.law import BlockLaw, Metrics, Violation
-from simulator.laws.structured import MarkovRows, Rows, TableRows, structure_of, structured_law, structured_metrics
+from simulator.laws.structured import MarkovRows, RowSource, TableRows, structure_of, structured_law, structured_metrics
 from simulator.laws.structured.collapsed import CollapsedTopDown
 from simulator.laws.structured.rows import common_state
 from simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, structured_work
@@ -162,7 +162,7 @@ class Evaluator:
             pair = target.converted(numbers, "target"), draft.converted(numbers, "draft")
             if work.mode == COLLAPSED:
                 return self._verdict(scheme, work.engine, self._by_states(*pair).metrics(scheme))
-            rows: Rows = MarkovRows(*pair, device=self.device)
+            rows: RowSource = MarkovRows(*pair, device=self.device)
         else:
             instance = Instance.of(target, draft, scheme.depth, numbers)
             rows = TableRows.of(instance.target, instance.draft, self.device)

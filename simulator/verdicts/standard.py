@@ -23,7 +23,7 @@ from simulator.protocol import DraftScheme, Progress, Verifier
 from simulator.verdicts.conformance import (
     CASES,
     DENOMINATOR,
-    Case,
+    SizedScheme,
     checks_for,
     conformance_instances,
     corner_instances,
@@ -58,7 +58,7 @@ class Standard:
 
     verifier: str
     declared: tuple[str, ...]
-    covered: Mapping[Case, int] = field(default_factory=dict)
+    covered: Mapping[SizedScheme, int] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
     complete: bool = False
     left: int = 0
@@ -109,7 +109,7 @@ class Standard:
 class _Job:
     """One instance to check: the next one of a shape, and whether the verdict waits for it."""
 
-    case: Case
+    case: SizedScheme
     core: bool
     cost: int
 
@@ -149,7 +149,7 @@ def _run(
     verifier: Verifier,
     judge: Judge,
     jobs: list[_Job],
-    streams: Mapping[Case, Iterator[Instance]],
+    streams: Mapping[SizedScheme, Iterator[Instance]],
     late: Callable[[], bool],
     progress: Progress | None,
 ) -> Standard:
@@ -218,7 +218,7 @@ def standard_jobs() -> tuple[_Job, ...]:
     return tuple(sorted(jobs, key=lambda job: (not job.core, job.cost)))
 
 
-def shapes_of(scheme: str) -> list[Case]:
+def shapes_of(scheme: str) -> list[SizedScheme]:
     """The vocabularies and trees on which the standard check judges a scheme."""
     if "K" in SCHEMES[scheme]().as_dict() and not issubclass(SCHEMES[scheme], Adaptive):
         sizes = product(VOCABULARIES, BRANCHES, TRUNKS, LENGTHS)
@@ -230,7 +230,7 @@ def shapes_of(scheme: str) -> list[Case]:
 
 
 @lru_cache(maxsize=1024)
-def _trees(case: Case) -> int:
+def _trees(case: SizedScheme) -> int:
     """Draft trees where every token can be drafted."""
     size, scheme = case
     if size ** min(scheme.nodes, 40) > MOST_TREES**2:
@@ -238,11 +238,11 @@ def _trees(case: Case) -> int:
     return scheme.count(FAMILIES["ties"].instance(size, scheme.depth, np.random.default_rng(0), DENOMINATOR).draft)
 
 
-def _count(case: Case) -> int:
+def _count(case: SizedScheme) -> int:
     return CORE + RANDOM - CORE_RANDOM + len(range(0, _grid_of(case), _stride(case)))
 
 
-def instances_of(case: Case) -> Iterator[Instance]:
+def instances_of(case: SizedScheme) -> Iterator[Instance]:
     """The instances of one shape: corner cases and random ones for the core, then the grid and more random ones."""
     shape, chosen = shape_of(case), conformance_instances(shape_of(case), RANDOM)
     yield from corner_instances(shape)
@@ -252,12 +252,12 @@ def instances_of(case: Case) -> Iterator[Instance]:
     yield from chosen
 
 
-def _grid_of(case: Case) -> int:
+def _grid_of(case: SizedScheme) -> int:
     """Instances in multiples of 1/3, where V = 2 and they can be gone through."""
     size, scheme = case
     count = grid_size(size, scheme.depth, THIRDS) if size == 2 else 0
     return count if count <= 10**4 else 0
 
 
-def _stride(case: Case) -> int:
+def _stride(case: SizedScheme) -> int:
     return max(1, -(-_grid_of(case) // MOST_GRID))

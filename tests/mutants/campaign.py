@@ -108,7 +108,7 @@ def _child(folder: Path, tests: list[str], seconds: int, cache: bool) -> None:
         os._exit(code)
 
 
-class Rows:
+class MutantRows:
     """Rows of earlier runs, one JSON object a line, the last of each mutant counts."""
 
     def __init__(self, path: Path) -> None:
@@ -135,7 +135,7 @@ def digest(folder: Path, tests: list[str]) -> str:
     return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()[:16]
 
 
-def campaign(chosen: list[Mutant], rows: Rows) -> None:
+def campaign(chosen: list[Mutant], rows: MutantRows) -> None:
     """Run what has no row yet."""
     for name in HEAVY:
         importlib.import_module(name)
@@ -174,7 +174,7 @@ def _limit(folder: Path, tests: list[str]) -> int:
     return 20 + int(5 * (time.perf_counter() - started))
 
 
-def report(chosen: list[Mutant], rows: Rows) -> int:
+def report(chosen: list[Mutant], rows: MutantRows) -> int:
     """Print survivors and figures; 1 if fewer than nine in ten of those that could be killed were."""
     argued = {tuple(each[name] for name in ("path", "before", "after")) for each in json.loads(EQUIVALENT.read_text())}
     counts: Counter[str] = Counter()
@@ -208,7 +208,7 @@ def main() -> int:
         for mutant in chosen:
             print(f"{mutant.path}:{mutant.place[0]}\n  - {mutant.before}\n  + {mutant.after}")
         return 0
-    rows = Rows(options.rows)
+    rows = MutantRows(options.rows)
     campaign(chosen, rows)
     return report(chosen, rows)
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from experiments.models.loop.caches import Remembered, read
-from experiments.models.loop.rows import Rows, RowsOf
+from experiments.models.loop.rows import RowsOf, TreeRows
 from experiments.models.loop.tree_shape import TreeShape
 from simulator.drafts.trees import DraftTree
 from simulator.protocol import Coin, Context
@@ -26,7 +26,7 @@ class Drafted:
 
     shape: TreeShape
     contexts: list[list[Context]]
-    rows: list[Rows]
+    rows: list[TreeRows]
     numbers: torch.Tensor
     remembered: Remembered
     width: int
@@ -57,7 +57,7 @@ def draft_trees(
     waiting: for each sequence the tokens that the draft model has not read yet; the last one is the root of the tree.
     Paths that are alike so far draw from the same row.
     """
-    drawn = [_Drawn([], Rows(rows_of.vocab_size)) for _ in waiting]
+    drawn = [_Drawn([], TreeRows(rows_of.vocab_size)) for _ in waiting]
     real = _real(waiting, before.held.device)
     after, numbers = before, []
     for depth in range(1, shape.depth + 1):
@@ -84,7 +84,7 @@ class _Drawn:
     """What is drafted of one tree so far."""
 
     contexts: list[Context]
-    rows: Rows
+    rows: TreeRows
 
     def draw(self, shape: TreeShape, depth: int, vectors: Any, coin: Coin) -> None:
         """Draw the tokens at this depth; vectors: `q` at each slot of the depth before."""

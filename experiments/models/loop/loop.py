@@ -14,7 +14,7 @@ import torch
 
 from experiments.models.loop.caches import Remembered, prompt_read
 from experiments.models.loop.drafting import Drafted, draft_trees
-from experiments.models.loop.rows import Rows, RowsOf
+from experiments.models.loop.rows import RowsOf, TreeRows
 from experiments.models.loop.supported import check_prompt, check_supported
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.loop.tree_forward import read_trees
@@ -152,7 +152,7 @@ class Loop:
 
     def _verify(self, drafted: Drafted, sequence: int, vectors: Any, coin: Coin) -> Verdict:
         """Run the verifier on one tree; vectors: `p` at the root and at each slot."""
-        rows = Rows(self.pair.vocab_size, {(): vectors[0]})
+        rows = TreeRows(self.pair.vocab_size, {(): vectors[0]})
         for slot, context in enumerate(drafted.contexts[sequence], 1):
             rows.known.setdefault(context, vectors[slot])
         tree = drafted.tree(sequence)

@@ -21,7 +21,7 @@ def check_vectors(kind: str) -> None:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TreeRows:
     """The rows of one draft tree: a `TokenProcess` as far as the tree goes."""
 
     vocab_size: int

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.loop.rows import Rows
+from experiments.models.loop.rows import TreeRows
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from simulator.arithmetic import arithmetic_of
@@ -99,7 +99,7 @@ def draw_trees(pair: Pair, scheme: Delayed, warp: Warp, root: Context, count: in
             for tree in paths:
                 parents = tree * scheme.K if depth == scheme.L1 else tree
                 tree[:] = [(*parent, coin.choose(rows["draft"][parent])) for parent in parents]
-    target, draft = (Rows(pair.vocab_size, known) for known in rows.values())
+    target, draft = (TreeRows(pair.vocab_size, known) for known in rows.values())
     trunk = scheme.L1
     return [
         DraftTree.from_paths(tree[0][:trunk], [path[trunk:] for path in tree]).root(target, draft) for tree in paths

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.audit.rows import Rows
+from simulator.audit.rows import RowForm
 from simulator.errors import InvalidVerifier
 from simulator.protocol import Coin, Context, DraftNode, Verdict
 from simulator.symbolic import concrete
@@ -31,7 +31,7 @@ class Call:
 
     function: Callable[..., Any]
     nodes: tuple[DraftNode, ...]
-    rows: Rows
+    rows: RowForm
     coins: Any
     coin: Coin
     batched: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole
-from simulator.audit.rows import Rows
+from simulator.audit.rows import RowForm
 from simulator.errors import InvalidVerifier
 from simulator.protocol import Context, DraftNode, Vector, Verdict
 
@@ -13,7 +13,7 @@ from simulator.protocol import Context, DraftNode, Vector, Verdict
 class HandedNode:
     """A node of the tree with its rows in the form that the function wants; see `simulator.protocol.DraftNode`."""
 
-    def __init__(self, node: DraftNode, rows: Rows) -> None:
+    def __init__(self, node: DraftNode, rows: RowForm) -> None:
         self._node = node
         self._rows = rows
         self._children: dict[int, HandedNode] = {}

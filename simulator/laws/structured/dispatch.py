@@ -10,14 +10,14 @@ from simulator.laws.structured.layered import layered_law
 from simulator.laws.structured.leaf_to_root import leaf_to_root
 from simulator.laws.structured.offer import structure_of
 from simulator.laws.structured.paths import path_law
-from simulator.laws.structured.rows import Rows
+from simulator.laws.structured.rows import RowSource
 from simulator.laws.structured.sinks import LawSink, MetricsSink, Sink
 from simulator.laws.structured.top_down import top_down
 from simulator.protocol import DraftScheme, Progress, Verifier
 from simulator.structures import Layered, LeafToRoot, OnePath
 
 
-def run(verifier: Verifier, rows: Rows, scheme: DraftScheme, sink: Sink) -> None:
+def run(verifier: Verifier, rows: RowSource, scheme: DraftScheme, sink: Sink) -> None:
     """Deliver the law of `verifier` to `sink` by the engine that fits what it offers; raises `InvalidInput` if none."""
     keep_freed_memory()
     structure = structure_of(verifier, scheme)
@@ -37,7 +37,9 @@ def run(verifier: Verifier, rows: Rows, scheme: DraftScheme, sink: Sink) -> None
         top_down(structure, verifier.card, rows, scheme, sink)
 
 
-def structured_law(verifier: Verifier, rows: Rows, scheme: DraftScheme, progress: Progress | None = None) -> BlockLaw:
+def structured_law(
+    verifier: Verifier, rows: RowSource, scheme: DraftScheme, progress: Progress | None = None
+) -> BlockLaw:
     """The whole block law of one instance. progress: told how many contexts are done."""
     sink = LawSink(rows, scheme.depth, progress)
     run(verifier, rows, scheme, sink)
@@ -45,7 +47,7 @@ def structured_law(verifier: Verifier, rows: Rows, scheme: DraftScheme, progress
 
 
 def structured_metrics(
-    verifier: Verifier, rows: Rows, scheme: DraftScheme, progress: Progress | None = None
+    verifier: Verifier, rows: RowSource, scheme: DraftScheme, progress: Progress | None = None
 ) -> list[Metrics]:
     """Depth distribution and largest deviation for each of the `n` roots, in little more memory than a chunk."""
     sink = MetricsSink(rows, scheme.depth, progress)

@@ -12,7 +12,7 @@ import numpy as np
 
 from simulator.drafts import Delayed
 from simulator.laws.structured.arrays import as_numpy, zeros
-from simulator.laws.structured.rows import Rows
+from simulator.laws.structured.rows import RowSource
 from simulator.laws.structured.sinks import Sink
 from simulator.structures import Layered
 from simulator.vectors import is_tensor, minimum
@@ -26,7 +26,7 @@ States: TypeAlias = dict[tuple[int, ...], list[State]]
 TOGETHER = 64
 
 
-def layered_law(structure: Layered, rows: Rows, scheme: Delayed, sink: Sink, chunk: int = TOGETHER) -> None:
+def layered_law(structure: Layered, rows: RowSource, scheme: Delayed, sink: Sink, chunk: int = TOGETHER) -> None:
     """Deliver the law of a layered verifier on delayed trees to `sink`."""
     size = rows.vocab_size
     like = rows.target(0, 0, 1)

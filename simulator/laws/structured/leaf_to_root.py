@@ -16,7 +16,7 @@ from typing import Any
 
 from simulator.drafts import Delayed
 from simulator.laws.structured.arrays import joined, scatter_add, where_true, whole_numbers, zeros
-from simulator.laws.structured.rows import Rows
+from simulator.laws.structured.rows import RowSource
 from simulator.laws.structured.sinks import Sink
 from simulator.structures import LeafToRoot
 
@@ -52,7 +52,7 @@ class _Level:
     rejected: Any = None
 
 
-def leaf_to_root(structure: LeafToRoot, rows: Rows, scheme: Delayed, sink: Sink) -> None:
+def leaf_to_root(structure: LeafToRoot, rows: RowSource, scheme: Delayed, sink: Sink) -> None:
     """Deliver the law of a leaf-to-root verifier on delayed trees to `sink`."""
     like = rows.target(0, 0, 1)
     one = zeros(like, rows.roots, 1) + 1
@@ -67,7 +67,7 @@ def leaf_to_root(structure: LeafToRoot, rows: Rows, scheme: Delayed, sink: Sink)
     _deliver(levels, rows, sink)
 
 
-def _expand(structure: LeafToRoot, rows: Rows, depth: int, level: _Level) -> _Level:
+def _expand(structure: LeafToRoot, rows: RowSource, depth: int, level: _Level) -> _Level:
     """The stages of all entries of one depth, and the entries of the next."""
     size = rows.vocab_size
     width = rows.roots * size**depth
@@ -145,7 +145,7 @@ def _reject(levels: list[_Level], depth: int) -> None:
     level.rejected = rejected
 
 
-def _deliver(levels: list[_Level], rows: Rows, sink: Sink) -> None:
+def _deliver(levels: list[_Level], rows: RowSource, sink: Sink) -> None:
     """The masses, from the root down."""
     size, depth = rows.vocab_size, len(levels) - 1
     like = rows.target(0, 0, 1)

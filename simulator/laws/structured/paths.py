@@ -15,14 +15,14 @@ from typing import Any
 
 from simulator.drafts import Delayed
 from simulator.laws.structured.arrays import joined, zeros
-from simulator.laws.structured.rows import Rows
+from simulator.laws.structured.rows import RowSource
 from simulator.laws.structured.sinks import Sink
 from simulator.laws.structured.top_down import CHUNK
 from simulator.structures import OnePath
 from simulator.vectors import token_by_token
 
 
-def path_law(structure: OnePath, rows: Rows, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:
+def path_law(structure: OnePath, rows: RowSource, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:
     """Deliver the law of a path verifier on delayed trees to `sink`."""
     selection = structure.selection  # None: the first path, whose law is q
     size = rows.vocab_size

@@ -19,7 +19,7 @@ from simulator.laws.structured.arrays import whole_numbers
 from simulator.lazy import torch_module
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """Rows of both processes by depth and position."""
 
     vocab_size: int
@@ -63,15 +63,15 @@ class TableRows:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """See `Rows`."""
+        """See `RowSource`."""
         return arithmetic_of(self._target[0])
 
     def target(self, depth: int, start: int, stop: int) -> Any:
-        """See `Rows`."""
+        """See `RowSource`."""
         return self._target[depth][start:stop]
 
     def draft(self, depth: int, start: int, stop: int) -> Any:
-        """See `Rows`."""
+        """See `RowSource`."""
         return self._draft[depth][start:stop]
 
 
@@ -109,15 +109,15 @@ class MarkovRows:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """See `Rows`."""
+        """See `RowSource`."""
         return arithmetic_of(self.p)
 
     def target(self, depth: int, start: int, stop: int) -> Any:
-        """See `Rows`."""
+        """See `RowSource`."""
         return self.p[self._states(depth, start, stop)]
 
     def draft(self, depth: int, start: int, stop: int) -> Any:
-        """See `Rows`."""
+        """See `RowSource`."""
         return self.q[self._states(depth, start, stop)]
 
     def _states(self, depth: int, start: int, stop: int) -> Any:

@@ -13,7 +13,7 @@ from simulator.arithmetic import as_python
 from simulator.instances.processes import context_at
 from simulator.laws.law import BlockLaw, Metrics, Violation
 from simulator.laws.structured.arrays import as_numpy, scatter_add, whole_numbers, zeros
-from simulator.laws.structured.rows import Rows
+from simulator.laws.structured.rows import RowSource
 from simulator.protocol import Progress
 from simulator.vectors import token_by_token
 
@@ -33,7 +33,7 @@ class Sink(Protocol):
 class LawSink:
     """Keeps every correction mass: the block law of one instance, or of `n` one after the other."""
 
-    def __init__(self, rows: Rows, depth: int, progress: Progress | None = None) -> None:
+    def __init__(self, rows: RowSource, depth: int, progress: Progress | None = None) -> None:
         self._rows, self._progress = rows, progress
         like = rows.target(0, 0, 1)
         size = rows.vocab_size
@@ -63,7 +63,7 @@ class MetricsSink:
     accepted: shape `(L + 1, n)`: `P(tau = d)` by root. deviation: shape `(n,)`.
     """
 
-    def __init__(self, rows: Rows, depth: int, progress: Progress | None = None) -> None:
+    def __init__(self, rows: RowSource, depth: int, progress: Progress | None = None) -> None:
         self._rows, self._progress = rows, progress
         like = rows.target(0, 0, 1)
         self.accepted = zeros(like, depth + 1, rows.roots)

@@ -16,7 +16,7 @@ from typing import Any
 from simulator.arithmetic import arithmetic_of
 from simulator.drafts import Delayed
 from simulator.laws.structured.arrays import joined, zeros
-from simulator.laws.structured.rows import Rows
+from simulator.laws.structured.rows import RowSource
 from simulator.laws.structured.sinks import Sink
 from simulator.protocol import Card, Vector
 from simulator.structures import Branch, ChildLaw, TopDown
@@ -29,7 +29,7 @@ CHUNK = 2**16
 Masses = dict[int, Any]
 
 
-def top_down(structure: TopDown, card: Card, rows: Rows, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:
+def top_down(structure: TopDown, card: Card, rows: RowSource, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:
     """Deliver the law of a top-down verifier on delayed trees to `sink`."""
     law, last_law = child_law_of(structure, card), last_child_law_of(structure, card)
     paths = 1 if card.single_path else scheme.K
@@ -67,7 +67,7 @@ def top_down(structure: TopDown, card: Card, rows: Rows, scheme: Delayed, sink: 
         visit(0, first, {1: one[first : first + step]})
 
 
-def _shallow_laws(law: ChildLaw, rows: Rows, scheme: Delayed, paths: int, step: int) -> list[dict[int, Any]]:
+def _shallow_laws(law: ChildLaw, rows: RowSource, scheme: Delayed, paths: int, step: int) -> list[dict[int, Any]]:
     """The child laws of all contexts of the first depths, by depth and number of paths, computed at once.
 
     They have too few contexts to be worth a call for each depth. step: the number of contexts that is worth one.

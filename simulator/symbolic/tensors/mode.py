@@ -131,12 +131,12 @@ _INTERPRETER = os.path.join("triton", "runtime", "interpreter.py")
 
 
 def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
-    plan = _plan(func)
-    if plan is not None and options.get("out") is None:
-        return plan(session, func, args, options)
-    if plan is not None:
+    rule = _random_rule(func)
+    if rule is not None and options.get("out") is None:
+        return rule(session, func, args, options)
+    if rule is not None:
         into = options["out"]
-        found = plan(session, func, args, options | {"out": None, "dtype": into.dtype})
+        found = rule(session, func, args, options | {"out": None, "dtype": into.dtype})
         session.tensors.write(into.resize_(found.shape), session.tensors.values(found))
         return into
     tensors = session.tensors
@@ -152,7 +152,7 @@ def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
     return torch_ops.apply(tensors, func, args, options)
 
 
-_plans: dict[Any, Any] = {}
+_random_rules: dict[Any, Any] = {}
 #: Operations that take memory and do not write to it.
 _EMPTY = {f"aten::{name}" for name in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")}
 
@@ -165,15 +165,15 @@ def _maker() -> str:
     return "" if frame is None else str(frame.f_code.co_filename)
 
 
-def _plan(func: Any) -> Any:
+def _random_rule(func: Any) -> Any:
     """What to do with an operation that draws random numbers; None for all others."""
-    found = _plans.get(func, _plans)
-    if found is _plans:
+    found = _random_rules.get(func, _random_rules)
+    if found is _random_rules:
         name = func._schema.name.removeprefix("aten::")
         found = torch_random.RULES.get(name)
         if found is None and torch.Tag.nondeterministic_seeded in func.tags:
             found = torch_random.refused(name)
-        _plans[func] = found
+        _random_rules[func] = found
     return found
 
 

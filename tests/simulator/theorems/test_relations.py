@@ -18,7 +18,7 @@ from simulator.theorems.laws import draftings, part_of
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.proof import Subject, is_zero
 from simulator.theorems.relations import DOMINATES, EQUALS, relate
-from simulator.theorems.rows import Rows, Shape, parameter
+from simulator.theorems.rows import Shape, SideRows, parameter
 from simulator.theorems.trees import Gap, leaves
 from simulator.vectors import minimum, positive_part
 from verifiers import make
@@ -78,7 +78,7 @@ def is_everywhere(name, scheme, function, closed, size=2):
     part = part_of(shape, lambda run: make(name), drafting, explorer)
 
     def formula(run):
-        return {SUM: closed(Rows(shape, run, "p"), Rows(shape, run, "q")).ratio}
+        return {SUM: closed(SideRows(shape, run, "p"), SideRows(shape, run, "q")).ratio}
 
     wanted = explorer.tree(formula, shape.domain, shape.point)
     apart = difference(function(shape, part, explorer.oracle), wanted, shape, part, explorer.oracle)
@@ -153,7 +153,7 @@ def test_published_acceptance_of_spectr_given_rho(size):
     part = part_of(shape, subject.formal, drafting, explorer)
 
     def formula(run):
-        p, q = (Rows(shape, run, side).row(()) for side in "pq")
+        p, q = (SideRows(shape, run, side).row(()) for side in "pq")
         return {SUM: accepted_by_spectr(p, q, 1 + parameter(shape, run, "r_2")).ratio}
 
     wanted = explorer.tree(formula, shape.domain, shape.point)
