@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from experiments.commands.compare import tables
+from experiments.commands.compare import planning, tables
 from experiments.commands.compare import work as comparing
 from experiments.commands.compare.files import write_files
 from experiments.commands.compare.optimum_rows import with_optimum
@@ -91,12 +91,12 @@ def compare(
     check_files((given.instance, given.text), {"--resume": resume, "--json": json_target, **files})
     named = chosen_verifiers(chosen)
     problem = opt.choose_problem(given)
-    schemes = comparing.shapes(*_ranges(problem, (scheme, tree, confidence), (K, L1, L2)), budget, max_nodes)
+    schemes = planning.shapes(*_ranges(problem, (scheme, tree, confidence), (K, L1, L2)), budget, max_nodes)
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady)
     costs = _costs(cost, schemes)
     if steady and given.text is None:
         raise InvalidInput("--steady-state needs processes that go on for ever; add --text FILE")
-    tasks = comparing.all_tasks(problem, named, schemes, settings, best)
+    tasks = planning.all_tasks(problem, named, schemes, settings, best)
     kept = RowFile(resume)
     complete = comparing.compute_all(problem, tasks, settings, kept)
     found = with_optimum([kept.rows[task.strong_id] for task in tasks if task.strong_id in kept.rows])

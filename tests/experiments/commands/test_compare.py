@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.compare.picture import best_budget, delay_figure, delay_lines
+from experiments.commands.compare.planning import row_tasks
 from experiments.commands.compare.tables import as_csv, as_latex, as_markdown
-from experiments.commands.compare.work import Workplace, row_tasks
+from experiments.commands.compare.work import Workplace
 from experiments.shared.cost import Settings
 from experiments.shared.names import find_verifier
 from experiments.shared.problem import FamilyProblem

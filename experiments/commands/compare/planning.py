@@ -1,0 +1,145 @@
+"""Which rows a comparison has, and what each will cost: the valid shapes, every verifier on each, their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from experiments.shared.bounds import Goal, expected_seconds
+from experiments.shared.cost import Settings, Workload, check_runs, expected_cost
+from experiments.shared.names import NamedVerifier
+from experiments.shared.problem import Problem
+from experiments.shared.progress import remark
+from experiments.shared.rows import strong_id, versions
+from simulator.arithmetic import RATIONAL, arithmetic_named
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.instances.case import Case
+from simulator.protocol import DraftScheme
+
+#: Bounds in comparisons.
+GOAL = Goal()
+#: Without being asked, bounds are computed for shapes of so many paths, if all of them take no longer than so.
+QUICK_PATHS, QUICK_SECONDS = 256, 120.0
+
+
+@dataclass(frozen=True)
+class BoundTask:
+    """One bound to compute: a shape, and the expected cost."""
+
+    scheme: Delayed
+    strong_id: str
+    cost: Workload
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row to compute: a verifier (by the text it was asked for), a shape, and the expected cost."""
+
+    verifier: NamedVerifier
+    scheme: DraftScheme
+    strong_id: str
+    cost: Workload
+
+
+def shapes(
+    build: Callable[..., DraftScheme], ranges: Mapping[str, Sequence[int]], budget: int | None, most: int | None = None
+) -> list[DraftScheme]:
+    """The valid shapes of the ranges, those of exactly `budget` and at most `most` drafted tokens if given.
+
+    build: makes a scheme from K, L1 and L2; ranges: what is given of those three.
+    """
+    combinations = [dict(zip(ranges, values, strict=True)) for values in product(*ranges.values())]
+    if len(combinations) > 1:
+        combinations = [shape for shape in combinations if shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0]
+    kept = [scheme for scheme in (build(**shape) for shape in combinations) if budget in (None, scheme.nodes)]
+    kept = [scheme for scheme in kept if most is None or scheme.nodes <= most]
+    if budget is not None:  # all splits of a single path are the same tree: one is enough for a picture
+        singles = [scheme for scheme in kept if scheme.as_dict().get("K") == 1]
+        kept = singles[-1:] + [scheme for scheme in kept if scheme not in singles]
+    if not kept:
+        wanted = (
+            "is valid (L2 = 0 needs K = 1)" if budget is None else f"has exactly {budget} drafted tokens (--budget)"
+        )
+        raise InvalidInput(f"no shape in the ranges {wanted}; widen --K, --L1 or --L2")
+    return kept
+
+
+def shape_label(scheme: DraftScheme) -> str:
+    """A short name within one kind of scheme: "2, 0, 2" for K, L1, L2, else the tree."""
+    fields = scheme.as_dict()
+    return ", ".join(str(fields[key]) for key in ("K", "L1", "L2")) if "K" in fields else str(scheme)
+
+
+def all_tasks(
+    problem: Problem,
+    chosen: Sequence[NamedVerifier],
+    schemes: Sequence[DraftScheme],
+    settings: Settings,
+    bounds: bool | None,
+) -> list[Task | BoundTask]:
+    """Every row and every bound to compute; bounds: as for `bound_tasks`."""
+    return [*row_tasks(problem, chosen, schemes, settings), *bound_tasks(problem, schemes, bounds)]
+
+
+def row_tasks(
+    problem: Problem, chosen: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], settings: Settings
+) -> list[Task]:
+    """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit."""
+    arithmetic = arithmetic_named(settings.arithmetic)
+    tasks = []
+    known: dict[Any, float] = {}
+    roots_of = lru_cache(lambda depth: problem.roots(depth, arithmetic))
+    for scheme in schemes:
+        roots = roots_of(scheme.depth)
+        identity = _identity(problem, roots, scheme)
+        for named in chosen:
+            cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], known)
+            if cost.engine == "enumerate":
+                check_runs(named, scheme, settings, cost.steps * len(roots), problem.vocab_size)
+            fields = {
+                "roots": identity,
+                "version": versions()["draftproof"],
+                "verifier": named.identity,
+                "scheme": scheme.as_dict(),
+                "arithmetic": settings.arithmetic,
+                "engine": cost.engine,
+                **({"steady": True} if settings.steady else {}),
+                **({"device": settings.device} if settings.device else {}),
+            }
+            total = replace(cost, steps=cost.steps * len(roots), seconds=cost.seconds * len(roots))
+            tasks.append(Task(named, scheme, strong_id(fields), total))
+    return tasks
+
+
+def bound_tasks(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[BoundTask]:
+    """The optimum of every delayed shape; wanted: None for those that are quick, False for none."""
+    tasks = []
+    for scheme in schemes if wanted is not False else ():
+        if not isinstance(scheme, Delayed):
+            continue
+        paths = float(problem.vocab_size) ** scheme.depth
+        if wanted is None and paths > QUICK_PATHS:
+            continue
+        expected = expected_seconds(problem.vocab_size, scheme)
+        roots = problem.roots(scheme.depth, RATIONAL)
+        fields = {
+            "roots": _identity(problem, roots, scheme),
+            "version": versions()["draftproof"],
+            "bound": scheme.as_dict(),
+            "gap": GOAL.gap,
+        }
+        seconds = expected * len(roots)
+        tasks.append(BoundTask(scheme, strong_id(fields), Workload("bound", "", len(roots), seconds)))
+    if wanted is None and sum(task.cost.seconds for task in tasks) > QUICK_SECONDS:
+        remark(f"the optimum of {len(tasks)} shapes is left out; --optimum computes it")
+        return []
+    return tasks
+
+
+def _identity(problem: Problem, roots: Sequence[Case], scheme: DraftScheme) -> list[Any]:
+    """What the roots are, for a `strong_id`: by their rows, or by where they come from if those are too many."""
+    return [root.identity(scheme.depth, problem.source) for root in roots]

@@ -1,0 +1,183 @@
+"""Audits of functions that round, warn, draw at corners or take batches: each verdict with its twin."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+WARNS = """
+import numpy as np
+
+def right(tokens, q, p):
+    p = np.where(p > 0, np.exp(np.log(p)), 0)
+    for i, token in enumerate(tokens):
+        if np.random.random() >= p[i, token] / q[i, token]:
+            left = np.maximum(p[i] - q[i], 0)
+            return i, np.random.choice(len(left), p=left / left.sum())
+    return len(tokens), np.random.choice(len(p[-1]), p=p[-1] / p[-1].sum())
+"""
+
+
+@pytest.mark.filterwarnings("default::RuntimeWarning")
+def test_warnings_are_reported_with_their_line_and_not_printed(audit):
+    ran = audit(WARNS, "right", "--interface", "chain", "--library", "numpy", "--cases", "zeros", "--json", "-")
+    assert ran.code == 0
+    assert "RuntimeWarning: divide by zero encountered in log (theirs.py:13)" in ran.json["rests_on"]
+    assert "RuntimeWarning" not in ran.err
+
+
+BARS = """
+import threading
+import torch
+from tqdm import tqdm
+
+def right(tokens, q, p):
+    for i, token in enumerate(tqdm(tokens)):
+        if torch.rand(()) >= p[i, token] / q[i, token]:
+            return i, torch.multinomial((p[i] - q[i]).clamp(min=0), 1)
+    return len(tokens), torch.multinomial(p[-1], 1)
+
+def threads(tokens, q, p):
+    threading.Thread(target=right, args=(tokens, q, p)).start()
+    return right(tokens, q, p)
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("right", 0), ("threads", 2)])
+def test_a_progress_bar_is_no_thread_that_computes(audit, name, code):
+    pytest.importorskip("torch")
+    pytest.importorskip("tqdm")
+    ran = audit(BARS, name, "--interface", "chain", "--library", "torch", "--cases", "short")
+    assert ran.code == code
+    assert ("a thread is started" in ran.err) is (name == "threads")
+
+
+ROUNDED = """
+import numpy as np
+
+SINGLE = np.float32
+
+def verify(tokens, q, p, kind, guard):
+    q, p = np.asarray(q, dtype=kind), np.asarray(p, dtype=kind)
+    for i, token in enumerate(tokens):
+        if np.random.random() >= p[i, token] / (q[i, token] + guard):
+            left = np.maximum(p[i] - q[i], 0)
+            return i, int(np.argmax(left / np.random.exponential(size=len(left))))
+    return len(tokens), int(np.argmax(p[-1] / np.random.exponential(size=len(p[-1]))))
+
+def double(tokens, q, p):
+    return verify(tokens, q, p, np.float64, 0)
+
+def single(tokens, q, p, kind=SINGLE):
+    return verify(tokens, q, p, kind, 0)
+
+def half(tokens, q, p):
+    return verify(tokens, q, p, np.float16, 0)
+
+def guarded(tokens, q, p):
+    return verify(tokens, q, p, np.float64, 1e-8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "precision"), [("double", 0, None), ("single", 0, "float32"), ("half", 0, "float16 or bfloat16")]
+)
+def test_rounding_of_a_lower_precision_is_a_verdict_of_its_own(audit, name, code, precision):
+    given = ("--interface", "chain", "--cases", "context,three_tokens,short")
+    ran = audit(ROUNDED, name, *given, "--json", "-")
+    assert ran.code == code
+    assert (ran.json["rounding"] or {}).get("precision") == precision
+    assert (ran.json["hypotheses"], ran.json["witness"]) == ([], None)
+    text = audit(ROUNDED, name, *given)
+    if precision is None:
+        assert "up to the rounding of the function" in " ".join(text.out.split())
+    else:
+        assert f"up to {precision} rounding, bias {ran.json['rounding']['bias']:.2g}" in " ".join(text.out.split())
+        assert 0 < ran.json["rounding"]["bias"] == ran.json["max_deviation"]
+    strict = audit(ROUNDED, name, *given, "--strict")
+    assert strict.code == int(precision is not None)
+    assert ("NOT STRICTLY LOSSLESS" in " ".join(strict.out.split())) is (precision is not None)
+
+
+def test_a_bias_as_small_as_rounding_that_is_none_is_refuted_with_the_digits_that_differ(audit):
+    ran = audit(ROUNDED, "guarded", "--interface", "chain", "--cases", "context,short")
+    assert ran.code == 1
+    assert "REFUTED" in ran.out
+    [line] = [line for line in ran.out.splitlines() if "must have mass D(c)" in line]
+    wanted, found = line.split("= ")[1].split(";")[0], line.split("gives it ")[1].split(" ")[0]
+    assert wanted != found
+    assert float(wanted) == pytest.approx(float(found), abs=1e-6)
+
+
+CORNERS = """
+import torch
+
+def race(row, floor=0.0):
+    row = row.clamp(min=floor)
+    return int(torch.argmax(row / torch.empty_like(row).exponential_()))
+
+def verify(tokens, q, p, weak, floor=0.0):
+    for i, token in enumerate(tokens):
+        ratio, coin = p[i, token] / q[i, token], torch.rand(())
+        if (coin <= ratio) if weak else (coin < ratio):
+            continue
+        return i, race(p[i] - q[i], floor)
+    return len(tokens), race(p[-1], floor)
+
+def right(tokens, q, p):
+    return verify(tokens, q, p, False)
+
+def tiny(tokens, q, p):  # a floor that no coin turns into a token
+    return verify(tokens, q, p, False, 1e-38)
+
+def wrong(tokens, q, p):
+    return verify(tokens, q, p, True)
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("right", 0), ("tiny", 0), ("wrong", 1)])
+def test_only_coins_that_a_generator_returns_are_corners(audit, name, code):
+    pytest.importorskip("torch")
+    given = ("--interface", "chain", "--library", "torch", "--cases", "zeros,disjoint", "--boundary", "--json", "-")
+    ran = audit(CORNERS, name, *given)
+    assert ran.code == code
+    assert bool(ran.json["corners"]) is bool(code)
+    assert all(" = 0, met at theirs.py:" in corner for corner in ran.json["corners"])
+
+
+BATCHED = """
+def verify(tokens, q, p, lengths, careless):
+    found = []
+    for request, length in enumerate(lengths):
+        for i in range(length):
+            token, there, here = tokens[request][i], q[request][i], p[request][i]
+            if random.random() * there[token] >= here[token]:
+                found.append((i, draw(here if request in careless else rest(here, there))))
+                break
+        else:
+            found.append((length, draw(p[request][length])))
+    return found
+
+def right(tokens, q, p, lengths):
+    return verify(tokens, q, p, lengths, ())
+
+def second(tokens, q, p, lengths):
+    return verify(tokens, q, p, lengths, (1,))
+"""
+
+
+def test_the_witness_of_a_batch_shows_the_rows_of_the_request_that_fails(audit):
+    given = ("--interface", "chain", "--batch", 2, "--cases", "short")
+    assert audit(BATCHED, "right", *given).code == 0
+    ran = audit(BATCHED, "second", *given, "--json", "-")
+    assert ran.code == 1
+    witness = ran.json["witness"]
+    assert witness["request"] == 1
+    assert witness["instance"] != witness["request_instance"]
+    assert witness["context"] == []  # everything reaches the root, so that the mass to be met is that of the row
+    row = witness["request_instance"]["target"][""]
+    # The block's mass is a sum of floats, so is what it must be.
+    assert float(Fraction(row[witness["token"]])) == pytest.approx(float(witness["expected"]), abs=1e-12)
+    text = audit(BATCHED, "second", *given)
+    assert "request 1 of the batch fails; its rows" in text.out
