@@ -1,5 +1,5 @@
 # `make run`: set up, then the main job on the embedded text. `make test`: set up, then lint, types and tests.
-# `make check`: the heavy checks. `make bench`: runs a second. `make speed`: engines compared. Needs Python 3.11+ and an index.
+# `make check`: the heavy checks. `make speed`: how fast everything is. Needs Python 3.11+ and an index.
 # `make mutants SAMPLE=300`: so many small changes of the source, each against the tests of its room; goes on where it stopped.
 
 PYTHON ?= python3
@@ -12,7 +12,7 @@ MODELS ?= small
 TORCH := $(if $(filter yes,$(MODELS))$(filter-out Linux,$(shell uname)),,torch==$(shell sed -n 's/^torch==//p' constraints.txt)+cpu)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench speed mutants clean
+.PHONY: help run test check speed mutants clean
 
 help:
 	@sed -n '1,3s/^# //p' Makefile
@@ -44,9 +44,6 @@ test: $(VENV)/.dev
 
 check: test
 	$(BIN)/pytest -n 2 -m heavy
-
-bench: $(VENV)/.dev
-	$(BIN)/pytest tests/benchmarks --benchmark-only --benchmark-disable-gc --benchmark-columns=median,ops --benchmark-sort=name
 
 speed: $(VENV)/.core
 	$(BIN)/python -m experiments.studies.speed

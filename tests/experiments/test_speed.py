@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import sys
 
+import numpy as np
 import pytest
 
 from experiments import cli
-from experiments.studies import speed
-from experiments.studies.speed_cases import TOP_DOWN, Row, in_turn
+from experiments.studies.speed import command as speed
+from experiments.studies.speed.audits import chain
+from experiments.studies.speed.growth import Growth
+from experiments.studies.speed.measuring import TOP_DOWN, Row, in_turn
+from simulator import Delayed, check
+from simulator.audit import make_audit
+from simulator.instances.families import FAMILIES
+from verifiers import STANDALONE, make
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +41,10 @@ def test_every_section_is_measured(quick):
         "programs",
         "paths",
         "sharing",
+        "runs",
+        "blocks",
+        "audits",
+        "bounds",
     ]
     floor = [row["problem"] for row in quick["rows"] if row["section"] == "memory floor" and row["unit"] == "s"]
     assert [name for name in TOP_DOWN if not any(problem.startswith(name) for problem in floor)] == []
@@ -77,10 +88,10 @@ def test_a_missed_goal_is_told():
 
 
 def test_growth_fits_a_factor_a_level_or_a_power():
-    level = speed.Growth("any", "", "L", {1: 0.5, 2: 2.0, 3: 8.0})
+    level = Growth("any", "", "L", {1: 0.5, 2: 2.0, 3: 8.0})
     assert level.steps == [4.0, 4.0]
     assert level.fitted == pytest.approx(4.0)
-    power = speed.Growth("any", "", "V", {2: 4.0, 4: 16.0, 8: 64.0})
+    power = Growth("any", "", "V", {2: 4.0, 4: 16.0, 8: 64.0})
     assert power.fitted == pytest.approx(2.0)
 
 
@@ -93,12 +104,37 @@ def test_tasks_run_in_turn_and_the_least_time_counts():
 
 
 def test_json_to_stdout_is_all_that_is_printed(monkeypatch, capsys):
-    monkeypatch.setattr(speed, "SECTIONS", ())
-    monkeypatch.setattr(speed, "GROWTH", ())
-    monkeypatch.setattr(sys, "argv", ["speed", "--quick", "--json", "-"])
+    monkeypatch.setattr(sys, "argv", ["speed", "--quick", "--only", "one-step", "--json", "-"])
     with pytest.raises(SystemExit):
         cli.run_command(speed.main)
-    assert json.loads(capsys.readouterr().out)["rows"] == []
+    found = json.loads(capsys.readouterr().out)
+    assert [row["section"] for row in found["rows"]] == ["blocks"]
+    assert found["growth"] == []
+
+
+def test_a_section_that_does_not_exist_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["speed", "--only", "memory"])
+    with pytest.raises(SystemExit) as stop:
+        cli.run_command(speed.main)
+    assert stop.value.code == 2
+    assert "unknown section 'memory'; choose floor, enumeration" in " ".join(capsys.readouterr().err.split())
+
+
+def test_runs_of_every_verifier_are_counted_in_both_arithmetics(quick):
+    rows = {row["problem"].split()[0]: row for row in quick["rows"] if row["section"] == "runs"}
+    assert set(rows) == set(STANDALONE)
+    # At V = 2 with two drafts, nss draws a token, and another one if the first was drafted: 3 runs where both drafts
+    # are the same (two trees), 4 where they differ (two trees).
+    assert rows["nss"]["note"].startswith("14 runs; ")
+
+
+def test_the_function_that_is_audited_is_lossless_and_as_good_as_naive():
+    instance = FAMILIES["dirichlet"].instance(2, 2, np.random.default_rng(0))
+    found = make_audit(chain, "chain").judge(instance, Delayed(1, 0, 2))
+    assert found.lossless
+    ours = check(make("naive"), instance.target, instance.draft, Delayed(1, 0, 2))
+    # It computes in floats.
+    assert float(found.check.block_efficiency) == pytest.approx(float(ours.block_efficiency), abs=1e-12)
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(monkeypatch, capsys):

@@ -1,0 +1,1 @@
+"""How fast everything is, measured side by side in one run: `make speed`."""

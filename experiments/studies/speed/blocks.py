@@ -1,0 +1,67 @@
+"""One block at real vocabularies beside reading every row of its tree once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from experiments.studies.speed.measuring import Row, Sizes, in_turn, named
+from lp_analysis import single_step_optimum
+from simulator.coins import SamplingCoin
+from simulator.drafts import Delayed
+from simulator.instances.processes import CallableProcess
+from simulator.protocol import Context, DraftNode
+from verifiers import make
+
+NAMES = ("layer_transport", "traversal", "specinfer", "block")
+
+
+def block_rows(sizes: Sizes) -> Iterator[Row]:
+    """Verifiers on one drafted tree."""
+    scheme = Delayed(2, 0, 2) if sizes.quick else Delayed(4, 0, 5)
+    for size in (50,) if sizes.quick else (32_000, 150_000):
+        root = drafted_tree(size, scheme)
+        coin = SamplingCoin(np.random.default_rng(2))
+        tasks: dict[str, Callable[[], object]] = {"reading": partial(read, root)}
+        tasks |= {name: partial(make(name).verify, root, coin) for name in NAMES}
+        least = in_turn(tasks, sizes.budget)
+        for name in NAMES:
+            problem = f"one block: {named(name, size, scheme)}"
+            yield Row("blocks", problem, least[name], "reading its rows once", least["reading"])
+
+
+def one_step_rows(sizes: Sizes) -> Iterator[Row]:
+    """The optimum of one step beside reading both rows once."""
+    size, K = (50, 2) if sizes.quick else (128_000, 4)
+    generator = np.random.default_rng(0)
+    p, q = generator.dirichlet(np.ones(size)), generator.dirichlet(np.ones(size))
+    tasks: dict[str, Callable[[], object]] = {
+        "optimum": partial(single_step_optimum, p, q, K),
+        "reading": lambda: np.minimum(p, q).sum(),
+    }
+    least = in_turn(tasks, sizes.budget)
+    yield Row("blocks", f"one-step optimum V={size} K={K}", least["optimum"], "minimum(p, q).sum()", least["reading"])
+
+
+def drafted_tree(size: int, scheme: Delayed) -> DraftNode:
+    """A drafted tree whose rows are kept; the draft is near its target."""
+    rows: dict[Context, tuple[np.ndarray, np.ndarray]] = {}
+
+    def pair(context: Context) -> tuple[np.ndarray, np.ndarray]:
+        if context not in rows:
+            generator = np.random.default_rng((7, *context))
+            logits = 2.5 * generator.normal(size=size)
+            masses = np.exp(logits), np.exp(logits + 0.7 * generator.normal(size=size))
+            rows[context] = masses[0] / masses[0].sum(), masses[1] / masses[1].sum()
+        return rows[context]
+
+    target, draft = (CallableProcess(size, lambda context, side=side: pair(context)[side]) for side in (0, 1))
+    return scheme.draw(draft, SamplingCoin(np.random.default_rng(1))).root(target, draft)
+
+
+def read(root: DraftNode) -> float:
+    """The sum of every row."""
+    below = sum(read(root.child(token)) for token in set(root.children))
+    return float(root.target.sum()) + (float(root.draft.sum()) if root.children else 0.0) + below
