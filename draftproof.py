@@ -167,3 +167,6 @@ def __dir__() -> list[str]:
 _problem = namesake()
 if _problem is not None and Path(sys.argv[0]).stem != "draftproof":  # the command says it without a traceback
     raise ImportError(_problem)
+
+if __name__ == "__main__":
+    main()

@@ -44,7 +44,7 @@ def main() -> None:
     codes = Codes()
     if names_code(sys.argv[1:]) and not codes.supervised:
         sys.exit(supervise(sys.argv[1:]))
-    sys.exit(codes(run(app)))
+    sys.exit(codes(run(app, "draftproof")))
 
 
 def run_command(command: Callable[..., int]) -> None:
@@ -54,7 +54,7 @@ def run_command(command: Callable[..., int]) -> None:
     sys.exit(run(alone))
 
 
-def run(program: typer.Typer) -> int:
+def run(program: typer.Typer, name: str | None = None) -> int:
     """The exit code: 0 on success, 1 when something is refuted, 3 when a proof has gaps; 2 on bad input.
 
     Those of verdicts only after the command has returned and everything it wrote to stdout has arrived. 130 on Ctrl-C,
@@ -64,7 +64,7 @@ def run(program: typer.Typer) -> int:
     with told_to_end() as ended:
         try:
             out = open_streams()
-            code = _code_of(program)
+            code = _code_of(program, name)
             code = delivered(out, code) if code in VERDICTS else code
         except DraftproofError as error:
             code = _complain(with_flags(str(error)))
@@ -76,10 +76,10 @@ def run(program: typer.Typer) -> int:
     return TERMINATED if ended and code == INTERRUPTED else code
 
 
-def _code_of(program: typer.Typer) -> int:
+def _code_of(program: typer.Typer, name: str | None) -> int:
     """What the command returned, or the exit code for what it raised."""
     try:
-        return int(program(standalone_mode=False) or 0)
+        return int(program(prog_name=name, standalone_mode=False) or 0)
     except (DraftproofError, KeyboardInterrupt, BrokenPipeError):
         raise
     except typer.Abort:
@@ -134,3 +134,6 @@ def _options(
 app.command("list")(list_command)
 for command in (check, prove, audit, compare, bound, matrix, precision, train, validate):
     app.command()(command)
+
+if __name__ == "__main__":
+    main()

@@ -57,7 +57,10 @@ def drafted_tree(size: int, scheme: Delayed) -> DraftNode:
             rows[context] = masses[0] / masses[0].sum(), masses[1] / masses[1].sum()
         return rows[context]
 
-    target, draft = (CallableProcess(size, lambda context, side=side: pair(context)[side]) for side in (0, 1))
+    target, draft = (
+        CallableProcess(size, lambda context: pair(context)[0]),
+        CallableProcess(size, lambda c: pair(c)[1]),
+    )
     return scheme.draw(draft, SamplingCoin(np.random.default_rng(1))).root(target, draft)
 
 

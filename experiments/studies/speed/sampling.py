@@ -96,4 +96,5 @@ def program_rows(sizes: Sizes) -> Iterator[Row]:
                 best = row
             if seconds * 4 > sizes.limit:
                 break
+        assert best is not None
         yield best
