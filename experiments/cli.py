@@ -94,6 +94,9 @@ def _code_of(program: typer.Typer, name: str | None) -> int:
             traceback.print_exc()
             return INTERNAL
         return _complain(message) if message else 2
+    except BaseException as error:  # nothing of ours raises any other: code of others does
+        what = cut(f"{type(error).__name__}: {error}")
+        return _complain(f"something raised {what}, before there was a verdict; raise an Exception instead")
 
 
 def _words(error: Exception) -> str | None:
@@ -107,6 +110,8 @@ def _words(error: Exception) -> str | None:
     if isinstance(error, OSError):
         name = cut(error.filename) if error.filename is not None else "the files or streams of this run"
         return f"cannot use {name}: {error.strerror or error}"
+    if isinstance(error, ValueError) and getattr(sys.stdout, "closed", False):
+        return "something has closed standard output, so the verdict did not arrive; take that out"
     return error.format_message() if hasattr(error, "format_message") else None  # the command-line parser's
 
 

@@ -29,8 +29,8 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def names_code(arguments: Sequence[str]) -> bool:
-    """Whether a Python file is named, which will be run."""
-    return any(_FILE.search(argument) for argument in arguments)
+    """Whether a Python file is named, which will be run, or a module, as only `audit` takes one."""
+    return "audit" in arguments or any(_FILE.search(argument) for argument in arguments)
 
 
 def supervise(arguments: Sequence[str]) -> int:
@@ -53,7 +53,7 @@ def supervise(arguments: Sequence[str]) -> int:
         return verdicts[code]
     if code in VERDICTS or code < 0:
         how = f"with exit code {code}" if code >= 0 else f"by signal {-code} ({signal.Signals(-code).name})"
-        remark(f"draftproof: no verdict: the process that ran your file was ended {how} before it gave one")
+        remark(f"draftproof: no verdict: the process that ran your code was ended {how} before it gave one")
         return 2 if code >= 0 else 128 - code
     return code
 

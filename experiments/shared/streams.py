@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -15,6 +16,8 @@ from simulator.errors import InvalidInput
 
 #: Characters of a message.
 MOST_MESSAGE = 280
+#: Seconds after which a signal comes again whose exception was swallowed.
+AGAIN = 0.05
 
 
 @dataclass(frozen=True)
@@ -71,18 +74,31 @@ def quietly_closed() -> None:
 
 @contextmanager
 def told_to_end() -> Iterator[list[bool]]:
-    """SIGTERM ends the work as Ctrl-C does; the list is not empty once it has come."""
+    """SIGTERM ends the work as Ctrl-C does; the list is not empty once it has come.
+
+    What a handler raises inside a callback of the interpreter, such as `__del__`, is swallowed there: both come again.
+    """
     came: list[bool] = []
 
     def end(number: int, frame: Any) -> None:
         came.append(True)
         raise KeyboardInterrupt
 
+    def swallowed(unraisable: Any) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            hook(unraisable)
+            return
+        again = threading.Timer(AGAIN, _thread.interrupt_main, (signal.SIGTERM if came else signal.SIGINT,))
+        again.daemon = True
+        again.start()
+
     if threading.current_thread() is not threading.main_thread():
         yield came
         return
-    before = signal.signal(signal.SIGTERM, end)
+    before, hook = signal.signal(signal.SIGTERM, end), sys.unraisablehook
+    sys.unraisablehook = swallowed
     try:
         yield came
     finally:
         signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = hook

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulator.arithmetic import parse_fraction
 from simulator.errors import InvalidInput
+from simulator.files import cut
 from simulator.theorems.explore import Explorer
 from simulator.theorems.formulas import condition_text
 from simulator.theorems.oracle import Empty, Oracle
@@ -108,7 +110,7 @@ class Verdict:
 def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> Verdict:
     """Check a certificate about this verifier and shape, without a search; raises `InvalidInput` if it is none."""
     if certificate.get("format") != FORMAT:
-        raise InvalidInput(f"no certificate of a theorem: its format is {certificate.get('format')!r}, not {FORMAT!r}")
+        raise InvalidInput(f"no certificate of a theorem: its format is {cut(repr(certificate.get('format')))}, not {FORMAT!r}")
     if certificate.get("variables") != list(shape.ring.names):
         raise InvalidInput("the certificate has other variables than the shape; give the shape that it is about")
     oracle = Given(shape.ring, answers=_points(certificate, len(shape.ring.names)))
@@ -130,11 +132,11 @@ def _points(certificate: Mapping[str, Any], size: int) -> list[Point | None]:
         assert isinstance(answers, list)
         points = [None if each is None else tuple(_number(value) for value in each) for each in answers]
         assert all(point is None or len(point) == size for point in points)
-    except (AssertionError, TypeError, ValueError, ZeroDivisionError):
+    except (AssertionError, AttributeError, TypeError, ValueError):
         raise InvalidInput(f"its answers must be null or {size} fractions each") from None
     return points
 
 
 def _number(text: str) -> Any:
-    numerator, _, denominator = text.partition("/")
-    return rational(int(numerator), int(denominator or 1))
+    value = parse_fraction(text)
+    return rational(value.numerator, value.denominator)

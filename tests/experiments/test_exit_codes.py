@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from experiments.shared.streams import told_to_end
 
 PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import main; main()"
 HOSTILE = """
@@ -56,6 +60,14 @@ class Redirects(Naive):
     def first(self):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
+class Raises(Naive):
+    def first(self):
+        raise GeneratorExit("of mine")
+
+class Closes(Naive):
+    def first(self):
+        sys.__stdout__.close()
+
 class Dies(Naive):
     def first(self):
         os.kill(os.getpid(), 9)
@@ -87,12 +99,14 @@ def hostile(tmp_path: Path) -> Path:
     ("name", "code", "said"),
     [
         ("Lossy", 1, "REFUTED"),
-        ("Ends", 2, "no verdict: the process that ran your file was ended with exit code 0"),
+        ("Ends", 2, "no verdict: the process that ran your code was ended with exit code 0"),
         ("EndsLast", 2, "no verdict"),
         pytest.param("Naive", 0, "LOSSLESS", marks=pytest.mark.heavy),
         pytest.param("EndsAsRefuted", 2, "ended with exit code 1", marks=pytest.mark.heavy),
         pytest.param("EndsInAThread", 2, "no verdict", marks=pytest.mark.heavy),
         pytest.param("Redirects", 2, "replaced standard output", marks=pytest.mark.heavy),
+        pytest.param("Raises", 2, "something raised GeneratorExit: of mine", marks=pytest.mark.heavy),
+        pytest.param("Closes", 2, "closed standard output", marks=pytest.mark.heavy),
         pytest.param("Dies", 137, "SIGKILL", marks=pytest.mark.heavy),
         pytest.param("Interrupts", 130, "", marks=pytest.mark.heavy),
     ],
@@ -101,6 +115,22 @@ def test_the_exit_code_is_that_of_a_delivered_verdict_or_none(hostile, name, cod
     found, out, err = ran(hostile, "check", f"hostile.py:{name}", *SMALL)
     assert (found, "Traceback" in err) == (code, False), err
     assert said in out + err
+
+
+def test_a_module_that_ends_the_process_is_no_verdict(tmp_path, monkeypatch):
+    (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(tmp_path)))))
+    found, out, err = ran(tmp_path, "audit", "ends:function")
+    assert (found, out) == (2, "")
+    assert "no verdict: the process that ran your code was ended with exit code 0" in err
+
+
+@pytest.mark.parametrize("error", ["BaseException('mine')", "GeneratorExit('mine')"])
+def test_an_error_that_is_no_exception_is_one_line(draftproof, hostile, error):
+    (hostile / "raises.py").write_text(f"raise {error}\n")
+    ran = draftproof("check", "raises.py:Any")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"draftproof: something raised {error.partition('(')[0]}: mine")
 
 
 @pytest.mark.parametrize("command", ["check", "compare", "matrix"])
@@ -141,3 +171,19 @@ def test_a_closed_standard_output_is_refused(tmp_path):
     done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
     assert "standard output is closed" in done.stderr
+
+
+class Dying:
+    """Is told to end while it is being removed, where an exception is swallowed."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_signal_that_is_swallowed_comes_again(capsys):
+    with told_to_end() as came, pytest.raises(KeyboardInterrupt):
+        Dying()
+        for _ in range(1000):
+            time.sleep(0.02)
+    assert len(came) == 2
+    assert capsys.readouterr().err == ""

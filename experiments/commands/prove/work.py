@@ -16,6 +16,7 @@ from experiments.shared.planned import Planned
 from experiments.shared.progress import bar, duration, named_errors, remark
 from experiments.shared.rows import RowFile, strong_id, versions
 from simulator.errors import InvalidInput, TooLarge
+from simulator.files import cut, parse_json, read_text
 from simulator.protocol import DraftScheme
 from simulator.theorems.balance import SUM, acceptance, efficiency, places
 from simulator.theorems.certificates import Recording, Verdict, certificate_of, checked
@@ -167,15 +168,14 @@ def conduct(request: Request, formulas: bool = False, certificate: str | None = 
 
 def verify_certificate(request: Request, path: str) -> Verdict:
     """Whether a certificate holds for what is asked; raises `InvalidInput` for one about something else."""
-    try:
-        fields = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise InvalidInput(f"{path} is no certificate; draftproof prove --certificate FILE writes one") from None
+    fields = parse_json(read_text(path, "certificate"), f"certificate {cut(path)}")
     different = [
         key for key, value in request.about.items() if not isinstance(fields, dict) or fields.get(key) != value
     ]
     if different:
-        raise InvalidInput(f"{path} is about another {different[0]}; give the verifier and shape that it is about")
+        raise InvalidInput(
+            f"{cut(path)} is about another {different[0]}; give the verifier and shape that it is about"
+        )
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
     shape, _ = _shape(request, (request.named,), subject.parameters)
     with named_errors(request.named.label):

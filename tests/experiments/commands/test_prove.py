@@ -142,6 +142,16 @@ def test_a_certificate_is_written_and_checked(draftproof, tmp_path):
     assert draftproof("prove", "naive", *ONE_STEP, "--verify", "nothing.json").code == 2
 
 
+@pytest.mark.parametrize("answers", ["[[1, 1, 1, 1]]", '["1"]', "[[[]]]", "{}", '[["1e9999999"]]', f'[["{"9" * 5000}"]]'])
+def test_answers_of_another_kind_are_bad_input(draftproof, answers):
+    assert draftproof("prove", "naive", *ONE_STEP, "--certificate", "c.json").code == 0
+    fields = json.loads(Path("c.json").read_text())
+    Path("c.json").write_text(json.dumps({**fields, "answers": json.loads(answers)}))
+    ran = draftproof("prove", "naive", *ONE_STEP, "--verify", "c.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "must be null or" in ran.err
+
+
 def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproof, monkeypatch):
     from experiments.commands.prove import work
 
