@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from simulator.theorems import oracle
 from simulator.theorems.proof import COMPARED
 
 ONE_STEP = ("--K", 1, "--L1", 0, "--L2", 1)
+OTHER_ANSWERS = ("[[1, 1, 1, 1]]", '["1"]', "[[[]]]", "{}", '[["1e9999999"]]', f'[["{"9" * 5000}"]]')
 
 
 def test_a_theorem_exits_zero_and_says_what_it_covers(draftproof):
@@ -142,7 +146,7 @@ def test_a_certificate_is_written_and_checked(draftproof, tmp_path):
     assert draftproof("prove", "naive", *ONE_STEP, "--verify", "nothing.json").code == 2
 
 
-@pytest.mark.parametrize("answers", ["[[1, 1, 1, 1]]", '["1"]', "[[[]]]", "{}", '[["1e9999999"]]', f'[["{"9" * 5000}"]]'])
+@pytest.mark.parametrize("answers", OTHER_ANSWERS, ids=range(len(OTHER_ANSWERS)))
 def test_answers_of_another_kind_are_bad_input(draftproof, answers):
     assert draftproof("prove", "naive", *ONE_STEP, "--certificate", "c.json").code == 0
     fields = json.loads(Path("c.json").read_text())
