@@ -110,7 +110,9 @@ class Verdict:
 def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> Verdict:
     """Check a certificate about this verifier and shape, without a search; raises `InvalidInput` if it is none."""
     if certificate.get("format") != FORMAT:
-        raise InvalidInput(f"no certificate of a theorem: its format is {cut(repr(certificate.get('format')))}, not {FORMAT!r}")
+        raise InvalidInput(
+            f"no certificate of a theorem: its format is {cut(repr(certificate.get('format')))}, not {FORMAT!r}"
+        )
     if certificate.get("variables") != list(shape.ring.names):
         raise InvalidInput("the certificate has other variables than the shape; give the shape that it is about")
     oracle = Given(shape.ring, answers=_points(certificate, len(shape.ring.names)))

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from experiments.commands.prove.free import subject_of
@@ -173,9 +172,7 @@ def verify_certificate(request: Request, path: str) -> Verdict:
         key for key, value in request.about.items() if not isinstance(fields, dict) or fields.get(key) != value
     ]
     if different:
-        raise InvalidInput(
-            f"{cut(path)} is about another {different[0]}; give the verifier and shape that it is about"
-        )
+        raise InvalidInput(f"{cut(path)} is about another {different[0]}; give the verifier and shape that it is about")
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
     shape, _ = _shape(request, (request.named,), subject.parameters)
     with named_errors(request.named.label):
