@@ -180,10 +180,15 @@ class Dying:
         signal.raise_signal(signal.SIGTERM)
 
 
+def swallow_and_wait() -> None:
+    Dying()
+    for _ in range(1000):
+        time.sleep(0.02)
+
+
 def test_a_signal_that_is_swallowed_comes_again(capsys):
-    with told_to_end() as came, pytest.raises(KeyboardInterrupt):
-        Dying()
-        for _ in range(1000):
-            time.sleep(0.02)
-    assert len(came) == 2
+    with told_to_end() as came:
+        with pytest.raises(KeyboardInterrupt):
+            swallow_and_wait()
+        assert len(came) == 2
     assert capsys.readouterr().err == ""
