@@ -83,7 +83,7 @@ def _code_of(program: typer.Typer, name: str | None) -> int:
     except (DraftproofError, KeyboardInterrupt, BrokenPipeError):
         raise
     except typer.Abort:
-        return INTERRUPTED
+        raise KeyboardInterrupt from None
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # what the parser and the tables make of a closed pipe
             return UNREAD

@@ -17,7 +17,7 @@ from simulator.errors import InvalidInput
 #: Characters of a message.
 MOST_MESSAGE = 280
 #: Seconds after which a signal comes again whose exception was swallowed.
-AGAIN = 0.05
+AGAIN = 0.5
 
 
 @dataclass(frozen=True)
