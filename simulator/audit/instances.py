@@ -160,3 +160,10 @@ def with_equal_rows(instance: Instance) -> Instance:
     """The instance with `q` in place of `p`, as far as there is a `q`: a verifier then accepts every draft."""
     tables = list(instance.draft.tables) + list(instance.target.tables[len(instance.draft.tables) :])
     return Instance(TableProcess(tables, "target"), instance.draft, instance.scheme)
+
+
+def probe(instance: Instance, scheme: DraftScheme) -> Instance:
+    """One more instance of general position, for trees of the same scheme and vocabulary."""
+    generator = np.random.default_rng((instance.vocab_size, scheme.depth, 97))
+    made = FAMILIES["dirichlet"].instance(instance.vocab_size, scheme.depth, generator, DENOMINATOR)
+    return Instance(made.target, made.draft)

@@ -19,6 +19,7 @@ from simulator.audit.batches import batch_law, requests_of
 from simulator.audit.interfaces import SelfDrafted
 from simulator.audit.processing import Processing
 from simulator.coins import outcomes
+from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, InvalidVerifier
 from simulator.instances.instance import Instance
 from simulator.instances.processes import TableProcess, context_at
@@ -143,9 +144,10 @@ class Audit:
             )
 
     def law_of(self, reference: Verifier, finding: Finding) -> BlockLaw:
-        """The law of another verifier where this one was judged."""
-        met = self.met(finding.instance, finding.scheme)
-        return enumerate_law(reference, met.target, met.draft, finding.scheme)
+        """The law of another verifier where this one was judged: with one path, if it drafts by itself."""
+        met, scheme = self.met(finding.instance, finding.scheme), finding.scheme
+        shape = Delayed(1, 0, scheme.depth) if isinstance(scheme, SelfDrafted) and scheme.depth else scheme
+        return enumerate_law(reference, met.target, met.draft, shape)
 
     @property
     def _arithmetic(self) -> Any:

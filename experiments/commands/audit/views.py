@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.commands.audit.fields import as_json, rests
-from experiments.commands.audit.work import BESIDE, Report, find_witness
+from experiments.commands.audit.work import BESIDE, Report
 from experiments.shared.output import EXACT, apart, short, write_json
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
@@ -32,10 +32,8 @@ def deliver(console: Console, report: Report, witness_file: str | None, json_tar
         return INTERRUPTED
     show(console, report)
     fields: dict[str, Any] = {**as_json(report), "witness": None}
-    if report.refuted is not None and report.rounding is None and report.complete:
-        found = find_witness(report)
-        if found is not None:
-            fields["witness"] = _deliver_witness(console, report, found, witness_file)
+    if report.witness is not None:
+        fields["witness"] = _deliver_witness(console, report, report.witness, witness_file)
     if not report.complete:
         remark(
             f"interrupted after {len(report.findings)} of {len(report.request.cases)} instances; no JSON was written"

@@ -98,7 +98,7 @@ class Failure:
 class Report:
     """What is known in the end, case by case.
 
-    judged: the cases of the findings. failures: the others.
+    judged: the cases of the findings. failures: the others. witness: the smallest one of a refuted balance.
     """
 
     request: Request
@@ -109,6 +109,7 @@ class Report:
     corners: list[Corner] = field(default_factory=list)
     hypotheses: list[Hypothesis] = field(default_factory=list)
     rounding: Rounding | None = None
+    witness: Witness | None = None
     complete: bool = True
     calls: float = 0.0
 
@@ -164,11 +165,21 @@ def conduct(request: Request) -> Report:
     if report.refuted is not None:
         with quiet():
             report.rounding = only_rounding(request.audit, report.findings)
-    if report.refuted is not None and report.rounding is None:
+    if report.refuted is not None and report.rounding is None and report.complete:
+        report.witness = find_witness(report)
         with quiet():
-            report.hypotheses = diagnose(Evidence(request.audit, report.refuted, report.findings, _known()))
+            report.hypotheses = diagnose(_evidence(report, report.refuted))
     report.hypotheses += diagnose_corners(report.corners)
     return report
+
+
+def _evidence(report: Report, refuted: Finding) -> Evidence:
+    """The refuted finding with its smallest witness, on which a hypothesis must hold as well."""
+    audit, smallest = report.request.audit, report.witness
+    judged = None
+    if smallest is not None and smallest.shrunk and smallest.instance.scheme is not None:
+        judged = audit.judge(smallest.instance, smallest.instance.scheme)
+    return Evidence(audit, refuted, report.findings, _known(), judged)
 
 
 def _judge(report: Report, case: Case, tick: Progress) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from simulator.audit.instances import context_free, with_equal_rows
+from simulator.audit.instances import context_free, probe, with_equal_rows
 from simulator.audit.judge import Audit, Finding
 from simulator.audit.presentation import Presentation
 from simulator.errors import DraftproofError
@@ -29,39 +30,61 @@ class Suspect:
 class Evidence:
     """A refuted function, the finding that refutes it and all findings of its audit.
 
-    known: verifiers with known bugs from elsewhere, such as the negative controls of a zoo.
+    known: verifiers with known bugs from elsewhere, such as the negative controls of a zoo. witness: the function on
+    the smallest instance that refutes it, where that was looked for. A hypothesis must hold there too, and on a second
+    refuted instance, of the audit or made for it.
     """
 
     audit: Audit
     finding: Finding
     findings: Sequence[Finding]
     known: Sequence[Suspect] = ()
+    witness: Finding | None = None
     _again: dict[tuple[str, int], Finding | None] = field(default_factory=dict, repr=False)
 
-    def behaves_like(self, suspect: Verifier) -> bool:
-        """Whether every number of its law is that of the suspect, on the finding and on some other instances."""
-        others = [each for each in self.findings if each is not self.finding]
-        refuted, passed = ([each for each in others if each.lossless is verdict] for verdict in (False, True))
-        compared = [self.finding, *refuted[:OTHERS], *passed[:OTHERS]]
-        return self.audit.batch == 1 and all(self._agrees(suspect, each) for each in compared)
+    def behaves_like(self, suspect: Verifier | Callable[[Finding], Verifier]) -> bool:
+        """Whether every number of its law is that of the suspect, on the finding and on all other compared instances.
 
-    def _agrees(self, suspect: Verifier, finding: Finding) -> bool:
+        suspect: a verifier, or what gives one for the instance of a finding.
+        """
+        return self.audit.batch == 1 and all(self._agrees(suspect, each) for each in self.compared)
+
+    @cached_property
+    def compared(self) -> list[Finding]:
+        """The finding, its smallest witness, some refuted and some passed instances; the quickest first."""
+        passed = [each for each in self.findings if each.lossless and each is not self.finding]
+        found = [self.finding, *([self.witness] if self.witness else []), *self._refuted()[:OTHERS], *passed[:OTHERS]]
+        return sorted(found, key=lambda each: each.instance.vocab_size**each.scheme.nodes)
+
+    def _refuted(self) -> list[Finding]:
+        """Other refuted instances; where the audit has none, one more that it is run on."""
+        others = [each for each in self.findings if each is not self.finding and not each.lossless]
+        if others:
+            return others
+        made = self._run("probe", self.finding, lambda at, scheme: self.audit.judge(probe(at, scheme), scheme))
+        return [] if made is None else [made]
+
+    def _agrees(self, suspect: Verifier | Callable[[Finding], Verifier], finding: Finding) -> bool:
         try:
-            law = self.audit.law_of(suspect, finding)
+            verifier = suspect if isinstance(suspect, Verifier) else suspect(finding)
+            law = self.audit.law_of(verifier, finding)
         except (DraftproofError, ZeroDivisionError, ValueError):  # the suspect is not defined here
             return False
         pairs = zip(law.correction, finding.law.correction, strict=True)
         return all(bool((abs(ours - theirs) <= finding.tolerance).all()) for ours, theirs in pairs)
 
     def mended(self, condition: Callable[[Finding], Finding | None]) -> bool:
-        """Whether a condition makes it lossless on the finding and on a second refuted instance, if there is one."""
-        others = [each for each in self.findings if each is not self.finding and not each.lossless]
-        found = [condition(each) for each in (self.finding, *others[:1])]
-        return all(each is not None and each.lossless for each in found)
+        """Whether a condition makes it lossless on the finding, on its smallest witness and on a second instance."""
+        refuted = [self.finding, *([self.witness] if self.witness else []), *self._refuted()[:1]]
+        return all(found is not None and found.lossless for found in map(condition, refuted))
 
     def fresh(self, what: str, finding: Finding) -> Finding | None:
         """A finding with coins that cannot be shared ("seeds" or "fetches"); None where it cannot be run."""
         return self._run(f"fresh {what}", finding, lambda *at: self.audit.with_(fresh=what).judge(*at))
+
+    def wide(self, finding: Finding) -> Finding | None:
+        """A finding of the function with float64 wherever it asks for less; None where it cannot be run."""
+        return self._run("wide", finding, self.audit.with_(wide=True).judge)
 
     def grouped(self, finding: Finding) -> Finding | None:
         """A finding with paths of a common prefix side by side; see `Presentation`."""

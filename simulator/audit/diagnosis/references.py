@@ -1,4 +1,4 @@
-"""Small verifiers with one bug each: what the law of a function is compared with, number by number.
+"""Small verifiers of one path with one bug each: what the law of a function is compared with, number by number.
 
 A verifier of the zoo has the same steps; these exist because a bug is an argument here, and because this room imports
 no verifiers. `p`, `q` are the rows at a node, `(x)+ = max(x, 0)`.
@@ -36,6 +36,10 @@ class Corrections:
         return excess
 
 
+#: What a rejection should be corrected from.
+RESIDUAL = Corrections()
+
+
 @dataclass(frozen=True)
 class TokenWise:
     """Token-by-token verification of the first path, with rows from other positions.
@@ -46,7 +50,7 @@ class TokenWise:
     1 for the exact one. tossed: whether a coin decides; otherwise a token is accepted exactly where `p >= q`.
     """
 
-    corrections: Corrections = Corrections()
+    corrections: Corrections = RESIDUAL
     accept_p: int = 0
     accept_q: int = 0
     correct_p: int = 0
@@ -59,7 +63,7 @@ class TokenWise:
     @property
     def card(self) -> Card:
         """A card that declares nothing."""
-        return _card("token-by-token verification", single_path=True)
+        return card_of("token-by-token verification", single_path=True)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """See `Verifier.verify`."""
@@ -91,14 +95,14 @@ class Blockwise:
     and only its end is capped. weights: whether depths are accepted with the weights themselves.
     """
 
-    corrections: Corrections = Corrections()
+    corrections: Corrections = RESIDUAL
     capped: bool = True
     weights: bool = False
 
     @property
     def card(self) -> Card:
         """A card that declares nothing."""
-        return _card("block verification", single_path=True)
+        return card_of("block verification", single_path=True)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """See `Verifier.verify`."""
@@ -122,53 +126,6 @@ class Blockwise:
         raise AssertionError("the root is always accepted")
 
 
-@dataclass(frozen=True)
-class Recursive:
-    """Recursive rejection at every node: the drafts in their order, each against what the ones before it left of `p`.
-
-    normalised: whether what is left is divided by its sum. counted: whether the ratio of a token is multiplied by the
-    number of its duplicates.
-    """
-
-    corrections: Corrections = Corrections()
-    normalised: bool = True
-    counted: bool = False
-
-    @property
-    def card(self) -> Card:
-        """A card that declares nothing."""
-        return _card("recursive rejection sampling", single_path=False)
-
-    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """See `Verifier.verify`."""
-        node = root
-        while node.children:
-            token = self._accepted(node, coin)
-            if token is None:
-                return self._corrected(node, coin)
-            node = node.child(token)
-        return Verdict(node.context, coin.choose(node.target))
-
-    def _accepted(self, node: DraftNode, coin: Coin) -> int | None:
-        p, q = node.target, node.draft
-        for token in node.children:
-            ratio = p[token] / q[token] * (node.children.count(token) if self.counted else 1)
-            if coin.flip(ratio if ratio < 1 else 1):
-                return token
-            p = self._left(p, q)
-        return None
-
-    def _corrected(self, node: DraftNode, coin: Coin) -> Verdict:
-        p, q = node.target, node.draft
-        for _ in node.children[1:]:
-            p = self._left(p, q)
-        return Verdict(node.context, coin.choose(self.corrections.weights(p, q)))
-
-    def _left(self, p: Vector, q: Vector) -> Vector:
-        if self.corrections.kind == "target":
-            return p
-        return residual(p, q) if self.normalised else positive_part(p - q)
-
-
-def _card(name: str, single_path: bool) -> Card:
+def card_of(name: str, single_path: bool) -> Card:
+    """A card that declares nothing."""
     return Card(name, name, None, lossless_for=(), single_path=single_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from simulator.audit.interfaces._call import Call, Interface
+from simulator.audit.interfaces._call import Call, Interface, paths_of
 from simulator.audit.interfaces.chain import CHAIN
 from simulator.audit.interfaces.coins import COINS
 from simulator.audit.interfaces.paths import PATHS
@@ -15,7 +15,7 @@ from simulator.audit.interfaces.transformers import TRANSFORMERS
 from simulator.audit.interfaces.tree import TREE
 from simulator.errors import InvalidInput
 
-__all__ = ["INTERFACES", "Call", "Interface", "SelfDrafted", "interface_named"]
+__all__ = ["INTERFACES", "Call", "Interface", "SelfDrafted", "interface_named", "paths_of"]
 
 #: Every interface by its name.
 INTERFACES: Mapping[str, Interface] = MappingProxyType(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from simulator.audit import CATALOGUE, Evidence, corners, default_cases, diagnose, diagnose_corners, make_audit
+from simulator.drafts import WithoutReplacement
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,10 @@ class Planted:
     depth: int
     options: dict[str, Any]
     cases: tuple[str, ...] | None = None
+    scheme: Any = None
 
 
+TEMPERED = {"interface": "chain", "library": "numpy", "temperature": 0.5}
 PLANTED = [
     Planted("correction_from_target", "correction from p", 0, {"interface": "chain"}),
     Planted("no_coin", "acceptance without a coin", 0, {"interface": "chain"}),
@@ -37,7 +40,12 @@ PLANTED = [
     Planted("declared_q", "declared q", 0, {"interface": "step", "library": "numpy"}),
     Planted("coin_reuse", "coin reuse", 0, {"interface": "coins"}),
     Planted("seeded_again", "coin reuse", 1, {"interface": "chain"}),
-    Planted("paths_for_depth", "bonus row", 1, {"interface": "posterior", "batch": 2}, ("context", "many_paths")),
+    Planted("paths_for_depth", "bonus token", 1, {"interface": "posterior", "batch": 2}, ("context", "many_paths")),
+    Planted("uniforms_multiplied", "multiplied uniforms", 1, {"interface": "chain", "library": "numpy"}),
+    Planted("longest_of_paths", "longest of independent paths", 0, {"interface": "paths"}),
+    Planted("replacement", "with-replacement rule", 0, {"interface": "paths"}, scheme=WithoutReplacement(2, 0, 2)),
+    Planted("draft_row_late", "draft row late", 1, {"interface": "chain", "library": "numpy"}),
+    Planted("processing_differs", "different processing", 0, TEMPERED),
 ]
 IDS = [each.file for each in PLANTED]
 
@@ -46,7 +54,7 @@ def audited(planted, case, name):
     if case.options.get("library") == "torch":
         pytest.importorskip("torch")
     audit = make_audit(planted(case.file, name), name=name, **case.options)
-    cases = default_cases(audit.audited.interface, None, case.cases, audit.batch > 1)
+    cases = default_cases(audit.audited.interface, case.scheme, case.cases, audit.batch > 1)
     return audit, [audit.judge(each.instance, each.scheme) for each in cases]
 
 
@@ -70,8 +78,81 @@ def test_planted_bug_is_refuted_in_the_right_place_with_the_right_hypothesis(pla
 
 def test_every_entry_has_a_planted_bug():
     elsewhere = {"zero coin", "relaxed acceptance", "requests depend on each other"}
-    elsewhere |= {"single precision", "half precision"}
+    elsewhere |= {"single precision", "half precision", "without-replacement rule", "processed target"}
     assert {each.entry for each in PLANTED} | elsewhere == {entry.name for entry in CATALOGUE}
+
+
+DESCRIPTIONS = {"first token exact"}  # true of any function, whatever else is wrong with it
+
+
+@pytest.mark.parametrize("case", PLANTED, ids=IDS)
+def test_nothing_else_is_named_that_is_not_so(planted, case):
+    audit, findings = audited(planted, case, "wrong")
+    finding = next(each for each in findings if not each.lossless)
+    found = {each.name for each in diagnose(Evidence(audit, finding, findings))}
+    assert found - (DESCRIPTIONS - {case.entry}) == {case.entry}
+
+
+NEAR = [each for each in PLANTED if each.file in {
+    "uniforms_multiplied", "longest_of_paths", "replacement", "draft_row_late", "processing_differs"
+}]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NEAR, ids=[each.file for each in NEAR])
+def test_a_near_miss_is_refuted_and_not_named(planted, case):
+    audit, findings = audited(planted, case, "near")
+    finding = next(each for each in findings if not each.lossless)
+    names = [each.name for each in diagnose(Evidence(audit, finding, findings))]
+    assert case.entry not in names
+    assert names == {"draft_row_late": ["row off by one", "first token exact"]}.get(case.file, names[-1:])
+    assert set(names) <= DESCRIPTIONS | {"row off by one"}
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "words"),
+    [
+        ("plain", None, ""),
+        ("cold", "different processing", "q at temperature 0.7"),
+        ("sharpened", "processed target", "temperature 0.8"),
+        ("near", None, ""),
+    ],
+)
+def test_a_temperature_that_nobody_asked_for_is_found(planted, name, entry, words):
+    audit = make_audit(planted("processing_differs", name), interface="chain", library="numpy")
+    findings = [audit.judge(each.instance, each.scheme) for each in default_cases(audit.audited.interface)]
+    refuted = [each for each in findings if not each.lossless]
+    assert bool(refuted) is (name != "plain")
+    named = diagnose(Evidence(audit, refuted[0], findings)) if refuted else []
+    assert [each.name for each in named] == ([entry] if entry else [])
+    assert all(words in each.reason for each in named)
+
+
+def test_the_rule_for_drafts_without_replacement_is_named_on_others(planted):
+    audit = make_audit(planted("replacement", "removing"), interface="paths")
+    cases = default_cases(audit.audited.interface)
+    findings = [audit.judge(each.instance, each.scheme) for each in cases]
+    finding = next(each for each in findings if not each.lossless)
+    assert [each.name for each in diagnose(Evidence(audit, finding, findings))] == ["without-replacement rule"]
+
+
+def test_a_single_instance_is_joined_by_a_second_one(planted):
+    """A function that corrects from p with two tokens only: one instance of two tokens would show just that."""
+    case = next(each for each in PLANTED if each.file == "correction_from_target")
+    audit, findings = audited(planted, case, "wrong")
+    finding = next(each for each in findings if not each.lossless)
+    evidence = Evidence(audit, finding, [finding])
+    assert len(evidence.compared) == 2
+    assert evidence.compared[0].instance.digest() != evidence.compared[1].instance.digest()
+    assert diagnose(evidence)[0].name == case.entry
+
+
+def test_a_hypothesis_must_hold_on_the_smallest_witness_too(planted):
+    case = next(each for each in PLANTED if each.file == "correction_from_target")
+    audit, findings = audited(planted, case, "wrong")
+    finding = next(each for each in findings if not each.lossless)
+    _, others = audited(planted, next(each for each in PLANTED if each.file == "no_coin"), "wrong")
+    foreign = next(each for each in others if not each.lossless)
+    assert diagnose(Evidence(audit, finding, findings, witness=foreign)) == []
 
 
 @pytest.mark.parametrize("file", ["coin_reuse", "seeded_again"])

@@ -1,0 +1,125 @@
+"""Rows that are processed in one place and not in another: temperatures, top-k and top-p that the block shows.
+
+A temperature is not guessed but follows from the law of the first token; whatever follows must then hold everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log
+from typing import Any
+
+import numpy as np
+
+from simulator.audit.judge import Finding
+from simulator.audit.processing import Processing
+from simulator.instances.instance import Instance
+from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict, Verifier
+
+#: Balances with a fitted temperature are right to so much: the fit has some digits less than the rows.
+FITTED = 1e-8
+#: Nucleus masses that are tried; every temperature is a fit and every top-k is tried.
+NUCLEI = (0.5, 0.8, 0.9, 0.95)
+#: Temperatures are looked for between these.
+COLDEST, HOTTEST, STEPS = 0.05, 20.0, 200
+
+
+@dataclass(frozen=True)
+class Reprocessed:
+    """A verifier that is shown other rows than those that the drafts come from. names: of "target" and "draft"."""
+
+    verifier: Verifier
+    rows: Instance
+    names: tuple[str, ...]
+
+    @property
+    def card(self) -> Card:
+        """That of the verifier."""
+        return self.verifier.card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """See `Verifier.verify`."""
+        return self.verifier.verify(_Reprocessed(root, self), coin)
+
+
+class _Reprocessed:
+    def __init__(self, node: DraftNode, how: Reprocessed) -> None:
+        self._node, self._how = node, how
+        self.context: Context = node.context
+        self.children = node.children
+        self.target: Vector = how.rows.target.row(node.context) if "target" in how.names else node.target
+        drafts = "draft" in how.names and node.children
+        self.draft: Vector = how.rows.draft.row(node.context) if drafts else node.draft
+
+    def child(self, token: int) -> DraftNode:
+        """The node after a drafted token."""
+        return _Reprocessed(self._node.child(token), self._how)
+
+
+def meets(finding: Finding, processing: Processing) -> bool:
+    """Whether the block has the law of `p` processed like this, to so many digits as a fit has."""
+    target = processing.instance(finding.instance).target
+    for depth, correction in enumerate(finding.law.correction):
+        rows = np.array(target.tables[depth], dtype=object).astype(float)
+        reach = np.array(finding.law.reach[depth], dtype=object).astype(float)
+        found = np.array(correction, dtype=object).astype(float)
+        if depth < finding.law.depth:
+            found = found + np.array(finding.law.reach[depth + 1], dtype=object).astype(float).reshape(found.shape)
+        if not (abs(reach[:, None] * rows - found) <= FITTED).all():
+            return False
+    return True
+
+
+def processings(finding: Finding) -> Iterator[Processing]:
+    """Processings of `p` that the law of the first token may be the result of."""
+    raw = [float(x) for x in finding.instance.target.row(())]
+    found = np.array(finding.law.correction[0][0], dtype=object).astype(float)
+    if finding.law.depth:
+        found = found + np.array(finding.law.reach[1], dtype=object).astype(float)
+    pairs = [(a, b) for a in range(len(raw)) for b in range(a) if min(raw[a], raw[b], found[a], found[b]) > 0]
+    telling = [(a, b) for a, b in pairs if raw[a] != raw[b] and abs(log(found[a] / found[b])) > FITTED]
+    for a, b in telling[:1]:
+        temperature = log(raw[a] / raw[b]) / log(found[a] / found[b])
+        if temperature > 0:
+            yield Processing(temperature=_short(temperature))
+    for kept in range(1, len(raw)):
+        yield Processing(top_k=kept)
+    for mass in NUCLEI:
+        yield Processing(top_p=mass)
+
+
+def draft_temperatures(finding: Finding, draft: Vector) -> Iterator[float]:
+    """Temperatures of the `q` that a token-by-token verifier judged the first draft with."""
+    if not finding.law.depth:
+        return
+    p = [float(x) for x in finding.target.row(())]
+    q = np.array(draft, dtype=object).astype(float)
+    for token, reach in enumerate(finding.law.reach[1]):
+        if 0 < float(reach) < q[token] - FITTED and p[token] > 0:
+            yield from _solutions(q, token, q[token] * p[token] / float(reach))
+            return
+
+
+def _solutions(q: Any, token: int, judged: float) -> Iterator[float]:
+    """Temperatures at which `q` has that mass on a token, each to some twelve digits."""
+
+    def off(temperature: float) -> float:
+        powers = np.where(q > 0, q, 0) ** (1 / temperature)
+        return float(powers[token] / powers.sum() - judged)
+
+    edges = np.geomspace(COLDEST, HOTTEST, STEPS)
+    for low, high in pairwise(edges):
+        if off(low) * off(high) > 0:
+            continue
+        below, above = float(low), float(high)
+        for _ in range(60):
+            middle = (below + above) / 2
+            below, above = (middle, above) if off(below) * off(middle) > 0 else (below, middle)
+        yield _short(below)
+
+
+def _short(temperature: float) -> float:
+    """The temperature that somebody typed, if it is that close to one."""
+    return round(temperature, 4) if abs(round(temperature, 4) - temperature) < FITTED else temperature

@@ -1,0 +1,158 @@
+"""What speaks for an entry of the catalogue: an equal law, a cause that can be taken away, where the balance fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from simulator.audit.diagnosis.evidence import Evidence, Suspect
+from simulator.audit.diagnosis.products import multiplied as multiplied_uniforms
+from simulator.audit.diagnosis.references import TokenWise
+from simulator.audit.judge import Finding
+from simulator.audit.rounding import HALF, SINGLE, largest
+from simulator.protocol import Vector
+from simulator.vectors import acceptance, residual
+
+Test = Callable[[Evidence], str | None]
+
+
+def same_law(name: str, given: Sequence[Suspect]) -> Callable[[Evidence], str | None]:
+    """The law is that of a suspect, number by number."""
+
+    def test(evidence: Evidence) -> str | None:
+        for suspect in (*given, *(each for each in evidence.known if each.name == name)):
+            if evidence.behaves_like(suspect.verifier):
+                return f"its law is, number by number, that of {suspect.text}"
+        return None
+
+    return test
+
+
+def relaxed(evidence: Evidence) -> str | None:
+    """The weight `w` of the relaxation follows from one token with `p < q` at the root."""
+    law, target = evidence.finding.law, evidence.finding.target
+    draft = evidence.draft_row
+    if law.depth == 0 or draft is None:
+        return None
+    for token, (p, q) in enumerate(zip(target.row(()), draft, strict=True)):
+        if p < q and law.reach[1][token] > p:
+            w = (q - law.reach[1][token]) / (q - p)
+            found = Suspect(
+                "relaxed acceptance", f"acceptance with 1 - w + w p/q, w = {float(w):.6g}", TokenWise(relaxed=w)
+            )
+            return same_law(found.name, [found])(evidence)
+    return None
+
+
+def multiplied(evidence: Evidence) -> str | None:
+    """A product of uniforms."""
+    for text, suspect in multiplied_uniforms(evidence.audit.audited.rows.kind):
+        if evidence.behaves_like(suspect):
+            return f"its law is, number by number, that of {text}"
+    return None
+
+
+def reused(evidence: Evidence) -> str | None:
+    """Fresh coins mend it."""
+    for what, words in (("seeds", "every generator is its own"), ("fetches", "every coin is used once")):
+        if evidence.mended(partial(evidence.fresh, what)):
+            return f"it becomes lossless when {words}"
+    return None
+
+
+def leaves(evidence: Evidence) -> str | None:
+    """Paths side by side mend it."""
+    if not evidence.audit.audited.interface.multi_path or not evidence.mended(evidence.grouped):
+        return None
+    return "it becomes lossless when paths with a common prefix are handed over side by side"
+
+
+def declared(evidence: Evidence) -> str | None:
+    """With `p = q` the first token is the draft; then its law with the true `p` must follow from that draft."""
+    found, q = evidence.with_p_equal_q, evidence.draft_row
+    if not evidence.audit.audited.interface.drafts or found is None or q is None or found.at_depth(0) is None:
+        return None
+    place = found.at_depth(0)
+    assert place is not None
+    p, drafted = evidence.finding.target.row(()), _first_token(found)
+    kept = drafted * [acceptance(p, q, token) if q[token] > 0 else 0 for token in range(len(q))]
+    expected = kept + (1 - kept.sum()) * residual(p, q)
+    if not (abs(expected - _first_token(evidence.finding)) <= evidence.finding.tolerance).all():
+        return None
+    return (
+        f"with p = q nothing is rejected, so that the block is the draft: token {place.token} is then drafted with "
+        f"mass {float(place.found):.6g} where q gives {float(place.expected):.6g}; that draft explains the first token"
+    )
+
+
+def _first_token(finding: Finding) -> Vector:
+    """The law of the first token."""
+    law = finding.law
+    return law.correction[0][0] + law.reach[1] if law.depth else law.correction[0][0]
+
+
+def context(evidence: Evidence) -> str | None:
+    """Rows without context mend it."""
+    if not evidence.mended(evidence.without_context):
+        return None
+    return "it is lossless where p and q are the same after every context, and only there"
+
+
+def shape_bonus(evidence: Evidence) -> str | None:
+    """Only the last token of a whole path is wrong."""
+    refuted = [each for each in evidence.compared if not each.check.lossless]
+    if not refuted or any(not each.law.depth or any(map(each.at_depth, range(each.law.depth))) for each in refuted):
+        return None
+    return "on every instance that is refuted, everything before it is right"
+
+
+def joint(evidence: Evidence) -> str | None:
+    """The first token is right everywhere."""
+    refuted = [each for each in evidence.findings if not each.check.lossless]
+    if not refuted or any(each.at_depth(0) for each in evidence.findings):
+        return None
+    return "on every instance the first token has exactly the law p, and later ones do not"
+
+
+def requests(evidence: Evidence) -> str | None:
+    """Only the joint law of a batch is wrong."""
+    if evidence.finding.dependence is None or not evidence.finding.check.lossless:
+        return None
+    return "every request by itself is lossless, their joint law is not the product"
+
+
+def _largest(evidence: Evidence) -> float:
+    """The largest deviation of any instance, or dependence of the requests of a batch."""
+    return max(map(largest, evidence.findings))
+
+
+def single(evidence: Evidence) -> str | None:
+    """Rows of float32 have this tolerance anyway, rationals have no rounding."""
+    deviation = _largest(evidence)
+    if (
+        evidence.audit.audited.rows.kind.name != "float64"
+        or not deviation <= SINGLE
+        or not evidence.mended(evidence.wide)
+    ):
+        return None
+    return f"no imbalance is larger than {deviation:.1g}, as float32 leaves them; judge it with --arithmetic float32"
+
+
+def half(evidence: Evidence) -> str | None:
+    """Deviations as float16 leaves them."""
+    deviation = _largest(evidence)
+    if (
+        evidence.audit.audited.rows.kind.arithmetic.exact
+        or not SINGLE < deviation <= HALF
+        or not evidence.mended(evidence.wide)
+    ):
+        return None
+    return (
+        f"no imbalance is larger than {deviation:.1g}, as float16 may leave them; to be sure, have it compute in "
+        "float32 and judge it with --arithmetic float32"
+    )
+
+
+def first(*tests: Callable[[Evidence], str | None]) -> Callable[[Evidence], str | None]:
+    """The first test that speaks for it."""
+    return lambda evidence: next((reason for test in tests if (reason := test(evidence)) is not None), None)

@@ -1,0 +1,114 @@
+"""The verifiers with one bug each that a law is compared with, by the entry of the catalogue that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from simulator.audit.diagnosis.evidence import Suspect
+from simulator.audit.diagnosis.many_paths import Longest, Recursive
+from simulator.audit.diagnosis.references import Blockwise, Corrections, TokenWise
+
+#: Row shifts: by how much, and whether a row before the first is the last one.
+_STEPS = ((-1, False), (-1, True), (1, False))
+
+
+def from_target() -> Iterator[Suspect]:
+    """Corrections from `p`."""
+    wrong = Corrections("target")
+    name = "correction from p"
+    yield Suspect(name, "token-by-token verification that corrects from p", TokenWise(wrong))
+    yield Suspect(name, "block verification that corrects from p", Blockwise(wrong))
+    yield Suspect(name, "recursive rejection that corrects from p", Recursive(wrong))
+
+
+def bonus() -> Iterator[Suspect]:
+    """The bonus token from an earlier row."""
+    for places in (-1, -2):
+        text = f"token-by-token verification with the bonus row {-places} position{'s' * (places < -1)} too early"
+        yield Suspect("bonus row", text, TokenWise(bonus=places))
+
+
+def late_draft() -> Iterator[Suspect]:
+    """`q` of the step before, wherever `q` is used."""
+    name = "draft row late"
+    for wraps in (False, True):
+        first = "the last one" if wraps else "its own"
+        text = f"with q of the step before, {first} at the first token"
+        yield Suspect(name, f"token-by-token verification {text}", TokenWise(accept_q=-1, correct_q=-1, wraps=wraps))
+        yield Suspect(name, f"token-by-token acceptance {text}", TokenWise(accept_q=-1, wraps=wraps))
+        yield Suspect(name, f"token-by-token correction {text}", TokenWise(correct_q=-1, wraps=wraps))
+    yield Suspect(name, "recursive rejection with q of the node before", Recursive(late=True))
+
+
+def shifted() -> Iterator[Suspect]:
+    """Rows of other positions, but for what `late_draft` has."""
+    words = {"accept_p": "p where a draft is judged", "accept_q": "q where a draft is judged"}
+    words |= {"correct_p": "p where a correction is drawn", "correct_q": "q where a correction is drawn"}
+    groups = [[name] for name in words] + [["accept_p", "correct_p"], ["accept_q", "correct_q"]]
+    groups += [["accept_p", "accept_q"], ["correct_p", "correct_q"], list(words)]
+    for names, (step, wraps), places in product(groups, _STEPS, (0, -1)):
+        if step == -1 and not places and all(name.endswith("_q") for name in names):
+            continue
+        which = " and ".join(words[name] for name in names) + " and the bonus row" * bool(places)
+        text = f"token-by-token verification with the row {step:+d} of {which}"
+        shifts: dict[str, Any] = dict.fromkeys(names, step)
+        yield Suspect("row off by one", text, TokenWise(**shifts, bonus=places, wraps=wraps))
+
+
+def unnormalised() -> Iterator[Suspect]:
+    """Residuals as they are."""
+    name = "missing renormalisation"
+    for kind in ("last", "first"):
+        corrections = Corrections(kind)
+        text = f"corrects from (p - q)+ as it is, what is missing to 1 going to the {kind} token"
+        yield Suspect(name, f"token-by-token verification that {text}", TokenWise(corrections))
+        yield Suspect(name, f"recursive rejection that {text}", Recursive(corrections))
+        yield Suspect(name, f"recursive rejection that never normalises and {text}", Recursive(corrections, False))
+    text = "recursive rejection that judges later drafts by (p - q)+ as it is"
+    yield Suspect(name, text, Recursive(normalised=False))
+
+
+def uncapped() -> Iterator[Suspect]:
+    """The ratio of the whole path."""
+    text = "block verification whose last weight is the product of all ratios"
+    yield Suspect("uncapped ratio", text, Blockwise(capped=False))
+
+
+def duplicates() -> Iterator[Suspect]:
+    """A second chance for what was drafted twice."""
+    text = "recursive rejection whose ratio is multiplied by the number of duplicates"
+    yield Suspect("duplicates counted twice", text, Recursive(counted=True))
+
+
+def untossed() -> Iterator[Suspect]:
+    """No coin."""
+    for kind in ("residual", "target"):
+        text = f"accepting a token exactly where p >= q, correcting from {'p' if kind == 'target' else '(p - q)+'}"
+        yield Suspect("acceptance without a coin", text, TokenWise(Corrections(kind), tossed=False))
+
+
+def weights() -> Iterator[Suspect]:
+    """Weights of block verification as probabilities."""
+    yield Suspect("weights as probabilities", "block verification with that bug", Blockwise(weights=True))
+
+
+def longest() -> Iterator[Suspect]:
+    """The longest of independent paths."""
+    for kind, last in product(("residual", "target"), (False, True)):
+        text = f"the longest of independently tested paths, the {'last' if last else 'first'} of equal ones"
+        text += f", correcting from {'p' if kind == 'target' else '(p - q)+'}"
+        yield Suspect("longest of independent paths", text, Longest(Corrections(kind), last))
+
+
+def with_replacement() -> Iterator[Suspect]:
+    """The rule for independent drafts; where they are independent it is right and nothing is refuted."""
+    text = "recursive rejection that judges every draft by the whole q"
+    yield Suspect("with-replacement rule", text, Recursive())
+
+
+def without_replacement() -> Iterator[Suspect]:
+    """The rule for drafts without replacement."""
+    text = "recursive rejection that takes rejected tokens out of q"
+    yield Suspect("without-replacement rule", text, Recursive(excluding=True))
