@@ -5,10 +5,9 @@ These are functions that an audit follows, since the probability of a product of
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import accumulate, product
 from typing import Any
 
 from simulator.audit.audited import Audited
@@ -28,33 +27,41 @@ class Multiplied:
     end: str
     from_target: bool = False
 
-    def __call__(self, tokens: Any, q: Any, p: Any) -> tuple[int, int]:
-        """The chain interface."""
-        uniforms: Any = 1
+    def __call__(
+        self, draft_token_ids: Any, draft_probs: Any, target_probs: Any, uniforms: Any, final_uniforms: Any
+    ) -> list[list[int]]:
+        """The coins interface, for one request."""
+        coins: Any = 1
         ratios: Any = 1
         kept = 0
-        for place, token in enumerate(tokens):
-            ratio = p[place][token] / q[place][token]
-            uniforms = uniforms * random.random()
+        for place, token in enumerate(draft_token_ids):
+            ratio = target_probs[place][token] / draft_probs[place][token]
+            coins = coins * uniforms[place]
             step = min(1, ratio) if self.threshold == THRESHOLDS[2] else ratio
             ratios = ratio if self.threshold == THRESHOLDS[0] else ratios * step
-            if uniforms < ratios:
+            if coins < ratios:
                 kept = place + 1
             elif self.end == ENDS[0]:
                 break
-        weights = p[kept]
-        if kept < len(tokens) and not self.from_target:
-            excess = [max(a - b, 0) for a, b in zip(p[kept], q[kept], strict=True)]
+        weights = target_probs[kept]
+        if kept < len(draft_token_ids) and not self.from_target:
+            excess = [max(a - b, 0) for a, b in zip(weights, draft_probs[kept], strict=True)]
             weights = excess if sum(excess) > 0 else weights
-        return kept, random.choices(range(len(weights)), weights=weights)[0]
+        return [[*draft_token_ids[:kept], _chosen(weights, final_uniforms[0])]]
 
     def __str__(self) -> str:
         tail = " and corrections from p" if self.from_target else ""
         return f"a product of uniforms compared with {self.threshold}, accepting to the token {self.end}{tail}"
 
 
+def _chosen(weights: Any, coin: Any) -> int:
+    """The token whose part of the cumulative sum the coin falls into."""
+    edges = [edge / sum(weights) for edge in accumulate(weights)]
+    return next((token for token, edge in enumerate(edges[:-1]) if coin < edge), len(edges) - 1)
+
+
 def multiplied(kind: Kind) -> Iterator[tuple[str, Audited]]:
     """Every such verifier, for rows of this kind, with its name."""
     for how in product(THRESHOLDS, ENDS, (False, True)):
         function = Multiplied(*how)
-        yield str(function), Audited(function, interface_named("chain"), Rows("python", kind), "multiplied uniforms")
+        yield str(function), Audited(function, interface_named("coins"), Rows("python", kind), "multiplied uniforms")
