@@ -12,20 +12,21 @@ from typing import Any
 
 from simulator.audit.audited import Audited
 from simulator.audit.interfaces import interface_named
-from simulator.audit.rows import Kind, Rows
+from simulator.audit.rows import Kind, RowForm
 
 #: What the product of the uniforms is compared with, and which token is the last one that is accepted.
 THRESHOLDS = ("the ratio of the token", "the product of the ratios", "the product of the capped ratios")
 ENDS = ("before the first failure", "at the last success")
+CORRECTIONS = ("(p - q)+", "p", "(w p - q)+ of block verification")
 
 
 @dataclass(frozen=True)
 class Multiplied:
-    """`u_1 .. u_i` against a threshold at every token. from_target: whether corrections are drawn from `p`."""
+    """`u_1 .. u_i` against a threshold at every token. correction: what is drawn from after a rejection."""
 
     threshold: str
     end: str
-    from_target: bool = False
+    correction: str
 
     def __call__(
         self, draft_token_ids: Any, draft_probs: Any, target_probs: Any, uniforms: Any, final_uniforms: Any
@@ -44,14 +45,25 @@ class Multiplied:
             elif self.end == ENDS[0]:
                 break
         weights = target_probs[kept]
-        if kept < len(draft_token_ids) and not self.from_target:
-            excess = [max(a - b, 0) for a, b in zip(weights, draft_probs[kept], strict=True)]
+        if kept < len(draft_token_ids) and self.correction != CORRECTIONS[1]:
+            scale = (
+                1 if self.correction == CORRECTIONS[0] else _weight(draft_token_ids[:kept], draft_probs, target_probs)
+            )
+            excess = [max(scale * a - b, 0) for a, b in zip(weights, draft_probs[kept], strict=True)]
             weights = excess if sum(excess) > 0 else weights
         return [[*draft_token_ids[:kept], _chosen(weights, final_uniforms[0])]]
 
     def __str__(self) -> str:
-        tail = " and corrections from p" if self.from_target else ""
-        return f"a product of uniforms compared with {self.threshold}, accepting to the token {self.end}{tail}"
+        judged = f"a product of uniforms compared with {self.threshold}, accepting to the token {self.end}"
+        return f"{judged}, correcting from {self.correction}"
+
+
+def _weight(tokens: Any, q: Any, p: Any) -> Any:
+    """The weight of block verification after these tokens."""
+    weight: Any = 1
+    for place, token in enumerate(tokens):
+        weight = min(1, weight * p[place][token] / q[place][token])
+    return weight
 
 
 def _chosen(weights: Any, coin: Any) -> int:
@@ -62,6 +74,6 @@ def _chosen(weights: Any, coin: Any) -> int:
 
 def multiplied(kind: Kind) -> Iterator[tuple[str, Audited]]:
     """Every such verifier, for rows of this kind, with its name."""
-    for how in product(THRESHOLDS, ENDS, (False, True)):
+    for how in product(THRESHOLDS, ENDS, CORRECTIONS):
         function = Multiplied(*how)
-        yield str(function), Audited(function, interface_named("coins"), Rows("python", kind), "multiplied uniforms")
+        yield str(function), Audited(function, interface_named("coins"), RowForm("python", kind), "multiplied uniforms")
