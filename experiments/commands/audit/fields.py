@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.commands.audit.work import Beside, Report
+from experiments.commands.audit.report import Beside, Report
 from experiments.shared.output import number_fields
 from experiments.shared.rows import largest, versions
 from simulator.audit import Finding

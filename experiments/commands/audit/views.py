@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.commands.audit.fields import as_json, rests
-from experiments.commands.audit.work import BESIDE, Report
+from experiments.commands.audit.report import Report
+from experiments.commands.audit.work import BESIDE
 from experiments.shared.output import EXACT, apart, short, write_json
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from pathlib import Path
 
 import verifiers
+from experiments.commands.audit.report import Beside, Failure, Report, Request
 from experiments.shared.progress import bar, duration, named_errors, quiet, remark
 from simulator.arithmetic import RATIONAL
 from simulator.audit import (
     Audit,
-    Corner,
     Evidence,
     Finding,
     FunctionFailed,
-    Hypothesis,
-    Rounding,
     SelfDrafted,
     Suspect,
     corners,
@@ -27,7 +23,7 @@ from simulator.audit import (
     only_rounding,
 )
 from simulator.drafts import Delayed
-from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge
+from simulator.errors import DraftproofError, InvalidVerifier, TooLarge
 from simulator.instances.case import Case
 from simulator.protocol import DraftScheme, Progress
 from simulator.verdicts.lossless import Evaluator
@@ -47,94 +43,6 @@ CONTROLS = {
     "naive_from_target": ("correction from p", "token-by-token verification that corrects from p"),
     "block_by_weights": ("weights as probabilities", "block verification that accepts with its weights"),
 }
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is asked for.
-
-    spec: the function as it was typed. strict: whether the rounding of a lower precision inside is too much.
-    Raises `InvalidInput` for corner coins that cannot be.
-    """
-
-    spec: str
-    audit: Audit
-    cases: Sequence[Case]
-    boundary: bool
-    max_runs: int
-    strict: bool = False
-
-    def __post_init__(self) -> None:
-        if self.boundary and self.audit.batch > 1:
-            raise InvalidInput("--boundary runs one request a call; leave out --batch")
-        if self.boundary and self.audit.audited.coins == "bisect":
-            raise InvalidInput("--boundary needs coins that can be followed; leave out --coins bisect")
-
-
-@dataclass(frozen=True)
-class Beside:
-    """Block efficiencies on one instance: of verifiers of the zoo, and the certified optimum, None where unknown."""
-
-    zoo: Mapping[str, Fraction | float]
-    optimum: Fraction | None
-
-    def exceeded(self, finding: Finding) -> bool:
-        """Whether the function brings more tokens than any lossless verifier can: an alarm of its own."""
-        return self.optimum is not None and finding.check.block_efficiency > self.optimum + finding.tolerance
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A legal case on which the function fails."""
-
-    case: Case
-    error: FunctionFailed
-
-    def __str__(self) -> str:
-        return f"where {self.case.title}, {self.case.scheme}: {self.error.what}; called with ({self.error.arguments})"
-
-
-@dataclass
-class Report:
-    """What is known in the end, case by case.
-
-    judged: the cases of the findings. failures: the others. witness: the smallest one of a refuted balance.
-    """
-
-    request: Request
-    judged: list[Case] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    beside: list[Beside | None] = field(default_factory=list)
-    corners: list[Corner] = field(default_factory=list)
-    hypotheses: list[Hypothesis] = field(default_factory=list)
-    rounding: Rounding | None = None
-    witness: Witness | None = None
-    complete: bool = True
-    calls: float = 0.0
-
-    @property
-    def refuted(self) -> Finding | None:
-        """The finding that is shown: the first one whose balance fails, or whose requests depend on each other.
-
-        None where all of that is rounding, unless that is too much.
-        """
-        if self.rounding is not None and not self.request.strict:
-            return None
-        failed = [each for each in self.findings if not each.lossless]
-        return next((each for each in failed if not each.check.lossless), failed[0] if failed else None)
-
-    @property
-    def alarm(self) -> bool:
-        """Whether the function exceeds the optimum anywhere."""
-        pairs = zip(self.findings, self.beside, strict=True)
-        exceeded = any(beside is not None and beside.exceeded(finding) for finding, beside in pairs)
-        return exceeded and self.rounding is None
-
-    @property
-    def lossless(self) -> bool:
-        """Whether nothing was found against it."""
-        return not (self.refuted or self.failures or self.corners or self.alarm)
 
 
 def conduct(request: Request) -> Report:
