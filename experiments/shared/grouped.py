@@ -12,14 +12,15 @@ from typing import Any, get_type_hints
 def grouped(
     annotations: Mapping[str, Any] | None = None, **groups: type
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The fields of each group in place of the command's parameter of that name, for the command line to see.
+    """The fields of each group in place of the command's parameter of that name, if any, for the command line to see.
 
     annotations: of fields, by name, where a command says something else about an option.
     """
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         options: list[Parameter] = []
-        for each in signature(command, eval_str=True).parameters.values():
+        parameters = signature(command, eval_str=True).parameters
+        for each in parameters.values():
             options += _fields(groups[each.name], annotations or {}) if each.name in groups else [each]
 
         @wraps(command)
@@ -27,6 +28,7 @@ def grouped(
             made = {
                 name: group(**{field.name: values.pop(field.name) for field in dataclasses.fields(group)})
                 for name, group in groups.items()
+                if name in parameters
             }
             return command(**made, **values)
 

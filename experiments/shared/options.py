@@ -91,7 +91,7 @@ JsonTarget = Annotated[
 
 @dataclass(frozen=True)
 class Given:
-    """What the options say about the instance; `with_instance` gives them to a command."""
+    """What the options say about the instance; `with_groups` gives them to a command."""
 
     instance: InstanceFile = None
     text: TextFile = None
@@ -105,12 +105,33 @@ class Given:
     denominator: Denominator = None
 
 
-def with_instance(denominator: Any = Denominator) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The options of `Given` in place of a command's parameter `given`.
+@dataclass(frozen=True)
+class Shape:
+    """What the options say about the draft scheme; `with_groups` gives them to a command."""
+
+    scheme: Scheme = None
+    tree: Tree = None
+    confidence: Confidence = None
+    K: Branches = None
+    L1: Trunk = None
+    L2: Branch = None
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Those of K, L1 and L2 that are given."""
+        return {key: value for key in ("K", "L1", "L2") if (value := getattr(self, key)) is not None}
+
+    def build(self) -> DraftScheme:
+        """The scheme, where no instance has a word in it."""
+        return build_scheme(self.scheme or "delayed", self.tree, self.confidence, **self.lengths)
+
+
+def with_groups(denominator: Any = Denominator) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The options of `Given` in place of a command's parameter `given`, those of `Shape` in place of its `shape`.
 
     denominator: that option, where a command has another default for it.
     """
-    return grouped({"denominator": denominator}, given=Given)
+    return grouped({"denominator": denominator}, given=Given, shape=Shape)
 
 
 def choose_problem(given: Given) -> Problem:
@@ -181,26 +202,28 @@ def build_scheme(spec: str, tree: str | None, confidence: str | None, **shape: i
     return find_scheme(spec, given)
 
 
-def choose_scheme(
-    name: str | None, tree: str | None, confidence: str | None, problem: Problem, **shape: int | None
-) -> DraftScheme:
+def choose_scheme(shape: Shape, problem: Problem | None) -> DraftScheme:
     """The scheme that the flags give; what they leave out comes from the instance file, then from the defaults."""
-    given = {key: value for key, value in shape.items() if value is not None}
+    name, given = shape.scheme, shape.lengths
     if isinstance(problem, FileProblem):
         base = problem.instance.scheme
         if name is None and not given and "scheme" in problem.instance.about:
             meant = problem.instance.about["scheme"]
             raise InvalidInput(f"{problem.path} is meant for the scheme {meant}; add --scheme {meant}")
         if base is not None and name in (None, base.name):
-            if not given and tree is None and confidence is None:
-                return base
-            scheme: DraftScheme = scheme_from_dict({**base.as_dict(), **given})
-            changed = build_scheme(base.name, tree, confidence).as_dict()
-            flags = {"tree": tree, "confidence": confidence}
-            return scheme_from_dict(
-                {**scheme.as_dict(), **{key: changed[key] for key in flags if flags[key] is not None}}
-            )
+            return _changed(base, shape)
         if name in (None, "delayed") and "L2" not in given and problem.instance.depth < 2:
             given["L2"] = max(problem.instance.depth - given.get("L1", 0), 0)
             given.setdefault("K", 2 if given["L2"] else 1)
-    return build_scheme(name or "delayed", tree, confidence, **given)
+    return build_scheme(name or "delayed", shape.tree, shape.confidence, **given)
+
+
+def _changed(base: DraftScheme, shape: Shape) -> DraftScheme:
+    """The scheme of an instance file with what the flags say otherwise."""
+    flags = {"tree": shape.tree, "confidence": shape.confidence}
+    if not shape.lengths and not any(value is not None for value in flags.values()):
+        return base
+    changed = build_scheme(base.name, shape.tree, shape.confidence).as_dict()
+    told = {key: changed[key] for key, value in flags.items() if value is not None}
+    made: DraftScheme = scheme_from_dict({**base.as_dict(), **shape.lengths, **told})
+    return made

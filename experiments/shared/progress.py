@@ -81,6 +81,8 @@ def named_errors(where: str) -> Iterator[None]:
         with quiet():
             yield
     except DraftproofError as error:
+        if str(error).startswith(where):
+            raise
         raise type(error)(f"{where}: {error}") from error
     except SystemExit as stop:
         raise InvalidVerifier(f"{where}: it called sys.exit({stop.code!r}), which is no verdict") from stop

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simulator.errors import UnsupportedTree
 from simulator.protocol import Progress, Verifier
-from simulator.verdicts.conformance import CASES, case_instances
+from simulator.verdicts.conformance import CASES, SizedScheme, case_instances
 from simulator.verdicts.lossless import check
 from simulator.verdicts.search import Witness
 
@@ -33,14 +34,21 @@ class Cell:
         return "not defined" if self.undefined else "lossless"
 
 
-def compatibility(verifier: Verifier, scheme: str, count: int = 8, progress: Progress | None = None) -> Cell:
+def compatibility(
+    verifier: Verifier,
+    scheme: str,
+    count: int = 8,
+    progress: Progress | None = None,
+    cases: Sequence[SizedScheme] | None = None,
+) -> Cell:
     """One cell of the matrix: all conformance instances of the scheme, until one refutes the verifier.
 
-    count: random instances for each case, beside the corner cases. progress: called with 1 after each case.
+    scheme: its name. count: random instances for each case, beside the corner cases. progress: called with 1 after each
+    case. cases: of a scheme that has none in `CASES`.
     """
     proved = undefined = 0
     witness = None
-    for case in CASES[scheme]:
+    for case in CASES[scheme] if cases is None else cases:
         for instance in case_instances(case, count) if witness is None else ():
             try:
                 found = check(verifier, instance.target, instance.draft, case[1], engine="enumerate")

@@ -51,10 +51,11 @@ Strict = Annotated[
 WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
 
 
-@opt.with_instance()
+@opt.with_groups()
 def audit(
     function: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="Or an installed MODULE:FUNCTION.")],
     given: opt.Given,
+    shape: opt.Shape,
     interface: Interface = "tree",
     library: Library = None,
     logits: Logits = False,
@@ -66,12 +67,6 @@ def audit(
     top_p: TopP = None,
     cases: Cases = None,
     instances: Instances = None,
-    scheme: opt.Scheme = None,
-    tree: opt.Tree = None,
-    confidence: opt.Confidence = None,
-    K: opt.Branches = None,
-    L1: opt.Trunk = None,
-    L2: opt.Branch = None,
     lengths: Lengths = None,
     arithmetic: Kind = "float64",
     boundary: Boundary = False,
@@ -91,7 +86,6 @@ def audit(
     processing = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     keywords = audit_plan.parse_arguments(argument or [])
     audited = audit_plan.load_audit(function, arithmetic=arithmetic, keywords=keywords, **called, **processing)
-    shape = {"scheme": scheme, "tree": tree, "confidence": confidence, "K": K, "L1": L1, "L2": L2, "lengths": lengths}
-    planned = audit_plan.chosen_cases(audited, given, shape, cases, instances)
+    planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
     report = conduct(Request(function, audited, planned, boundary, max_runs, strict))
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

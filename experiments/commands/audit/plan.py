@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from experiments.shared import options as opt
-from experiments.shared.problem import FamilyProblem
+from experiments.shared.problem import FamilyProblem, Problem
 from experiments.shared.progress import quiet
 from simulator.arithmetic import RATIONAL
 from simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
@@ -60,21 +60,24 @@ def parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def chosen_cases(
-    audit: Audit, given: opt.Given, shape: Mapping[str, Any], cases: str | None, instances: int | None
+    audit: Audit, given: opt.Given, shape: opt.Shape, lengths: str | None, cases: str | None, instances: int | None
 ) -> list[Case]:
-    """The instances to be judged: those given, or the default ones. Raises `InvalidInput` on a contradiction."""
+    """The instances to be judged: those given, or the default ones. Raises `InvalidInput` on a contradiction.
+
+    lengths: of independent paths, which only an audit has.
+    """
     interface = audit.audited.interface
     flags = {"--instance": given.instance, "--text": given.text, "--family": given.family, "--vocab": given.vocab}
     asked = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
     if asked is None:
         chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
-        return default_cases(interface, _scheme(audit, shape, None), chosen, audit.batch > 1)
+        return default_cases(interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1)
     if cases is not None:
         raise InvalidInput(f"--cases names default instances, {asked} gives others; leave one of them out")
     if instances is not None and given.denominator is None:
         given = replace(given, denominator=16)
     problem = opt.choose_problem(given)
-    scheme = _scheme(audit, shape, problem)
+    scheme = _scheme(audit, shape, lengths, problem)
     assert scheme is not None
     if instances is None:
         roots = problem.roots(scheme.depth, RATIONAL)
@@ -86,35 +89,34 @@ def chosen_cases(
     return [replace(root, title=f"{problem}", shape=scheme) for root in roots]
 
 
-def _ragged(audit: Audit, given: Mapping[str, Any]) -> DraftScheme:
+def _ragged(audit: Audit, shape: opt.Shape, lengths: str) -> DraftScheme:
     """Independent paths of different lengths, which only an audit has."""
     if not audit.audited.interface.multi_path:
         raise InvalidInput(f"the interface {audit.audited.interface.name} takes one path; leave out --lengths")
-    if len(given) > 1:
+    if shape != opt.Shape():
         raise InvalidInput("--lengths says everything about the drafts; give no other shape beside it")
     try:
-        return Ragged(tuple(int(length) for length in given["lengths"].split(",")))
+        return Ragged(tuple(int(length) for length in lengths.split(",")))
     except ValueError:
-        raise InvalidInput(f"--lengths {given['lengths']}: write whole numbers, the longest first: 2,1") from None
+        raise InvalidInput(f"--lengths {lengths}: write whole numbers, the longest first: 2,1") from None
 
 
-def _scheme(audit: Audit, shape: Mapping[str, Any], problem: Any) -> DraftScheme | None:
+def _scheme(audit: Audit, shape: opt.Shape, lengths: str | None, problem: Problem | None) -> DraftScheme | None:
     """The scheme that is asked for; None where nothing is and the default instances have their own."""
-    interface = audit.audited.interface
-    given = {name: value for name, value in shape.items() if value is not None}
-    if "lengths" in given:
-        return _ragged(audit, given)
+    interface, nothing = audit.audited.interface, shape == opt.Shape()
+    if lengths is not None:
+        return _ragged(audit, shape, lengths)
     if interface.drafts:
-        if set(given) - {"L2"}:
+        if shape != opt.Shape(L2=shape.L2):
             raise InvalidInput("the step interface drafts by itself; --L2 says how many tokens, nothing else")
-        return SelfDrafted(given.get("L2", 2)) if given or problem is not None else None
-    if not given and problem is None:
+        if nothing and problem is None:
+            return None
+        return SelfDrafted(2 if shape.L2 is None else shape.L2)
+    if nothing and problem is None:
         return None
-    if not interface.multi_path and given.get("scheme") in (None, "delayed"):
-        if given.get("K", 1) != 1:
-            raise InvalidInput(f"the interface {interface.name} takes one path; leave out --K {given['K']}")
-        if not hasattr(getattr(problem, "instance", None), "scheme") or given:
-            given["K"] = 1
-    names = {key: given.get(key) for key in ("scheme", "tree", "confidence")}
-    lengths = {key: given.get(key) for key in ("K", "L1", "L2")}
-    return opt.choose_scheme(names["scheme"], names["tree"], names["confidence"], problem, **lengths)
+    if not interface.multi_path and shape.scheme in (None, "delayed"):
+        if shape.K not in (None, 1):
+            raise InvalidInput(f"the interface {interface.name} takes one path; leave out --K {shape.K}")
+        if not nothing or not hasattr(getattr(problem, "instance", None), "scheme"):
+            shape = replace(shape, K=1)
+    return opt.choose_scheme(shape, problem)

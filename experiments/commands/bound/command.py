@@ -24,13 +24,10 @@ from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
 
 
-@opt.with_instance()
+@opt.with_groups()
 def bound(
     given: opt.Given,
-    scheme: opt.Scheme = None,
-    K: opt.Branches = None,
-    L1: opt.Trunk = None,
-    L2: opt.Branch = None,
+    shape: opt.Shape,
     gap: Annotated[float, typer.Option(help="Certified gap to reach.", rich_help_panel="How to compute")] = 1e-6,
     seconds: Annotated[
         float | None,
@@ -52,23 +49,23 @@ def bound(
     goal = Goal(gap, seconds, method)
     if verify is None:
         problem = opt.choose_problem(given)
-        shape = _shape(problem, scheme, K=K, L1=L1, L2=L2)
-        if not isinstance(shape, Delayed):
-            return _listed(problem, shape, goal, outputs)
-        return _bound(problem, shape, goal, (given.instance, given.text), outputs)
+        scheme = _scheme(problem, shape)
+        if not isinstance(scheme, Delayed):
+            return _listed(problem, scheme, goal, outputs)
+        return _bound(problem, scheme, goal, (given.instance, given.text), outputs)
     plain = replace(given, instance=None) == opt.Given() and goal == Goal()
-    if not plain or any(value is not None for value in (scheme, K, L1, L2, certificate, plot)):
+    if not plain or shape != opt.Shape() or certificate is not None or plot is not None:
         raise InvalidInput(
             "--verify checks one file; it takes only --instance (the rows it should be about) and --json"
         )
     return _verify(verify, given.instance, json_target)
 
 
-def _shape(problem: Problem, name: str | None, **shape: int | None) -> DraftScheme:
+def _scheme(problem: Problem, shape: opt.Shape) -> DraftScheme:
     """The tree to bound: a shape that is given goes before the draft scheme of an instance file, whatever that is."""
-    given = any(value is not None for value in shape.values())
-    scheme = opt.choose_scheme(name or ("delayed" if given else None), None, None, problem, **shape)
-    if isinstance(scheme, Delayed) or name is not None:
+    name = shape.scheme or ("delayed" if shape.lengths else None)
+    scheme = opt.choose_scheme(replace(shape, scheme=name), problem)
+    if isinstance(scheme, Delayed) or shape.scheme is not None:
         return scheme
     raise InvalidInput(
         f"{problem} is meant for {scheme}, and certified bounds are for delayed trees; "

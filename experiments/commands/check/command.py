@@ -17,24 +17,19 @@ from simulator.errors import InvalidInput
 from simulator.verdicts.lossless import choose_engine
 
 
-@opt.with_instance()
+@opt.with_groups()
 def check(
     verifier: Annotated[
         str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
     ],
     given: opt.Given,
+    shape: opt.Shape,
     instances: Annotated[
         int | None, typer.Option(min=1, help="Check N random instances of the family; a failure is shrunk.")
     ] = None,
     exhaustive: Annotated[
         int | None, typer.Option(min=1, help="Check every instance whose probabilities are multiples of 1/D.")
     ] = None,
-    scheme: opt.Scheme = None,
-    tree: opt.Tree = None,
-    confidence: opt.Confidence = None,
-    K: opt.Branches = None,
-    L1: opt.Trunk = None,
-    L2: opt.Branch = None,
     arithmetic: opt.ArithmeticName = "rational",
     engine: opt.Engine = "auto",
     backend: opt.Backend = "numpy",
@@ -58,8 +53,7 @@ def check(
 
     check_files((given.instance, given.text), {"--json": json_target, "--witness": witness})
     named = find_verifier(verifier)
-    nothing = (instances, exhaustive, scheme, tree, confidence, K, L1, L2) == (None,) * 8
-    if nothing and given == opt.Given():
+    if (instances, exhaustive) == (None, None) and (given, shape) == (opt.Given(), opt.Shape()):
         settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
         return check_standard(named, settings, 20.0 if seconds is None else seconds, witness, json_target)
     if seconds is not None:
@@ -68,17 +62,17 @@ def check(
     if instances is not None and given.denominator is None:
         given = replace(given, denominator=20)
     problem = opt.choose_problem(given)
-    shape = opt.choose_scheme(scheme, tree, confidence, problem, K=K, L1=L1, L2=L2)
+    scheme = opt.choose_scheme(shape, problem)
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     if not isinstance(named.verifier, Planned):
-        choose_engine(named.verifier, shape, engine)
+        choose_engine(named.verifier, scheme, engine)
     if exhaustive is not None and (given.family or given.seed or coarse):
         raise InvalidInput(
             "--exhaustive takes every instance of its grid; leave out --family, --seed and --denominator"
         )
-    stream = checking.choose_stream(problem, shape.depth, arithmetic_named(arithmetic), instances, exhaustive)
+    stream = checking.choose_stream(problem, scheme.depth, arithmetic_named(arithmetic), instances, exhaustive)
     source = {**problem.source, "instances": instances} if exhaustive is None else {"exhaustive": exhaustive}
-    report = checking.Report(named, shape, settings, stream, source)
+    report = checking.Report(named, scheme, settings, stream, source)
     checking.announce(report)
     checking.run(report)
     return verdicts.deliver(console_for(json_target), report, problem, witness, json_target)

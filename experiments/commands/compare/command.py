@@ -56,7 +56,7 @@ Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the delay curve.", **_OUTPUT)]
 
 
-@opt.with_instance()
+@opt.with_groups()
 def compare(
     chosen: Chosen = None,
     *,

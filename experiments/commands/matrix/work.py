@@ -3,33 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 import verifiers
+from experiments.shared.cost import Settings, check_runs, expected_cost
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import number_fields
 from experiments.shared.progress import bar
-from simulator.drafts import SCHEMES
+from experiments.shared.schemes import find_scheme
+from simulator.drafts import SCHEMES, Own
+from simulator.errors import UnsupportedTree
+from simulator.instances.families import CORNER_CASES
+from simulator.laws.structured.size import MEMORY
 from simulator.verdicts.compatibility import Cell, compatibility
-from simulator.verdicts.conformance import CASES
+from simulator.verdicts.conformance import CASES, SizedScheme, case_instances
 
 _MARKS = {"lossless": ("lossless", "green"), "witness": ("witness", "red"), "not defined": ("-", "dim")}
 
 
-def compute(chosen: Sequence[NamedVerifier], count: int) -> list[Cell]:
-    """All cells, row by row, with a bar."""
-    cases = sum(len(CASES[scheme]) for scheme in SCHEMES)
-    with bar("cases", cases * len(chosen)) as tick:
-        return [compatibility(named.verifier, scheme, count, tick) for named in chosen for scheme in SCHEMES]
+#: Vocabulary sizes at which a scheme that is given in full is judged.
+SIZES = (2, 3)
+
+#: A verifier with its cells, one for each column.
+CellRow: TypeAlias = tuple[NamedVerifier, list[Cell]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One scheme with its cases. declared: whether it is one that cards speak of."""
+
+    name: str
+    cases: tuple[SizedScheme, ...]
+    declared: bool = True
+
+
+def columns(specs: Sequence[str] | None) -> list[Column]:
+    """A name stands for its conformance cases; anything else is one scheme. Raises `InvalidInput`."""
+    return [_column(spec) for spec in specs or SCHEMES]
+
+
+def _column(spec: str) -> Column:
+    if spec in SCHEMES:
+        return Column(spec, CASES[spec])
+    scheme = find_scheme(spec)
+    own = isinstance(scheme, Own)
+    return Column(spec if own else str(scheme), tuple((size, scheme) for size in SIZES), not own)
+
+
+def compute(
+    chosen: Sequence[NamedVerifier], wanted: Sequence[Column], count: int, max_runs: int = 2_000_000
+) -> list[CellRow]:
+    """All cells, row by row, with a bar; raises `TooLarge` for a scheme of the user's that is too large."""
+    settings = Settings("rational", "enumerate", max_runs, MEMORY)
+    for column in wanted:
+        for case in column.cases if column.name not in SCHEMES else ():
+            _assert_size(chosen, case, count, settings)
+    with bar("cases", sum(len(column.cases) for column in wanted) * len(chosen)) as tick:
+        return [
+            (named, [compatibility(named.verifier, each.name, count, tick, each.cases) for each in wanted])
+            for named in chosen
+        ]
+
+
+def _assert_size(chosen: Sequence[NamedVerifier], case: SizedScheme, count: int, settings: Settings) -> None:
+    """Raises `TooLarge` for more runs than the settings allow."""
+    sample = next(case_instances(case, 1))
+    for named in chosen:
+        try:
+            cost = expected_cost(named, case[1], settings, [(sample.target, sample.draft)])
+        except UnsupportedTree:
+            continue
+        check_runs(named, case[1], settings, cost.steps * (count + len(CORNER_CASES)), case[0])
 
 
 def agrees(cell: Cell, named: NamedVerifier) -> bool:
-    """Whether the card says what the cell shows."""
-    return (cell.scheme in named.verifier.card.lossless_for) == (cell.status == "lossless")
+    """Whether the card says what the cell shows; it says nothing about a scheme of the user's."""
+    declared = cell.scheme.partition("(")[0] in named.verifier.card.lossless_for
+    return declared == (cell.status == "lossless")
 
 
 def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:
@@ -39,7 +94,7 @@ def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:
         "scheme": cell.scheme,
         "status": cell.status,
         "instances": cell.instances,
-        "declared": cell.scheme in named.verifier.card.lossless_for,
+        "declared": cell.scheme.partition("(")[0] in named.verifier.card.lossless_for,
         "witness": None,
     }
     if cell.witness is not None:
@@ -55,23 +110,25 @@ def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:
     return fields
 
 
-def show(console: Console, chosen: Sequence[NamedVerifier], cells: Sequence[Cell]) -> None:
+def show(console: Console, wanted: Sequence[Column], rows: Sequence[CellRow]) -> None:
     """The matrix, one line a verifier; a cell whose card says otherwise is marked."""
     table = Table(title="Verifier x draft scheme", title_justify="left", caption_justify="left")
     table.add_column("verifier", no_wrap=True)
-    for scheme in SCHEMES:
-        table.add_column(scheme)
-    proved = sum(cell.instances for cell in cells)
-    for row, named in enumerate(chosen):
-        line = [Text(named.label)]
-        for cell in cells[row * len(SCHEMES) : (row + 1) * len(SCHEMES)]:
-            word, style = _MARKS[cell.status]
-            count = f" {cell.instances}" if cell.status == "lossless" else ""
-            if cell.status == "witness" and cell.undefined:
-                count = ", -"  # it refuses some trees of the scheme
-            line.append(Text(word + count + ("" if agrees(cell, named) else " (card says otherwise)"), style=style))
-        table.add_row(*line)
+    for column in wanted:
+        table.add_column(column.name)
+    for named, cells in rows:
+        table.add_row(named.label, *(_shown(named, cell, column) for cell, column in zip(cells, wanted, strict=True)))
+    proved = sum(cell.instances for _, cells in rows for cell in cells)
     table.caption = f"lossless n: proved on n instances ({proved:,} in all); witness: refuted; -: not defined there."
     left_out = [name for name in verifiers.REGISTRY if name not in verifiers.STANDALONE]
     table.caption += f" Not here: {', '.join(left_out)} (planned for one instance)."
     console.print(table)
+
+
+def _shown(named: NamedVerifier, cell: Cell, column: Column) -> Text:
+    word, style = _MARKS[cell.status]
+    count = f" {cell.instances}" if cell.status == "lossless" else ""
+    if cell.status == "witness" and cell.undefined:
+        count = ", -"  # it refuses some trees of the scheme
+    otherwise = "" if not column.declared or agrees(cell, named) else " (card says otherwise)"
+    return Text(word + count + otherwise, style=style)

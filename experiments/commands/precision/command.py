@@ -23,19 +23,14 @@ GRAIN = Annotated[
 ]
 
 
-@opt.with_instance(GRAIN)
+@opt.with_groups(GRAIN)
 def precision(
     chosen: Annotated[
         list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that are lossless on the scheme.")
     ] = None,
     *,
     given: opt.Given,
-    scheme: opt.Scheme = None,
-    tree: opt.Tree = None,
-    confidence: opt.Confidence = None,
-    K: opt.Branches = None,
-    L1: opt.Trunk = None,
-    L2: opt.Branch = None,
+    shape: opt.Shape,
     kinds: Annotated[
         str,
         typer.Option(
@@ -54,16 +49,16 @@ def precision(
     if given.denominator is None and given.instance is None:
         given = replace(given, denominator=EXACT_DENOMINATOR)
     problem = opt.choose_problem(given)
-    shape = opt.choose_scheme(scheme, tree, confidence, problem, K=K, L1=L1, L2=L2)
-    named = [each for each in chosen_verifiers(chosen) if chosen or shape.name in each.verifier.card.lossless_for]
+    scheme = opt.choose_scheme(shape, problem)
+    named = [each for each in chosen_verifiers(chosen) if chosen or scheme.name in each.verifier.card.lossless_for]
     if not named:
-        raise InvalidInput(f"no verifier of the registry is lossless on {shape}; name the ones you mean")
+        raise InvalidInput(f"no verifier of the registry is lossless on {scheme}; name the ones you mean")
     settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)
-    found = audit.cases(problem, shape)
-    tasks = audit.row_tasks(found, named, shape, precisions, settings)
-    rows, complete = audit.compute_all(problem, found, shape, tasks)
+    found = audit.cases(problem, scheme)
+    tasks = audit.row_tasks(found, named, scheme, precisions, settings)
+    rows, complete = audit.compute_all(problem, found, scheme, tasks)
     fields = audit.precision_fields(found, precisions)
-    audit.show(console_for(json_target), f"{problem}, {shape}", fields, rows)
+    audit.show(console_for(json_target), f"{problem}, {scheme}", fields, rows)
     if not complete:
         remark(f"interrupted after {len(rows)} of {len(tasks)} rows; no other file was written")
         return INTERRUPTED

@@ -39,10 +39,12 @@ WitnessFile = Annotated[
 ]
 
 
+@opt.with_groups()
 def prove(
     verifier: Annotated[
         str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
     ],
+    shape: opt.Shape,
     vocab: Vocab = 2,
     zeros: Zeros = False,
     free: Free = None,
@@ -50,12 +52,6 @@ def prove(
     dominates: Dominates = None,
     formula: Formula = False,
     latex: Latex = False,
-    scheme: opt.Scheme = None,
-    tree: opt.Tree = None,
-    confidence: opt.Confidence = None,
-    K: opt.Branches = None,
-    L1: opt.Trunk = None,
-    L2: opt.Branch = None,
     max_trees: MaxTrees = 1_000,
     certificate: Certificate = None,
     verify: Verify = None,
@@ -68,11 +64,7 @@ def prove(
 
     outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
     check_files((verify,), {**outputs, "--resume": resume})
-    given = {"K": K, "L1": L1, "L2": L2}
-    shape_of = opt.build_scheme(
-        scheme or "delayed", tree, confidence, **{key: value for key, value in given.items() if value is not None}
-    )
-    request = work.Request(find_verifier(verifier), vocab, shape_of, zeros, tuple(free or ()), max_trees)
+    request = work.Request(find_verifier(verifier), vocab, shape.build(), zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
     if verify is not None:
         if equals or dominates or certificate or resume or formula or latex:

@@ -150,15 +150,6 @@ class Twice:
 """
 
 
-def test_a_scheme_from_a_file_in_the_commands(draftproof: Callable[..., Any], tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(SOURCE, encoding="utf-8")
-    own = draftproof("check", "specinfer", "--scheme", "mine.py:Twice:k=3", "--json", "-")
-    ours = draftproof("check", "specinfer", "--K", 3, "--L2", 1, "--json", "-")
-    assert (own.code, own.json["block_efficiency"]) == (0, ours.json["block_efficiency"])
-    assert draftproof("compare", "specinfer", "--scheme", "mine.py:Twice").code == 0
-    assert draftproof("precision", "specinfer", "--scheme", "mine.py:Twice", "--precision", "float32").code == 0
-
-
 def test_a_witness_on_a_scheme_from_a_file_says_how_to_see_it_again(
     draftproof: Callable[..., Any], tmp_path: Path
 ) -> None:

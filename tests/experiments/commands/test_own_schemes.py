@@ -1,0 +1,141 @@
+"""A draft scheme from a file, `--scheme FILE.py:NAME`, in every command that takes one."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+SOURCE = '''
+class Twice:
+    """So many independent tokens."""
+    depth = 1
+    def __init__(self, k=2):
+        self.k = k
+    def draw(self, draft, coin):
+        return [(coin.choose(draft.row(())),) for _ in range(self.k)]
+
+class Chain:
+    """One path of two tokens."""
+    depth = 2
+    def draw(self, draft, coin):
+        first = coin.choose(draft.row(()))
+        return [(first, coin.choose(draft.row((first,))))]
+
+class Broken:
+    depth = 1
+    def draw(self, draft, coin):
+        return [(coin.choose(draft.rows(())),)]
+'''
+
+THEIRS = """
+import random
+
+def chain(tokens, q, p):
+    for place, token in enumerate(tokens):
+        if random.random() * q[place][token] >= p[place][token]:
+            rest = [max(a - b, 0) for a, b in zip(p[place], q[place])]
+            return place, random.choices(range(len(rest)), weights=rest)[0]
+    return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
+
+def careless(tokens, q, p):
+    return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
+"""
+
+
+@pytest.fixture
+def run(draftproof, tmp_path):
+    """The command in a folder with both files."""
+    (tmp_path / "mine.py").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "theirs.py").write_text(THEIRS, encoding="utf-8")
+    return lambda command, *more: draftproof(*shlex.split(command), *more)
+
+
+def test_check(run):
+    own = run("check specinfer --scheme mine.py:Twice:k=3 --json -")
+    ours = run("check specinfer --K 3 --L2 1 --json -")
+    assert (own.code, own.json["block_efficiency"]) == (0, ours.json["block_efficiency"])
+    assert run("check naive_from_target --scheme mine.py:Twice").code == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_compare_in_one_process_and_in_several(run, monkeypatch, jobs):
+    monkeypatch.setattr("experiments.commands.compare.work.PARALLEL_FROM_SECONDS", 0.0)
+    own = run(f"compare specinfer naive --scheme mine.py:Twice:k=3 --arithmetic rational --jobs {jobs} --json -")
+    ours = run("compare specinfer naive --K 3 --L2 1 --arithmetic rational --no-optimum --json -")
+    assert own.code == 0
+    assert [row["block_efficiency"] for row in own.json["rows"]] == [
+        row["block_efficiency"] for row in ours.json["rows"]
+    ]
+    assert {row["scheme"]["file"] for row in own.json["rows"]} == {"mine.py:Twice:k=3"}
+
+
+def test_bound(run):
+    own = run("bound --scheme mine.py:Twice:k=3 --json -")
+    exact = run("bound --K 3 --L2 1 --json -")
+    assert own.code == 0
+    assert own.json["upper_float"] == pytest.approx(exact.json["upper_float"], abs=1e-9)  # simplex method: 1e-10
+
+
+def test_precision(run):
+    own = run("precision naive --scheme mine.py:Chain --precision float32 --json -")
+    ours = run("precision naive --K 1 --L2 2 --precision float32 --json -")
+    assert own.code == 0
+    assert own.json["rows"][0]["total_variation"] == ours.json["rows"][0]["total_variation"] != "0"
+
+
+def test_audit(run):
+    lossless = run("audit theirs.py:chain --interface chain --scheme mine.py:Chain --cases context,zeros --json -")
+    assert lossless.code == 0
+    assert {case["scheme"]["name"] for case in lossless.json["cases"]} == {"Chain"}
+    refuted = run("audit theirs.py:careless --interface chain --scheme mine.py:Chain --cases context")
+    assert refuted.code == 1
+
+
+def test_prove(run):
+    assert run("prove naive --scheme mine.py:Chain --vocab 2").code == 0
+    assert run("prove specinfer --scheme mine.py:Twice:k=3 --vocab 2").code == 0
+    assert run("prove naive_from_target --scheme mine.py:Chain --vocab 2").code == 1
+
+
+def test_matrix(run):
+    ran = run("matrix specinfer naive_from_target --scheme mine.py:Twice:k=3 --scheme top_k --instances 2 --json -")
+    assert ran.code == 0
+    status = {(cell["verifier"], cell["scheme"]): cell["status"] for cell in ran.json["cells"]}
+    assert status == {
+        ("specinfer", "mine.py:Twice:k=3"): "lossless",
+        ("specinfer", "top_k"): "witness",
+        ("naive_from_target", "mine.py:Twice:k=3"): "witness",
+        ("naive_from_target", "top_k"): "witness",
+    }
+    shown = run("matrix specinfer --scheme mine.py:Twice --instances 2").out
+    assert "lossless" in shown
+    assert "card says otherwise" not in shown  # no card speaks of a scheme of somebody's own
+
+
+def test_a_scheme_that_is_too_large_for_the_matrix_is_refused(run):
+    refused = run("matrix naive --scheme delayed:K=5,L2=3")
+    said = " ".join(refused.err.split())
+    assert refused.code == 2
+    assert "more than 2,000,000; the nearest shape that fits is delayed(K=3, L1=0, L2=3), or raise --max-runs" in said
+    assert said.count("naive on delayed(K=5, L1=0, L2=3)") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check naive",
+        "compare naive",
+        "bound",
+        "precision naive",
+        "audit theirs.py:chain --interface chain",
+        "prove naive",
+        "matrix naive",
+    ],
+)
+def test_what_its_draw_raises_is_told_with_its_line(run, command):
+    ran = run(command + " --scheme mine.py:Broken")
+    said = " ".join(ran.err.split())
+    assert ran.code == 2
+    assert "draw raised AttributeError" in said
+    assert "mine.py line 20, in draw: `return [(coin.choose(draft.rows(())),)]`" in said
