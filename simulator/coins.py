@@ -123,6 +123,15 @@ class EnumeratingCoin:
         )
 
 
+class Handed:
+    """What a verifier gets of a coin: its two questions, alike whoever answers them."""
+
+    __slots__ = ("choose", "flip")
+
+    def __init__(self, coin: Coin) -> None:
+        self.flip, self.choose = coin.flip, coin.choose
+
+
 _STATE = (
     "two runs with the same answers from the coin went different ways: "
     "verify must be a function of the tree and the coin, without state or other randomness"

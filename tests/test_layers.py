@@ -23,7 +23,9 @@ HOUSE = """
     simulator.laws
     simulator.laws.structured
     simulator.verdicts
-    simulator.theorems.polynomials
+    simulator.theorems.origins
+    simulator.theorems.memory
+    simulator.theorems.watch simulator.theorems.polynomials
     simulator.theorems.ratios simulator.theorems.regions
     simulator.theorems.numbers simulator.theorems.nudging
     simulator.theorems.coin simulator.theorems.oracle

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from simulator.arithmetic import Arithmetic
-from simulator.coins import EnumeratingCoin, outcomes
+from simulator.coins import EnumeratingCoin, Handed, outcomes
 from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.instances.processes import TableProcess, context_index
 from simulator.laws.law import BlockLaw
@@ -81,7 +81,7 @@ def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
 
     def run(coin: Coin) -> Verdict:
         try:
-            verdict = verifier.verify(root, coin)
+            verdict = verifier.verify(root, Handed(coin))
         except DraftproofError:
             raise
         except Exception as error:

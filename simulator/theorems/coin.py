@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from simulator.arithmetic import RATIONAL
@@ -20,6 +21,19 @@ class FollowingCoin(EnumeratingCoin):
         self._one = run.number(1)
 
     def flip(self, probability: Any) -> bool:
+        return bool(self._answered(self._flipped, probability))
+
+    def choose(self, weights: Any) -> int:
+        return int(self._answered(self._chosen, weights.tolist() if hasattr(weights, "tolist") else list(weights)))
+
+    def _answered(self, answer: Callable[[Any], Any], asked: Any) -> Any:
+        """What the coin refuses stays refused, even if whoever asked catches it."""
+        try:
+            return answer(asked)
+        except InvalidVerifier as error:
+            self._run.fail(error)
+
+    def _flipped(self, probability: Any) -> bool:
         if self._next < len(self._script):
             return bool(self._replay(probability))
         heads, run = self._number(probability), self._run
@@ -30,8 +44,7 @@ class FollowingCoin(EnumeratingCoin):
         answers = [(True, heads), (False, tails)]
         return bool(self._branch(probability, [(a, before * w) for a, w in answers if not run.holds(w, ZERO)]))
 
-    def choose(self, weights: Any) -> int:
-        asked = weights.tolist() if hasattr(weights, "tolist") else list(weights)
+    def _chosen(self, asked: list[Any]) -> int:
         if self._next < len(self._script):
             return int(self._replay(asked))
         numbers, run = [self._number(weight) for weight in asked], self._run
@@ -56,4 +69,4 @@ class FollowingCoin(EnumeratingCoin):
 
 
 def _shown(number: Number) -> str:
-    return f"{number.value} at the sample, as a formula {number.ratio.key}"
+    return f"{number.at_sample} at the sample, as a formula {number.as_ratio.key}"

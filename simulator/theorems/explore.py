@@ -37,7 +37,8 @@ class Explorer:
         run = Run(region, point)
         self.runs += 1
         try:
-            tree: Tree = Leaf.of(compute(run), point)
+            with run.following():
+                tree: Tree = Leaf.of(compute(run), point)
         except OutsideHypothesis:
             tree = Gap(outside=True)
         if self.told:

@@ -12,7 +12,7 @@ from simulator.drafts.trees import DraftTree
 from simulator.instances.processes import context_index
 from simulator.laws.enumeration import verdicts
 from simulator.laws.law import BlockLaw
-from simulator.protocol import AttachedTree, Context, Verifier
+from simulator.protocol import AttachedTree, Coin, Context, Verifier
 from simulator.theorems.coin import FollowingCoin
 from simulator.theorems.explore import Explorer
 from simulator.theorems.numbers import Run
@@ -22,6 +22,7 @@ from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Region
 from simulator.theorems.rows import Shape, SideRows
 from simulator.theorems.trees import Gap, Leaf, Tree, leaf_at, leaves, mapped, split
+from simulator.theorems.watch import Watch, Watched
 
 #: Makes the verifier of a run: one with free numbers has numbers of that run in it.
 Making = Callable[[Run], Verifier]
@@ -60,10 +61,10 @@ def draftings(shape: Shape, explorer: Explorer) -> list[Drafting]:
     def draw(run: Run) -> Mapping[Any, Ratio]:
         draft = SideRows(shape, run, "q")
         weights: dict[str, Ratio] = {}
-        for tree, weight in outcomes(lambda coin: shape.scheme.draw(draft, coin), RATIONAL, FollowingCoin(run)):
+        for tree, weight in drawn(shape, draft, run):
             name = str(sorted(tree.children.items()))  # type: ignore[attr-defined]
             memory[name] = tree
-            weights[name] = weights[name] + weight.ratio if name in weights else weight.ratio
+            weights[name] = weights[name] + weight.as_ratio if name in weights else weight.as_ratio
         return weights
 
     cells = []
@@ -75,6 +76,17 @@ def draftings(shape: Shape, explorer: Explorer) -> list[Drafting]:
             drafted = tuple((memory[name], weight) for name, weight in leaf.values.items())
             cells.append(Drafting(region, drafted, leaf.point))
     return cells
+
+
+def drawn(shape: Shape, draft: SideRows, run: Run) -> Iterator[tuple[AttachedTree, Any]]:
+    """Every draft tree with its probability in one run."""
+    watch = Watch(shape.scheme)
+
+    def draw(coin: Coin) -> DraftTree:
+        with watch.watching():
+            return shape.scheme.draw(draft, coin)  # type: ignore[return-value]
+
+    return outcomes(draw, RATIONAL, FollowingCoin(run))
 
 
 def parts(
@@ -114,11 +126,11 @@ def drawn_masses(
 
     def run_verifier(run: Run) -> Mapping[Any, Ratio]:
         target, draft = SideRows(shape, run, "p"), SideRows(shape, run, "q")
-        law = verdicts(making(run), tree, target, draft, RATIONAL, FollowingCoin(run))
+        law = verdicts(Watched(making(run)), tree, target, draft, RATIONAL, FollowingCoin(run))
         for mass in law.values():
-            if mass.ratio.at(run.point) != mass.value:
+            if mass.as_ratio.at(run.point) != mass.at_sample:
                 raise AssertionError("a rational function is not what was computed at the sample")
-        return {block: mass.ratio for block, mass in law.items()}
+        return {block: mass.as_ratio for block, mass in law.items()}
 
     atoms = [atom for atom, _ in shape.ring.factors(weight.num)[1] if region.allowed(atom) & ZERO]
     where = region

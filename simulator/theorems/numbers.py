@@ -6,25 +6,24 @@ points where the noted atoms have the noted signs the same run makes the same co
 
 from __future__ import annotations
 
+import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
-from itertools import count
 from typing import Any, NoReturn
 
 import numpy as np
 from flint import fmpq, fmpz
 
-from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.errors import DraftproofError
+from simulator.theorems.origins import is_trusted
 from simulator.theorems.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Ring, sign_of
 from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Question, Region
+from simulator.theorems.watch import NotFollowed, Remembers
 
-_SERIAL = count()
-
-
-class NotFollowed(InvalidVerifier):
-    """A verifier did with a number what no theorem can follow."""
+_MEMORY = "a verifier kept a number from one call to the next: verify must have no state"
 
 
 class OutsideHypothesis(DraftproofError):
@@ -41,14 +40,32 @@ class Run:
         self.ring: Ring = region.ring
         self.region = region
         self.point = point
-        self.serial = next(_SERIAL)
         self.decisions: list[tuple[Region, Question]] = []
+        self._failure: Exception | None = None
+        self._over = False
+
+    @contextmanager
+    def following(self) -> Iterator[Run]:
+        """The one stretch of code in which its numbers may be used; what failed in there is raised at the end at the
+        latest, even if the code caught it.
+        """
+        try:
+            yield self
+        finally:
+            self._over = True
+            if self._failure is not None:
+                raise self._failure
+
+    def fail(self, error: Exception) -> NoReturn:
+        """Raise an error that ends the run."""
+        self._failure = self._failure or error
+        raise self._failure
 
     def number(self, value: Any) -> Number:
         """A rational or a whole number."""
         exact = _exact(value)
         if exact is None:
-            raise NotFollowed(f"{value!r} ({type(value).__name__}) is no exact number")
+            self.fail(NotFollowed(f"{value!r} ({type(value).__name__}) is no exact number"))
         return Number(self, Ratio(self.ring, self.ring.constant(exact)), exact)
 
     def variable(self, position: int) -> Number:
@@ -61,7 +78,9 @@ class Run:
 
     def holds(self, number: Number, mask: int) -> bool:
         """Whether the sign of a number is in `mask`; what decides it is noted."""
-        ratio = number.ratio
+        if self._over:
+            self.fail(Remembers(_MEMORY))
+        ratio = number.as_ratio
         answer = self.region.ask((ratio.num, ratio.den), mask)
         if isinstance(answer, Question):
             inside = bool(self.ring.sign_at(answer.atom, self.point) & answer.mask)
@@ -69,14 +88,14 @@ class Run:
             kept = answer.mask if inside else ANY & ~answer.mask
             self.region = self.region.with_signs(answer.atom, kept)
             answer = inside
-        if answer != bool(sign_of(number.value) & mask):
-            raise AssertionError(f"the sample contradicts the polynomial {ratio.key}")
+        if answer != bool(sign_of(number.at_sample) & mask):
+            self.fail(AssertionError(f"the sample contradicts the polynomial {ratio.key}"))
         return answer
 
     def assume(self, number: Number, mask: int) -> None:
         """Restrict the theorem to where the sign is in `mask`."""
         if not self.holds(number, mask):
-            raise OutsideHypothesis
+            self.fail(OutsideHypothesis())
 
     def nonzero(self, number: Number) -> None:
         """Raises `ZeroDivisionError` at a zero; otherwise the sign is known from here on."""
@@ -86,7 +105,7 @@ class Run:
 
 def _exact(value: Any) -> Any:
     """An exact value from outside as `fmpq`, None for anything else."""
-    if isinstance(value, fmpq):
+    if type(value) is fmpq:  # a number of a run says that it is one
         return value
     if isinstance(value, (bool, np.bool_, int, np.integer, fmpz)):
         return fmpq(int(value))
@@ -96,61 +115,90 @@ def _exact(value: Any) -> Any:
 def _comparison(mask: int) -> Callable[[Number, Any], Any]:
     def compare(self: Number, other: Any) -> Any:
         number = self._other(other)
-        return NotImplemented if number is None else self.run.holds(self - number, mask)
+        return NotImplemented if number is None else self.of_run.holds(self - number, mask)
 
     return compare
 
 
 def _refuse(what: str) -> Callable[..., NoReturn]:
     def refuse(self: Number, *_: Any) -> NoReturn:
-        frames = [frame for frame in traceback.extract_stack() if "theorems" not in frame.filename][::-1]
-        frame = next((f for f in frames if "site-packages" not in f.filename and f.line), frames[0])
+        watching = sys.getprofile()
+        sys.setprofile(None)  # reading lines of files is not what is watched
+        frames = traceback.extract_stack()[-2::-1]
+        sys.setprofile(watching)
+        theirs = [frame for frame in frames if not is_trusted(frame.filename)]
+        library = [each for each in frames if "theorems" not in each.filename and "site-packages" not in each.filename]
+        frame = next(each for each in (*theirs[:1], *library, *frames) if each.line)
         name = frame.filename.rpartition("/")[2]
-        raise NotFollowed(
-            f"{what} at {name} line {frame.lineno} ({frame.line}); a theorem follows + - * / and comparisons of "
-            "numbers only: check this verifier on instances (draftproof check), or make the number a free parameter"
+        self.of_run.fail(
+            NotFollowed(
+                f"{what} at {name} line {frame.lineno} ({frame.line}); a theorem follows + - * / and comparisons of "
+                "numbers only: check this verifier on instances (draftproof check), or make the number a free parameter"
+            )
         )
 
     return refuse
 
 
 class Number:
-    """A rational function of the variables with its value at the sample of one run."""
+    """A rational function of the variables with its value at the sample of one run.
 
-    __slots__ = ("ratio", "run", "value")
-    __array_ufunc__: Any
+    To the code that is followed it looks like a rational of the library: what it cannot do like one is refused.
+    """
+
+    __slots__ = ("as_ratio", "at_sample", "of_run")
 
     def __init__(self, run: Run, ratio: Ratio, value: Any) -> None:
-        self.run, self.ratio, self.value = run, ratio, value
+        self.of_run, self.as_ratio, self.at_sample = run, ratio, value
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return fmpq
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(fmpq, name):
+            _refuse(f"a number was asked for {name!r}")(self)
+        raise AttributeError(f"{fmpq.__name__!r} object has no attribute {name!r}")
+
+    def __copy__(self) -> Number:
+        return self
+
+    def __deepcopy__(self, memory: Any) -> Number:
+        return self
 
     def _other(self, other: Any) -> Number | None:
         if isinstance(other, Number):
-            if other.run is not self.run:
-                raise NotFollowed("a verifier kept a number from one call to the next: verify must have no state")
+            if other.of_run is not self.of_run:
+                other.of_run._failure = self.of_run._failure = Remembers(_MEMORY)
+                raise self.of_run._failure
             return other
         exact = _exact(other)
-        return None if exact is None else Number(self.run, Ratio(self.run.ring, self.run.ring.constant(exact)), exact)
+        return (
+            None
+            if exact is None
+            else Number(self.of_run, Ratio(self.of_run.ring, self.of_run.ring.constant(exact)), exact)
+        )
 
     def __neg__(self) -> Number:
-        return Number(self.run, -self.ratio, -self.value)
+        return Number(self.of_run, -self.as_ratio, -self.at_sample)
 
     def __pos__(self) -> Number:
         return self
 
     def __abs__(self) -> Number:
-        return -self if self.run.holds(self, NEGATIVE) else self
+        return -self if self.of_run.holds(self, NEGATIVE) else self
 
     def __add__(self, other: Any) -> Any:
         number = self._other(other)
         if number is None:
             return NotImplemented
-        return Number(self.run, self.ratio + number.ratio, self.value + number.value)
+        return Number(self.of_run, self.as_ratio + number.as_ratio, self.at_sample + number.at_sample)
 
     def __mul__(self, other: Any) -> Any:
         number = self._other(other)
         if number is None:
             return NotImplemented
-        return Number(self.run, self.ratio * number.ratio, self.value * number.value)
+        return Number(self.of_run, self.as_ratio * number.as_ratio, self.at_sample * number.at_sample)
 
     def __sub__(self, other: Any) -> Any:
         number = self._other(other)
@@ -160,8 +208,8 @@ class Number:
         number = self._other(other)
         if number is None:
             return NotImplemented
-        self.run.nonzero(number)
-        return Number(self.run, self.ratio / number.ratio, self.value / number.value)
+        self.of_run.nonzero(number)
+        return Number(self.of_run, self.as_ratio / number.as_ratio, self.at_sample / number.at_sample)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -173,11 +221,11 @@ class Number:
         return NotImplemented if number is None else number / self
 
     def __pow__(self, exponent: Any) -> Any:
-        if not isinstance(exponent, (int, np.integer)):
+        if not isinstance(exponent, (int, np.integer, fmpz)):
             return NotImplemented
         if exponent < 0:
             return (1 / self) ** -int(exponent)
-        power = self.run.number(1)
+        power = self.of_run.number(1)
         for _ in range(int(exponent)):
             power = power * self
         return power
@@ -187,25 +235,19 @@ class Number:
     __gt__ = _comparison(POSITIVE)
     __ge__ = _comparison(POSITIVE | ZERO)
     __ne__ = _comparison(NEGATIVE | POSITIVE)
-
-    def __eq__(self, other: Any) -> Any:
-        """Keys of a memory from another run are other numbers: what was decided there was not decided here."""
-        if isinstance(other, Number) and other.run is not self.run:
-            return False
-        number = self._other(other)
-        return NotImplemented if number is None else self.run.holds(self - number, ZERO)
-
-    def __hash__(self) -> int:
-        return hash((self.run.serial, self.ratio.key))
+    __eq__ = _comparison(ZERO)
 
     def __bool__(self) -> bool:
-        return self.run.holds(self, NEGATIVE | POSITIVE)
+        return self.of_run.holds(self, NEGATIVE | POSITIVE)
 
     __float__ = _refuse("a float was made of a number")
     __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = __round__ = _refuse("a whole number was made of a number")
     __str__ = __repr__ = __format__ = _refuse("text was made of a number")
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _refuse("a number was divided with remainder")
     __rpow__ = _refuse("a number became an exponent")
+    __rdivmod__ = __invert__ = _refuse("a number was used as a whole number")
+    __hash__ = _refuse("a number became a key of a dictionary, a set or a memory, or was hashed")
+    __reduce__ = __reduce_ex__ = __getstate__ = __sizeof__ = __dir__ = _refuse("the inside of a number was looked at")
     __complex__ = _refuse("a complex number was made of a number")
 
 

@@ -14,7 +14,6 @@ from random import Random
 from typing import Any
 
 from simulator.arithmetic import RATIONAL
-from simulator.coins import outcomes
 from simulator.errors import InvalidVerifier
 from simulator.instances.instance import Instance
 from simulator.laws.enumeration import enumerate_law, verdicts
@@ -23,8 +22,8 @@ from simulator.protocol import Context, Verifier
 from simulator.theorems.balance import SUM, balance, places
 from simulator.theorems.coin import FollowingCoin
 from simulator.theorems.explore import Explorer
-from simulator.theorems.laws import Making, Part, law_at, parts
-from simulator.theorems.numbers import NotFollowed, Run
+from simulator.theorems.laws import Making, Part, drawn, law_at, parts
+from simulator.theorems.numbers import Run
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.points import random_point, simplest, trial_points
 from simulator.theorems.polynomials import NEGATIVE, POSITIVE, Point
@@ -32,6 +31,7 @@ from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Region, vanishes
 from simulator.theorems.rows import Shape, SideRows
 from simulator.theorems.trees import Gap, leaves
+from simulator.theorems.watch import NotFollowed, Remembers, Watched
 
 #: Points tried for each denominator before anything is proved.
 TRIALS = 3
@@ -192,7 +192,10 @@ def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
     violation = law_at_point(subject, shape, point).violation(instance.target)
     run = Run(shape.domain, point)
     try:
-        found = balance_at(subject, shape, run, violation.context, violation.token)
+        with run.following():
+            found = balance_at(subject, shape, run, violation.context, violation.token)
+    except Remembers:
+        raise
     except NotFollowed:
         return Refutation(point, instance, violation, None, ())
     if found.at(point) == 0:
@@ -209,16 +212,16 @@ def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
 def balance_at(subject: Subject, shape: Shape, run: Run, context: Context, token: int) -> Ratio:
     """The balance at one place as a function on the cell of one run; no other cell is visited."""
     target, draft = SideRows(shape, run, "p"), SideRows(shape, run, "q")
-    verifier, depth = subject.formal(run), len(context)
+    verifier, depth = Watched(subject.formal(run)), len(context)
     wanted = shape.ratios(("p", context))[token]
     total = Ratio(shape.ring, shape.ring.zero)
-    for tree, weight in outcomes(lambda coin: shape.scheme.draw(draft, coin), RATIONAL, FollowingCoin(run)):
+    for tree, weight in drawn(shape, draft, run):
         for (accepted, correction), mass in verdicts(
             verifier, tree, target, draft, RATIONAL, FollowingCoin(run)
         ).items():
             if accepted[:depth] == context:
                 hit = accepted[depth] == token if len(accepted) > depth else correction == token
-                share = weight.ratio * mass.ratio
+                share = weight.as_ratio * mass.as_ratio
                 total = total + share * wanted - (share if hit else Ratio(shape.ring, shape.ring.zero))
     return total
 

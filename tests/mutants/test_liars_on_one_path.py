@@ -245,3 +245,22 @@ def test_no_theorem_is_proved_about_a_liar(liar: type) -> None:
     assert found is not None
     again = check(liar(), found.instance.target, found.instance.draft, Delayed(1, 0, 2), engine="enumerate")
     assert again.violation == found.violation
+
+
+#: Liars that a theorem is true of, and where they lie.
+HONEST_IN_RATIONALS = {
+    RightInRationals: "in floats alone: it asks for the type of a row",
+    SecretReader: "about what it reads, on its card",
+    SecondPath: "about which paths it looks at, on its card",
+    LastPath: "about which paths it looks at, on its card",
+}
+
+
+def test_every_liar_is_refuted_or_lies_about_something_else() -> None:
+    assert set(HONEST_IN_RATIONALS) == {liar for liar, kinds in CAUGHT if not kinds >= LOSSLESS}
+
+
+@pytest.mark.parametrize("liar", HONEST_IN_RATIONALS, ids=lambda liar: liar.__name__)
+def test_a_liar_that_lies_elsewhere_is_lossless_for_every_p_and_q(liar: type) -> None:
+    for scheme in (Delayed(1, 0, 2), Delayed(2, 0, 1)):
+        assert prove(Subject.of(liar()), Shape(2, scheme)).proved

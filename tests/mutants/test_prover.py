@@ -38,8 +38,8 @@ def divisor_of_one_side(mutate):
 
 def dropped_atom(mutate):
     def holds(self, number, mask):
-        answer = self.region.ask((number.ratio.num, number.ratio.den), mask)
-        return bool(numbers.sign_of(number.value) & mask) if isinstance(answer, Question) else answer
+        answer = self.region.ask((number.as_ratio.num, number.as_ratio.den), mask)
+        return bool(numbers.sign_of(number.at_sample) & mask) if isinstance(answer, Question) else answer
 
     mutate(numbers.Run, "holds", holds)
 

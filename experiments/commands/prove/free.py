@@ -122,7 +122,7 @@ def _division(values: Values, context: Context, p: Vector, q: Vector, k: int) ->
     beta = np.minimum(p / rho, q).sum()
     short = rho - sum((1 - beta) ** power for power in range(k)) if beta > 0 else rho * 0
     if isinstance(short, Number):
-        short.run.assume(-short, NEGATIVE | ZERO)
+        short.of_run.assume(-short, NEGATIVE | ZERO)
     elif short < 0:  # at a point: the smallest value that is always allowed
         rho = rho * 0 + k
     return np.array([rho], dtype=object)
@@ -142,7 +142,7 @@ def _mixtures(values: Values, context: Context, p: Vector, q: Vector, state: Any
         units = [values[f"m{_text(context)}_{k}_{order}"] * GRAIN for order in range(len(orders) - 1)]
         rest = GRAIN - sum(units)
         if isinstance(rest, Number) and len(units) > 1:
-            rest.run.assume(-rest, NEGATIVE | ZERO)
+            rest.of_run.assume(-rest, NEGATIVE | ZERO)
         mixtures.append(Mixture((*units, rest), orders))
     return tuple(mixtures)
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import copy
+import math
+import pickle
+import sys
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import fmpq
+from flint import fmpq, fmpz
 
 from simulator import vectors
-from simulator.theorems.numbers import NotFollowed, Run
+from simulator.theorems.numbers import Run
 from simulator.theorems.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
 from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Region, vanishes
+from simulator.theorems.watch import NotFollowed
 
+USES = [
+    *(float, int, round, str, repr, "{}".format, np.float64, complex, hash, dir, {0: 1}.get),
+    *(math.floor, math.sqrt, pickle.dumps, sys.getsizeof),
+    *(lambda x: x // 1, lambda x: 2**x, lambda x: ~x, lambda x: divmod(1, x)),
+    *(lambda x: {x}, lambda x: x in {0, 1}, lambda x: np.array([x], dtype=object).astype(float)),
+]
 HALF, THIRD = fmpq(1, 2), fmpq(1, 3)
 
 
@@ -31,11 +43,11 @@ def numbers(run):
 def test_quotients_are_in_lowest_terms_and_keep_their_value(run):
     x, y = numbers(run)
     quotient = (x * x - y * y) / (x - y)
-    assert quotient.ratio.key == "x + y"
-    assert quotient.value == fmpq(5, 6)
-    assert ((x / y) * (y / x)).ratio.constant == 1
-    assert (1 / x + 1 / y).ratio.key == "(x + y)/(x*y)"
-    assert (x / (x + y) - x / (x + y) ** 2).ratio.key == "(x^2 + x*y - x)/(x^2 + 2*x*y + y^2)"
+    assert quotient.as_ratio.key == "x + y"
+    assert quotient.at_sample == fmpq(5, 6)
+    assert ((x / y) * (y / x)).as_ratio.constant == 1
+    assert (1 / x + 1 / y).as_ratio.key == "(x + y)/(x*y)"
+    assert (x / (x + y) - x / (x + y) ** 2).as_ratio.key == "(x^2 + x*y - x)/(x^2 + 2*x*y + y^2)"
 
 
 def test_a_comparison_is_noted_once_and_by_its_irreducible_part(run):
@@ -63,9 +75,7 @@ def test_division_by_what_may_vanish_is_noted(run):
         _ = 1 / (x - x)
 
 
-@pytest.mark.parametrize(
-    "use", [float, int, round, str, repr, "{}".format, lambda x: x // 1, lambda x: 2**x, np.float64, complex]
-)
+@pytest.mark.parametrize("use", USES)
 def test_what_cannot_be_followed_is_refused_with_its_line(run, use):
     with pytest.raises(NotFollowed, match=r"line \d+"):
         use(run.variable(0))
@@ -75,21 +85,47 @@ def test_what_cannot_be_followed_is_refused_with_its_line(run, use):
 def test_other_kinds_of_numbers_do_not_mix(run, other):
     with pytest.raises(TypeError):
         _ = run.variable(0) + other
+    assert (run.variable(0) == other) == (other == HALF) == False  # noqa: E712 - as with rationals
 
 
-def test_numbers_of_two_runs_do_not_mix_and_are_no_equal_keys(run):
-    other = Run(run.region, run.point)
+@pytest.mark.parametrize("use", [lambda x, y: x + y, lambda x, y: x == y, lambda x, y: x < y])
+def test_numbers_of_two_runs_do_not_mix(run, use):
     with pytest.raises(NotFollowed, match="state"):
-        _ = run.variable(0) + other.variable(0)
-    memory = {(run.variable(0),): "first"}
-    assert (run.variable(0),) in memory
-    assert (other.variable(0),) not in memory
+        use(run.variable(0), Run(run.region, run.point).variable(0))
+
+
+def test_a_number_is_of_no_use_after_its_run(run):
+    with run.following():
+        x, y = numbers(run)
+        assert y < x
+    with pytest.raises(NotFollowed, match="state"):
+        _ = x < y
+
+
+def test_what_was_refused_is_refused_even_if_the_refusal_is_caught(run):
+    def caught():
+        with run.following(), suppress(Exception):
+            float(run.variable(0))
+
+    with pytest.raises(NotFollowed, match="a float was made"):
+        caught()
+
+
+def test_a_number_says_that_it_is_a_rational_and_lacks_what_a_rational_lacks(run):
+    x, _ = numbers(run)
+    assert isinstance(x, fmpq)
+    assert copy.deepcopy(x) is copy.copy(x) is x
+    assert not hasattr(x, "item")
+    assert getattr(HALF, "item", None) is None
+    assert x ** fmpz(2) == fmpq(1, 4)
+    with pytest.raises(NotFollowed, match="'numerator'"):
+        hasattr(x, "numerator")
 
 
 def test_vectors_of_numbers_do_what_vectors_of_rationals_do(run):
     x, y = numbers(run)
     p, q = np.array([x, y, 1 - x - y], dtype=object), np.array([y, y, 1 - 2 * y], dtype=object)
-    plain_p, plain_q = (np.array([entry.value for entry in row], dtype=object) for row in (p, q))
+    plain_p, plain_q = (np.array([entry.at_sample for entry in row], dtype=object) for row in (p, q))
     for function in (
         vectors.positive_part,
         vectors.sums,
@@ -102,7 +138,7 @@ def test_vectors_of_numbers_do_what_vectors_of_rationals_do(run):
         lambda a: np.array(vectors.counted(a, 2)),
     ):
         followed, plain = function(p), function(plain_p)
-        assert [getattr(entry, "value", entry) for entry in followed.ravel()] == list(plain.ravel())
+        assert [getattr(entry, "at_sample", entry) for entry in followed.ravel()] == list(plain.ravel())
     assert vectors.ascending_ratio(p, q) == vectors.ascending_ratio(plain_p, plain_q)
     assert vectors.top_tokens(p, 2) == vectors.top_tokens(plain_p, 2)
 

@@ -12,10 +12,10 @@ from simulator.laws.enumeration import enumerate_law
 from simulator.protocol import Verdict
 from simulator.theorems import proof as proofs
 from simulator.theorems.laws import law_at
-from simulator.theorems.numbers import NotFollowed
 from simulator.theorems.points import random_point
 from simulator.theorems.proof import Subject, prove
 from simulator.theorems.rows import Shape
+from simulator.theorems.watch import NotFollowed
 from simulator.verdicts.lossless import check
 from verifiers import make
 from verifiers.naive import Naive

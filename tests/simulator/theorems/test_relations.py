@@ -78,7 +78,7 @@ def is_everywhere(name, scheme, function, closed, size=2):
     part = part_of(shape, lambda run: make(name), drafting, explorer)
 
     def formula(run):
-        return {SUM: closed(SideRows(shape, run, "p"), SideRows(shape, run, "q")).ratio}
+        return {SUM: closed(SideRows(shape, run, "p"), SideRows(shape, run, "q")).as_ratio}
 
     wanted = explorer.tree(formula, shape.domain, shape.point)
     apart = difference(function(shape, part, explorer.oracle), wanted, shape, part, explorer.oracle)
@@ -154,7 +154,7 @@ def test_published_acceptance_of_spectr_given_rho(size):
 
     def formula(run):
         p, q = (SideRows(shape, run, side).row(()) for side in "pq")
-        return {SUM: accepted_by_spectr(p, q, 1 + parameter(shape, run, "r_2")).ratio}
+        return {SUM: accepted_by_spectr(p, q, 1 + parameter(shape, run, "r_2")).as_ratio}
 
     wanted = explorer.tree(formula, shape.domain, shape.point)
     apart = difference(acceptance(shape, part, explorer.oracle), wanted, shape, part, explorer.oracle)

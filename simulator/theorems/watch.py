@@ -1,0 +1,225 @@
+"""What somebody else's code does while it is followed, beside arithmetic and comparisons.
+
+A theorem is about a function of the tree and the coin. So nothing may tell followed numbers from rationals, two points
+of one cell, or one call from the next: every function of theirs is looked at before it runs for the first time, calls
+that bring in chance, time or the outside are refused, and after each call nothing may have changed that outlives it.
+A refusal names the line.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import dropwhile
+from types import CodeType, FrameType, ModuleType
+from typing import Any, TypeVar
+
+from simulator.errors import InvalidVerifier
+from simulator.protocol import Coin, DraftNode, Verdict, Verifier
+from simulator.theorems.memory import picture
+from simulator.theorems.origins import is_foreign, is_ours
+
+T = TypeVar("T")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+#: Modules through which chance, time, the outside or the interpreter itself come in.
+OUTSIDE = _words(
+    """random secrets uuid time datetime calendar os posix nt sys io _io pathlib tempfile shutil glob inspect gc ctypes
+    _ctypes threading _thread multiprocessing concurrent subprocess socket select signal asyncio builtins importlib
+    traceback dis weakref pickle marshal platform resource tracemalloc logging numpy.random torch.random warnings
+    simulator.theorems experiments"""
+)
+#: Functions of Python by which a number, or an object that holds it, can be told apart by other means.
+FUNCTIONS = _words(
+    """id type hash vars dir globals locals eval exec compile open input breakpoint __import__ memoryview bytes
+    bytearray RecursionError MemoryError"""
+)
+#: Attributes that lead to the same.
+ATTRIBUTES = _words(
+    """tobytes tostring tofile dump dumps ctypes __array_interface__ __array_struct__ __dict__ __globals__ __code__
+    __closure__ __subclasses__ __builtins__ __self__ __defaults__ __kwdefaults__ __getattribute__ __reduce__
+    __reduce_ex__ __getstate__ gi_frame cr_frame f_back tb_frame at_sample as_ratio of_run __module__ __doc__
+    __slots__ __wrapped__"""
+)
+#: Functions of numpy that read files.
+READERS = _words("load loadtxt genfromtxt fromfile memmap DataSource frombuffer")
+#: Modules whose functions no code may call, ours and that of libraries included.
+_CHANCE = _words("random _random secrets uuid time datetime posix nt socket select")
+_IMPORTS = "<frozen importlib._bootstrap>"
+_FORBIDDEN = tuple(getattr(builtins, name) for name in sorted(FUNCTIONS))
+
+
+class NotFollowed(InvalidVerifier):
+    """Code did with a number, or beside it, what no theorem can follow."""
+
+
+class Remembers(NotFollowed):
+    """Code kept something from one call to the next, or brought in chance: it is no function of the tree and the coin."""
+
+
+class Watch:
+    """Looks at all code that is not ours while `subject` (a verifier, a scheme) runs."""
+
+    def __init__(self, subject: Any) -> None:
+        self._seen: set[CodeType] = set()
+        self._held: dict[str, tuple[Callable[[], Any], Any]] = {}
+        self._refusal: NotFollowed | None = None
+        self._importing = 0
+        self._needed = not is_ours(type(subject)) or not all(map(_plain, getattr(subject, "__dict__", {}).values()))
+        if self._needed:
+            self._hold(f"what {type(subject).__name__} holds", lambda: (subject, type(subject).__mro__))
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Raises `NotFollowed` for what was refused within, even if the refusal was caught there."""
+        if not self._needed:
+            yield
+            return
+        before = sys.getprofile()
+        sys.setprofile(self._event)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+            if self._refusal is None:
+                self._compare()
+            if self._refusal is not None:
+                raise self._refusal
+
+    def _event(self, frame: FrameType, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if code.co_name == "_find_and_load" and code.co_filename == _IMPORTS:  # what an import reads is not watched
+            self._importing += (event == "call") - (event == "return")
+        elif self._importing:
+            return
+        elif event == "call":
+            if frame.f_code not in self._seen:
+                self._seen.add(frame.f_code)
+                if is_foreign(frame.f_code):
+                    self._look(frame)
+        elif event == "c_call" and _is_chance(argument):
+            self._refuse(f"{argument.__name__}() was called", frame, frame.f_lineno)
+
+    def _look(self, frame: FrameType) -> None:
+        """Refuse what a function refers to, or hold what outlives its call."""
+        code = frame.f_code
+        module: ModuleType | None = None
+        line = code.co_firstlineno
+        steps = [step for step in dis.get_instructions(code) if step.opname not in ("PUSH_NULL", "CACHE")]
+        asks = "isinstance" in code.co_names
+        for number, instruction in enumerate(steps):
+            line = instruction.starts_line or line
+            before, (wrong, thing) = module, _judged(instruction, frame, module)
+            if wrong or (_is_flint(thing) and not _is_constant(steps[number + 1 :], asks)):
+                self._refuse(wrong or f"{instruction.argval!r} of flint is used", frame, line)
+            module = thing if isinstance(thing, ModuleType) else None
+            if thing is not None and module is None and not (isinstance(thing, type) and is_ours(thing)):
+                name, scope = instruction.argval, frame.f_globals if before is None else vars(before)
+                if name in scope and scope[name] is thing:
+                    self._hold(f"{name!r}", partial(scope.get, name))
+
+    def _hold(self, name: str, get: Callable[[], Any]) -> None:
+        if name not in self._held:
+            self._held[name] = (get, picture(get()))
+
+    def _compare(self) -> None:
+        for name, (get, before) in self._held.items():
+            if picture(get()) != before:
+                self._refusal = Remembers(
+                    f"{name} changed during a call: a theorem is about a function of the tree and the coin, without "
+                    "a memory between calls; compute it anew in each call"
+                )
+                return
+
+    def _refuse(self, what: str, frame: FrameType, line: int) -> None:
+        self._refusal = self._refusal or NotFollowed(
+            f"{what} at {frame.f_code.co_filename.rpartition('/')[2]} line {line}, in {frame.f_code.co_name}; a "
+            "theorem follows + - * / and comparisons of numbers only: leave it out, or check this verifier on "
+            "instances (draftproof check)"
+        )
+        raise self._refusal
+
+
+def _plain(value: Any) -> bool:
+    return is_ours(type(value)) and not callable(value)
+
+
+def _judged(step: dis.Instruction, frame: FrameType, module: ModuleType | None) -> tuple[str | None, Any]:
+    """What is wrong with one instruction, and what it refers to. module: what the instruction before it referred to."""
+    name = step.argval
+    if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_ATTR" and module is not None):
+        return f"the global {name!r} is changed", None
+    if step.opname == "IMPORT_NAME":
+        return (f"the module {name!r} is imported" if _is_outside(name) else None), None
+    if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        thing = None if module is None else getattr(module, name, None)
+        reads = module is not None and module.__name__ == "numpy" and name in READERS
+        return (f"the attribute {name!r} is used" if name in ATTRIBUTES or reads else _wrong(name, thing)), thing
+    if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        thing = frame.f_globals.get(name, frame.f_builtins.get(name))
+    elif step.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
+        thing = frame.f_locals.get(name)
+    else:
+        return None, None
+    return _wrong(name, thing), thing
+
+
+def _wrong(name: str, thing: Any) -> str | None:
+    """What is wrong with using `thing`, None if nothing is."""
+    if isinstance(thing, ModuleType):
+        return f"the module {thing.__name__!r} is used" if _is_outside(thing.__name__) else None
+    if thing is not None and any(thing is known for known in _FORBIDDEN):
+        return f"{name}() is used"
+    origin = getattr(thing, "__module__", None) if callable(thing) else type(thing).__module__
+    if isinstance(origin, str) and origin != "builtins" and _is_outside(origin):
+        return f"{name!r} of the module {origin!r} is used"
+    return None
+
+
+def _is_flint(thing: Any) -> bool:
+    """Whether it makes rationals of numbers: it would tell followed numbers from others."""
+    return isinstance(thing, type) and thing.__module__.partition(".")[0] == "flint"
+
+
+def _is_constant(steps: list[dis.Instruction], asks: bool) -> bool:
+    """Whether what was named before these instructions is called with whole numbers, or is the last that is given.
+
+    asks: whether the last that is given may be what `isinstance` is asked.
+    """
+    rest = list(dropwhile(lambda step: step.opname == "LOAD_CONST" and isinstance(step.argval, int), steps))
+    return rest[0].opname in ("PRECALL", "CALL") and (asks or len(rest) < len(steps))
+
+
+def _is_outside(module: str) -> bool:
+    return any(module == known or module.startswith(f"{known}.") for known in OUTSIDE)
+
+
+def _is_chance(function: Any) -> bool:
+    """Whether a function written in C brings in chance, time or the outside."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, ModuleType):
+        return owner.__name__ in _CHANCE
+    kind = owner if isinstance(owner, type) else type(owner)
+    return kind.__module__ in _CHANCE or isinstance(owner, random.Random)
+
+
+class Watched:
+    """A verifier under watch; see `Verifier`."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self.card = verifier.card
+        self._verifier, self._watch = verifier, Watch(verifier)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """`verify`, with all that its code does looked at."""
+        with self._watch.watching():
+            return self._verifier.verify(root, coin)
