@@ -63,7 +63,7 @@ class NotFollowed(InvalidVerifier):
 
 
 class Remembers(NotFollowed):
-    """Code kept something from one call to the next, or brought in chance: it is no function of the tree and the coin."""
+    """Code kept something from one call to the next: it is no function of the tree and the coin."""
 
 
 class Watch:
