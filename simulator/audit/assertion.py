@@ -38,17 +38,22 @@ def make_audit(
     top_k: int | None = None,
     top_p: float | None = None,
     name: str | None = None,
+    typed: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
 ) -> Audit:
     """The audit of a function, everything about it by name; raises `InvalidInput` for what does not exist.
 
     interface: "tree", "chain", "paths", "posterior", "coins", "transformers" or "step". library: of the rows, "python",
     "numpy" or "torch" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for rows of
     `Fraction`. keywords: further arguments of the function. temperature, top_k, top_p: what it does to the rows itself.
+    typed, notes: see `Audited`.
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
     label = str(name or getattr(function, "__name__", type(function).__name__))
-    audited = Audited(function, chosen, rows, label, dict(keywords or {}), batch > 1, coins)
+    audited = Audited(
+        function, chosen, rows, label, dict(keywords or {}), batch > 1, coins, typed=typed or {}, notes=tuple(notes)
+    )
     return Audit(audited, Processing(temperature, top_k, top_p), batch)
 
 

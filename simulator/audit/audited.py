@@ -15,6 +15,7 @@ from flint import fmpq
 from simulator.audit.bisecting.bisected import Bisected
 from simulator.audit.failures import blamed
 from simulator.audit.interfaces import Call, Interface
+from simulator.audit.interfaces.noise import WORDS, wanted
 from simulator.audit.presentation import Presentation
 from simulator.audit.rows import RowForm
 from simulator.errors import InvalidInput, InvalidVerifier
@@ -47,7 +48,8 @@ class Audited:
     """A function with its interface; see the module.
 
     boundary: also the coins 0, the largest float below 1 and the threshold itself. fresh, wide: see `intercepted`.
-    coins: "symbols" or "bisect". Raises `InvalidInput` for an interface that cannot do what is asked.
+    coins: "symbols" or "bisect". typed: arguments and what surrounds the function, as somebody typed them. notes: what
+    was done to have the function. Raises `InvalidInput` for an interface that cannot do what is asked.
     """
 
     function: Callable[..., Any]
@@ -61,6 +63,8 @@ class Audited:
     fresh: str | None = None
     wide: bool = False
     presentation: Presentation = _PLAIN
+    typed: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     log: Log = field(default_factory=Log, compare=False)
     _bisected: Bisected = field(init=False, repr=False, compare=False)
 
@@ -77,6 +81,17 @@ class Audited:
             raise InvalidInput(f"unknown coins {self.coins!r}; choose symbols or bisect")
         if self.coins == "bisect" and self.interface.name != "coins":
             raise InvalidInput("only coins that are arguments can be bisected: use the interface coins")
+
+    @property
+    def adapter(self) -> str:
+        """How the function is called, in one line."""
+        takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
+        places = takes.partition(")")[0].lstrip("(") if takes.startswith("(") else takes
+        noise = wanted(self.function, len(places.split(",")), self.keywords) if self.interface.name == "chain" else {}
+        typed = [f"{name}={self.typed.get(name, repr(value))}" for name, value in self.keywords.items()]
+        rows = f"rows as {self.rows.library} {self.rows.kind.name}{', logarithms' if self.rows.logits else ''}"
+        text = f"called as {self.name}({', '.join([places, *noise, *typed])}), {rows}"
+        return text + "".join(f"; {name}: {WORDS[kind]}" for name, kind in noise.items())
 
     @property
     def card(self) -> Card:

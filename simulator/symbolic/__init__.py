@@ -10,6 +10,19 @@ from simulator.symbolic.knowledge.session import Session
 from simulator.symbolic.loading import load
 from simulator.symbolic.result import concrete
 from simulator.symbolic.sources.arguments import ArgumentCoins
+from simulator.symbolic.taking import Taken, take, taken
 from simulator.symbolic.where import NotFollowed
 
-__all__ = ["ArgumentCoins", "BoundaryEvent", "NotFollowed", "Reuse", "Session", "concrete", "intercepted", "load"]
+__all__ = [
+    "ArgumentCoins",
+    "BoundaryEvent",
+    "NotFollowed",
+    "Reuse",
+    "Session",
+    "Taken",
+    "concrete",
+    "intercepted",
+    "load",
+    "take",
+    "taken",
+]

@@ -49,7 +49,7 @@ def intercepted(
         stack.enter_context(warned.noted(session.region.note))
         stack.enter_context(patches.applied())
         stack.enter_context(widened(patches.ORIGINALS) if wide else nullcontext())
-        stack.enter_context(reach.swapped(watch))
+        stack.enter_context(reach.swapped(watch, session.region.note))
         enter(session)
         stack.callback(leave)
         if torch_mode is not None:

@@ -30,37 +30,60 @@ def load(path: str | Path, name: str) -> Callable[..., Any]:
     Raises `InvalidInput` if the file or the name is missing or the import fails.
     """
     file = Path(path)
+    try:
+        module = load_module(file)
+    except ImportError as error:
+        raise InvalidInput(f"{file} cannot be used: {type(error).__name__}: {error}") from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise InvalidInput(f"{file} has no function {name!r}; it has {functions_of(module)}")
+    return found  # type: ignore[no-any-return]
+
+
+def functions_of(module: types.ModuleType) -> str:
+    """The names of what a file defines, for errors."""
+    own = (key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__)
+    return ", ".join(key for key in own if not key.startswith("_")) or "none"
+
+
+def load_module(file: Path) -> types.ModuleType:
+    """The whole file, see `load`. Raises `InvalidInput`, and `ImportError` where a package is not installed."""
     if not file.is_file():
         raise InvalidInput(f"no file {file}; give the function as FILE.py:FUNCTION")
     try:
         tree = ast.parse(file.read_bytes(), str(file))
     except SyntaxError as error:
         raise InvalidInput(f"{file} is no Python: {error}") from None
-    module = _module(file)
     folder = str(file.parent.resolve())
     if _imports(tree, "torch"):  # so that it is recorded even where the function imports it
         _try_import("torch")
+    if _imports(tree, "jax"):
+        raise InvalidInput(f"{file} uses jax, whose random numbers are not followed; give a version in numpy or torch")
     if _imports(tree, "triton"):
         _interpret_triton(file)
+    module = module_of(file)
     sys.path.insert(0, folder)  # as Python does for a script: its neighbours can be imported
     try:
         with patches.applied():
-            code = compile(ast.fix_missing_locations(_Floats().visit(tree)), str(file), "exec")
-            exec(code, module.__dict__)
+            exec(compile(recorded(tree), str(file), "exec"), module.__dict__)
+    except ImportError:
+        del sys.modules[module.__name__]
+        raise
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         raise InvalidInput(f"{file} cannot be used: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(folder)
-    found = getattr(module, name, None)
-    if not callable(found):
-        own = (key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__)
-        known = ", ".join(key for key in own if not key.startswith("_"))
-        raise InvalidInput(f"{file} has no function {name!r}; it has {known or 'none'}")
-    return found  # type: ignore[no-any-return]
+    return module
 
 
-def _module(file: Path) -> types.ModuleType:
+def recorded(tree: ast.Module) -> ast.Module:
+    """The source with `float` and `isinstance` as random numbers need them."""
+    return ast.fix_missing_locations(_Floats().visit(tree))  # type: ignore[no-any-return]
+
+
+def module_of(file: Path) -> types.ModuleType:
+    """An empty module for a file, with what `recorded` sources need."""
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
     module = types.ModuleType(f"draftproof_audited_{digest}_{file.stem}")
     module.__file__ = str(file)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from simulator.symbolic import patches
+from simulator.symbolic import compiled, patches
 from simulator.symbolic.sources import numpy_random, python_random
 from simulator.symbolic.where import is_outsider, refusal
 
@@ -18,8 +18,10 @@ _Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
 
 
 @contextmanager
-def swapped(functions: tuple[Any, ...]) -> Iterator[None]:
+def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator[None]:
     """Within it the functions reach recording generators and recording functions only; undone afterwards.
+
+    Compiled functions are swapped for their Python source, which is noted.
 
     Followed are the functions, classes, objects and modules of the outsider that they name. A generator inside a list,
     tuple, set or dictionary is refused by name.
@@ -28,7 +30,10 @@ def swapped(functions: tuple[Any, ...]) -> Iterator[None]:
     try:
         for read, write, name in _slots(functions):
             value = read()
-            replacement = patches.ORIGINALS.get(id(value)) or _swap(value)
+            source = compiled.source_of(value)
+            if source is not None:
+                note(compiled.noted(name))
+            replacement = source or patches.ORIGINALS.get(id(value)) or _swap(value)
             if replacement is not None:
                 undo.append((write, value))
                 write(replacement)
@@ -76,6 +81,7 @@ def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
             slots = _attributes(found)
         for slot in slots:
             value = slot[0]()
+            value = compiled.source_of(value) or value
             if _is_outsiders(value, homes):
                 waiting.append(value)
             yield slot

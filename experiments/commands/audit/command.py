@@ -22,7 +22,7 @@ Library = Annotated[
 Logits = Annotated[bool, typer.Option("--logits", help="Rows as natural logarithms.", rich_help_panel=_HOW)]
 Arguments = Annotated[
     list[str] | None,
-    typer.Option("--argument", help="A further argument NAME=VALUE; may be repeated.", rich_help_panel=_HOW),
+    typer.Option("--argument", help="NAME=VALUE, self.NAME=VALUE, global.NAME=VALUE.", rich_help_panel=_HOW),
 ]
 Batch = Annotated[int, typer.Option(min=1, help="Requests a call.", rich_help_panel=_HOW)]
 Coins = Annotated[
@@ -84,8 +84,7 @@ def audit(
     check_files((given.instance, given.text), {"--json": json_target, "--witness": witness or "witness.json"})
     called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
     processing = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    keywords = audit_plan.parse_arguments(argument or [])
-    audited = audit_plan.load_audit(function, arithmetic=arithmetic, keywords=keywords, **called, **processing)
+    audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, **called, **processing)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
     report = conduct(Request(function, audited, planned, boundary, max_runs, strict))
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

@@ -15,7 +15,7 @@ def rests(report: Report) -> list[str]:
     """What the verdict rests on beside the enumeration."""
     audited = report.request.audit.audited
     kind = audited.rows.kind
-    lines = list(audited.log.notes)
+    lines = [audited.adapter, *audited.notes, *audited.log.notes]
     if report.rounding is not None:
         lines.append(
             f"it computes in {report.rounding.precision} by itself: without that its deviations are below "
@@ -49,7 +49,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "arithmetic": audited.rows.kind.name,
         "coins": audited.coins,
         "batch": audit.batch,
-        "arguments": {name: repr(value) for name, value in audited.keywords.items()},
+        "arguments": {name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed),
         "instances": len(report.findings),
         "calls": round(report.calls),
         "versions": versions(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,24 +17,31 @@ from simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audi
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
 from simulator.protocol import DraftScheme
-from simulator.symbolic import load
+from simulator.symbolic import Taken, take, taken
 
 
-def load_audit(spec: str, **options: Any) -> Audit:
-    """`FILE.py:FUNCTION` or `MODULE:FUNCTION` with how it is to be called; raises `InvalidInput`."""
+def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
+    """`FILE.py:FUNCTION` or `MODULE:FUNCTION` with how it is to be called; raises `InvalidInput`.
+
+    FUNCTION may be `CLASS.METHOD`. arguments: NAME=VALUE; "self.NAME" and "global.NAME" say what the function finds.
+    """
+    keywords = parse_arguments(arguments)
+    typed = {text.partition("=")[0]: text.partition("=")[2] for text in arguments}
     place, colon, name = spec.rpartition(":")
     if not colon or not name:
         raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
+    around = {key: value for key, value in keywords.items() if "." in key}
+    plain = {key: value for key, value in keywords.items() if key not in around}
     with quiet():
-        function = load(place, name) if place.endswith(".py") else _from_module(place, name)
-    return make_audit(function, name=name, **options)
+        found = take(place, name, around) if place.endswith(".py") else _from_module(place, name, around)
+    return make_audit(found.function, name=name, keywords=plain, typed=typed, notes=found.notes, **options)
 
 
-def _from_module(module: str, name: str) -> Callable[..., Any]:
+def _from_module(module: str, name: str, around: Mapping[str, Any]) -> Taken:
     if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module):
         raise InvalidInput(f"no file {module}; give your function as FILE.py:FUNCTION")
     try:
-        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name.partition(".")[0])
     except ImportError as error:
         extra = " (pip install 'draftproof[models]')" if module.partition(".")[0] in ("torch", "transformers") else ""
         raise InvalidInput(
@@ -42,21 +49,56 @@ def _from_module(module: str, name: str) -> Callable[..., Any]:
         ) from None
     except AttributeError:
         raise InvalidInput(f"{module} has no {name}; this may be another version of it") from None
-    return found
+    return taken(name, found, around)
+
+
+#: What an expression among the arguments may use.
+_LIBRARIES = ("math", "random", "numpy", "torch")
+
+
+def _evaluated(text: str) -> Any:
+    """What an expression gives; raises `InvalidInput` where it cannot be had."""
+    tree = ast.parse(text.strip(), mode="eval")
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    try:
+        names: dict[str, Any] = {name: importlib.import_module(name) for name in _LIBRARIES if name in used}
+        if "np" in used:
+            names["np"] = importlib.import_module("numpy")
+        return eval(compile(tree, "<argument>", "eval"), names)
+    except Exception as error:
+        raise InvalidInput(f"the argument {text} cannot be used: {type(error).__name__}: {error}") from error
 
 
 def parse_arguments(texts: Sequence[str]) -> dict[str, Any]:
-    """`NAME=VALUE` with values as Python writes them, other text as it is; raises `InvalidInput`."""
+    """`NAME=VALUE` with values as Python writes them, functions as `lambda ids, x: x`, other text as it is.
+
+    NAME may begin with `self.` or `global.`. Raises `InvalidInput`.
+    """
     parsed: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
+        first, dot, rest = name.partition(".")
+        around = dot and first in ("self", "global") and rest.isidentifier()
+        if not equals or not (name.isidentifier() or around):
             raise InvalidInput(f"--argument {text!r}: write NAME=VALUE")
-        try:
-            parsed[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            parsed[name] = value
+        parsed[name] = _value(value)
     return parsed
+
+
+def _value(text: str) -> Any:
+    """A literal; an expression with a lambda or a library in it; other text as it is."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        pass
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (ValueError, SyntaxError):
+        return text
+    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if isinstance(tree.body, ast.Lambda) or named & {*_LIBRARIES, "np"}:
+        return _evaluated(text)
+    return text
 
 
 def chosen_cases(

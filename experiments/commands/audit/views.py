@@ -83,8 +83,8 @@ def _flags(report: Report) -> list[str]:
     flags += ["--logits"] if rows.logits else []
     flags += ["--batch", str(audit.batch)] if audit.batch > 1 else []
     flags += ["--coins", audited.coins] if audited.coins != "symbols" else []
-    for name, value in audited.keywords.items():
-        flags += ["--argument", f"{name}={value!r}"]
+    for name, text in ({name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed)).items():
+        flags += ["--argument", f"{name}={text}"]
     for name in ("temperature", "top_k", "top_p"):
         value = getattr(audit.processing, name)
         flags += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, read_block, shown
+from simulator.audit.interfaces.noise import given, wanted
 from simulator.drafts.trees import first_path
 from simulator.errors import InvalidVerifier
 from simulator.protocol import DraftNode, Verdict
@@ -23,6 +24,7 @@ def _call(call: Call) -> list[Verdict]:
             call.rows.whole(list(nodes[-1].context)),
             call.rows.array([node.draft for node in nodes[:-1]]),
             call.rows.array([node.target for node in nodes]),
+            **_noise(call, 3, (), len(nodes) - 1, len(nodes[0].target)),
         )
         return [read_block(result, nodes[-1].context, f"the chain interface wants {CHAIN.returns}")]
     lengths = [len(nodes) - 1 for nodes in paths]
@@ -32,11 +34,17 @@ def _call(call: Call) -> list[Verdict]:
         call.rows.array([_padded(nodes[:-1], "draft", longest, size) for nodes in paths]),
         call.rows.array([_padded(nodes, "target", longest + 1, size) for nodes in paths]),
         call.rows.whole(lengths),
+        **_noise(call, 4, (len(paths),), longest, size),
     )
     return [
         read_block(each, nodes[-1].context, f"the chain interface wants {CHAIN.returns}, for each request")
         for each, nodes in zip(by_request(result, len(paths)), paths, strict=True)
     ]
+
+
+def _noise(call: Call, places: int, batch: tuple[int, ...], drafted: int, size: int) -> dict[str, Any]:
+    kinds = wanted(call.function, places, call.keywords)
+    return {name: given(call, kind, batch, drafted, size) for name, kind in kinds.items()}
 
 
 def _padded(nodes: Sequence[DraftNode], name: str, length: int, size: int) -> list[Any]:
@@ -62,7 +70,8 @@ def by_request(result: Any, count: int) -> list[Any]:
 
 CHAIN = Interface(
     name="chain",
-    takes="(tokens, q, p): shapes (L,), (L, V), (L + 1, V); in a batch (B, L), (B, L, V), (B, L + 1, V), lengths (B,)",
+    takes="(tokens, q, p): shapes (L,), (L, V), (L + 1, V); in a batch (B, L), (B, L, V), (B, L + 1, V), lengths (B,); "
+    "then random numbers by parameter name (uniforms, final_uniform, exponential, gumbel, and their likes)",
     returns="(accepted tokens or their number, correction token), or the whole output as a list or array",
     call=_call,
     batches=True,

@@ -4,7 +4,8 @@ It asks for what it wants by the names of its parameters, `n` being the number o
 draft_token_ids `(n,)`; cu_num_draft_tokens `(B,)`, cumulative; num_draft_tokens `(B,)`; max_spec_len, a number;
 draft_probs `(n, V)`; target_probs `(n, V)`, or `(n + B, V)` with the bonus row of each request last where no bonus
 parameter is asked for; bonus_probs `(B, V)`; bonus_token_ids `(B,)`, drawn from the bonus rows beforehand;
-uniforms `(n,)`, final_uniforms `(B,)`: uniform coins in [0, 1); noise `(B, V)`: exponential coins of rate 1.
+uniforms `(n,)`, final_uniforms `(B,)`: uniform coins in [0, 1); noise `(B, V)`: exponential coins of rate 1; gumbel
+`(B, V)`: minus the logarithm of such ones. Other usual names of these are known too; see `noise`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from simulator.audit.interfaces._call import Call, Interface, read_block
 from simulator.audit.interfaces.chain import by_request
+from simulator.audit.interfaces.noise import given, kind_of
 from simulator.drafts.trees import first_path
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftNode, Verdict
@@ -48,10 +50,14 @@ _ARGUMENTS: dict[str, Callable[[Call, Paths], Any]] = {
     "bonus_token_ids": lambda call, paths: call.rows.whole([call.coin.choose(path[-1].target) for path in paths]),
     "uniforms": lambda call, paths: _uniforms(call, _count(paths)),
     "final_uniforms": lambda call, paths: _uniforms(call, len(paths)),
-    "noise": lambda call, paths: call.coins.exponentials(
-        (len(paths), len(paths[0][0].target)), library=call.rows.library, dtype=call.rows.dtype
-    ),
+    "noise": lambda call, paths: given(call, "noise", (len(paths),), 0, len(paths[0][0].target)),
+    "gumbel": lambda call, paths: given(call, "gumbel", (len(paths),), 0, len(paths[0][0].target)),
 }
+
+
+def _known(name: str) -> str | None:
+    """The argument that a parameter of this name is; None for none."""
+    return name if name in _ARGUMENTS else kind_of(name)
 
 
 def _asked(function: Callable[..., Any]) -> list[str]:
@@ -67,18 +73,19 @@ def _asked(function: Callable[..., Any]) -> list[str]:
 
 def _call(call: Call) -> list[Verdict]:
     paths = [first_path(root) for root in call.nodes]
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, parameter in inspect.signature(call.function).parameters.items() if _asked(call.function) else ():
         if name in call.keywords:
             continue
-        if name in _ARGUMENTS:
-            given[name] = _ARGUMENTS[name](call, paths)
+        known = _known(name)
+        if known is not None:
+            arguments[name] = _ARGUMENTS[known](call, paths)
         elif parameter.default is parameter.empty and parameter.kind not in (
             parameter.VAR_POSITIONAL,
             parameter.VAR_KEYWORD,
         ):
             raise InvalidInput(f"the coins interface has no argument {name!r}; it knows {', '.join(_ARGUMENTS)}")
-    result = call(**given)
+    result = call(**arguments)
     wants = f"the coins interface wants {COINS.returns}"
     return [
         read_block(_as_list(each), path[-1].context, wants)

@@ -32,9 +32,13 @@ class ArgumentCoins:
         """Exponential noise of rate 1 to be handed to the function; see `uniforms`."""
         return _build(self.session, shape, library, dtype, "exponential")
 
+    def gumbels(self, shape: Any, library: str = "numpy", dtype: Any = None) -> Any:
+        """Gumbel noise to be handed to the function, minus the logarithm of exponential noise; see `uniforms`."""
+        return _build(self.session, shape, library, dtype, "gumbel")
+
 
 def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) -> Any:
-    """Coins of kind "uniform" or "exponential" as "numpy" array, "torch" tensor or nested "python" lists."""
+    """Coins of kind "uniform", "exponential" or "gumbel" as "numpy" array, "torch" tensor or nested "python" lists."""
     sizes = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
     if library not in ("numpy", "torch", "python"):
         raise InvalidInput(f"library = {library!r}; give 'numpy', 'torch' or 'python'")
@@ -43,7 +47,8 @@ def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) ->
     for index in np.ndindex(*sizes):
         name = f"coin[{', '.join(map(str, index))}]" if index else "the coin"
         variable = session.region.variable(name, LARGEST[bits] if kind == "uniform" else None)
-        array[index] = Linear(0 if kind == "uniform" else 1, ((variable, ONE, 0),))
+        drawn = Linear(0 if kind == "uniform" else 1, ((variable, ONE, 0),))
+        array[index] = -drawn.log() if kind == "gumbel" else drawn
     if library == "torch":
         if session.tensors is None:
             raise InvalidInput("coins as tensors need torch; import it before the call")

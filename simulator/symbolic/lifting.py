@@ -1,0 +1,229 @@
+"""One function out of a file that cannot be imported: only the statements that it needs are run, each once.
+
+What a package that is not installed would give becomes `Missing`; files beside the file, and below the folders above
+it, are read likewise. Nothing is guessed: what the function does with a missing name is refused by name.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import builtins
+import importlib.util
+import inspect
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from simulator.errors import InvalidInput
+from simulator.symbolic.loading import module_of, recorded
+from simulator.symbolic.missing import Missing
+
+#: Folders above a file in which packages are looked for.
+ABOVE = 6
+_LATE_ANNOTATIONS = __future__.annotations.compiler_flag
+
+
+class Lifted:
+    """The names of a file, run one by one as they are asked for.
+
+    given: names that are given from outside. notes: what was left out. Raises `InvalidInput` for a file that is no
+    Python.
+    """
+
+    def __init__(self, file: Path, given: Mapping[str, Any], notes: list[str], known: dict[Path, Lifted]) -> None:
+        self.file = file
+        self.notes = notes
+        self.known = known
+        known[file.resolve()] = self
+        try:
+            self.tree = recorded(ast.parse(file.read_bytes(), str(file)))
+        except SyntaxError as error:
+            raise InvalidInput(f"{file} is no Python: {error}") from None
+        self.names: dict[str, Any] = module_of(file).__dict__
+        self.names.update(given)
+        self._begun: set[str] = set(given)
+        self._bound: dict[str, list[ast.stmt]] = {}
+        self._stars: list[ast.ImportFrom] = []
+        for statement in self.tree.body:
+            for name in _binds(statement):
+                self._bound.setdefault(name, []).append(statement)
+            if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+                self._stars.append(statement)
+
+    def has(self, name: str) -> bool:
+        """Whether the file gives that name, itself or from a file whose names it takes over."""
+        return name in self._bound or name in self._begun or self._starred(name) is not None
+
+    def get(self, name: str) -> Any:
+        """What a name of the file is; raises `InvalidInput` where there is none."""
+        self._need(name)
+        if name not in self.names:
+            raise InvalidInput(f"{self.file} has no {name!r}")
+        return self.names[name]
+
+    def method(self, owner: str, name: str) -> Any:
+        """A function of a class, without the class; None where it has none, of its own or of a class above it."""
+        for statement in self._bound.get(owner, ()):
+            if not isinstance(statement, ast.ClassDef):
+                continue
+            for each in statement.body:
+                if isinstance(each, ast.FunctionDef) and each.name == name:
+                    return self._function(each)
+            for base in statement.bases:
+                if isinstance(base, ast.Name) and isinstance(self._home(base.id), Lifted):
+                    home = self._home(base.id)
+                    found = home.method(base.id, name) if home else None
+                    if found is not None:
+                        return found
+        return None
+
+    def _home(self, name: str) -> Lifted | None:
+        """The file in which a name of this file is made."""
+        for statement in self._bound.get(name, ()):
+            if isinstance(statement, ast.ClassDef):
+                return self
+            if isinstance(statement, ast.ImportFrom):
+                return self._neighbour(statement)
+        return None
+
+    def _function(self, definition: ast.FunctionDef) -> Any:
+        for name in _reads(definition):
+            self._need(name)
+        before = self.names.get(definition.name)
+        self._run([definition])
+        found = self.names.pop(definition.name)
+        if before is not None:
+            self.names[definition.name] = before
+        return found
+
+    def _need(self, name: str) -> None:
+        """Run what binds a name, and first what that reads."""
+        if name in self._begun or hasattr(builtins, name):
+            return
+        self._begun.add(name)
+        if name not in self._bound:
+            star = self._starred(name)
+            if star is not None:
+                self.names[name] = star.get(name)
+            return
+        for statement in self._bound[name]:
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                self._import(statement, name)
+                continue
+            for read in _reads(statement):
+                self._need(read)
+            self._run([statement])
+
+    def _run(self, statements: list[ast.stmt]) -> None:
+        kept = [self._without_missing(each) for each in statements]
+        code = ast.Module(kept, type_ignores=[])
+        flags = _LATE_ANNOTATIONS
+        try:
+            exec(compile(ast.fix_missing_locations(code), str(self.file), "exec", flags, True), self.names)
+        except ImportError as error:
+            raise InvalidInput(f"{self.file} cannot be used: {error}") from error
+
+    def _without_missing(self, statement: ast.stmt) -> ast.stmt:
+        """A function without decorators of packages that are not there: that is noted."""
+        if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            return statement
+        kept = []
+        for decorator in statement.decorator_list:
+            first = decorator.func if isinstance(decorator, ast.Call) else decorator
+            root = first
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and isinstance(self.names.get(root.id), Missing):
+                self.notes.append(f"the decorator {ast.unparse(first)} of {statement.name} was left out")
+                continue
+            kept.append(decorator)
+        statement.decorator_list = kept
+        return statement
+
+    def _import(self, statement: ast.Import | ast.ImportFrom, name: str) -> None:
+        for alias in statement.names:
+            bound = alias.asname or (alias.name if isinstance(statement, ast.ImportFrom) else alias.name.split(".")[0])
+            if bound != name:
+                continue
+            neighbour = self._neighbour(statement) if isinstance(statement, ast.ImportFrom) else None
+            if neighbour is not None and neighbour.has(alias.name):
+                self.names[name] = neighbour.get(alias.name)
+                return
+            single = ast.copy_location(_only(statement, alias), statement)
+            try:
+                exec(compile(ast.Module([single], type_ignores=[]), str(self.file), "exec"), self.names)
+            except ImportError:
+                module = statement.module if isinstance(statement, ast.ImportFrom) else alias.name
+                self.names[name] = Missing(name, module or "this package")
+                self.notes.append(f"{name} could not be imported from {module or 'this package'}")
+
+    def _neighbour(self, statement: ast.ImportFrom) -> Lifted | None:
+        """The file of the same checkout that a statement imports from; None for installed packages."""
+        parts = statement.module.split(".") if statement.module else []
+        if statement.level:
+            roots = [self.file.resolve().parents[statement.level - 1]]
+        elif parts and importlib.util.find_spec(parts[0]) is None:
+            roots = list(self.file.resolve().parents[:ABOVE])
+        else:
+            return None
+        for root in roots:
+            place = root.joinpath(*parts)
+            for file in (place.with_suffix(".py"), place / "__init__.py"):
+                if parts and file.is_file():
+                    return self.known.get(file.resolve()) or Lifted(file, {}, self.notes, self.known)
+        return None
+
+    def _starred(self, name: str) -> Lifted | None:
+        for statement in self._stars:
+            neighbour = self._neighbour(statement)
+            if neighbour is not None and neighbour is not self and neighbour.has(name):
+                return neighbour
+        return None
+
+
+def _only(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
+    if isinstance(statement, ast.Import):
+        return ast.Import([alias])
+    return ast.ImportFrom(statement.module, [alias], statement.level)
+
+
+def _binds(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement of a file binds."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield statement.name
+        return
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        for alias in statement.names:
+            yield alias.asname or (alias.name if isinstance(statement, ast.ImportFrom) else alias.name.split(".")[0])
+        return
+    if isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'":
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from _binds(node)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+
+
+def _reads(statement: ast.AST) -> list[str]:
+    """The names that a statement may read, without its annotations."""
+    found: dict[str, None] = {}
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found[node.id] = None
+        for field, value in ast.iter_fields(node):
+            if field in ("annotation", "returns"):
+                continue
+            waiting += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, ast.AST)]
+    return list(found)
+
+
+def signature_without_self(function: Any) -> inspect.Signature:
+    """The signature of a method as its callers see it."""
+    signature = inspect.signature(function)
+    return signature.replace(parameters=list(signature.parameters.values())[1:])

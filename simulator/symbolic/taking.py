@@ -1,0 +1,133 @@
+"""A function by its place: of a file that can be imported, out of one that cannot, of a class with a bare `self`."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simulator.errors import InvalidInput
+from simulator.symbolic import patches
+from simulator.symbolic.compiled import decorators_left_out, noted, source_of
+from simulator.symbolic.lifting import Lifted, signature_without_self
+from simulator.symbolic.loading import load_module
+from simulator.symbolic.where import refusal
+
+#: Gives an attribute of a class by its name: None where it has none.
+Lookup = Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A function as it was found. notes: what was done to have it, for the report."""
+
+    function: Callable[..., Any]
+    notes: tuple[str, ...] = ()
+
+
+def take(path: str | Path, name: str, given: Mapping[str, Any] | None = None) -> Taken:
+    """The function `name`, or `CLASS.METHOD`, of a Python file, followed as `load` does.
+
+    given: "self.NAME" are attributes of the `self` of a method, "global.NAME" are names of the file. A file that cannot
+    be imported for want of a package is read for this function alone. Raises `InvalidInput`.
+    """
+    file, notes = Path(path), list[str]()
+    own = {key.partition(".")[2]: value for key, value in (given or {}).items() if key.startswith("self.")}
+    names = {key.partition(".")[2]: value for key, value in (given or {}).items() if key.startswith("global.")}
+    owner, dot, method = name.partition(".")
+    with decorators_left_out(notes), patches.applied():
+        try:
+            if names:
+                raise ImportError("names of the file are given")
+            module = load_module(file)
+        except ImportError as error:
+            notes.append(f"{name} was taken out of {file.name} by its source: {_first_line(error)}")
+            lifted = Lifted(file, names, notes, {})
+            lookup: Lookup = functools.partial(lifted.method, owner)
+            found = lookup(method) if dot else lifted.get(name)
+        else:
+            holder = getattr(module, owner, None)
+            lookup = functools.partial(_static, holder)
+            found = lookup(method) if dot else holder
+    if found is None or not (callable(found) or isinstance(found, (staticmethod, classmethod))):
+        raise InvalidInput(_unknown(file, name))
+    return _finished(name, found, lookup, own, notes, bool(dot))
+
+
+def taken(name: str, found: Any, given: Mapping[str, Any]) -> Taken:
+    """A function or class of an installed module, likewise; name: `FUNCTION` or `CLASS.METHOD`."""
+    own = {key.partition(".")[2]: value for key, value in given.items() if key.startswith("self.")}
+    _, dot, method = name.partition(".")
+    function = _static(found, method) if dot else found
+    if function is None:
+        raise InvalidInput(f"{getattr(found, '__name__', found)} has no {method}")
+    return _finished(name, function, functools.partial(_static, found), own, [], bool(dot))
+
+
+def _finished(name: str, found: Any, lookup: Lookup, own: Mapping[str, Any], notes: list[str], of_class: bool) -> Taken:
+    plain = source_of(found)
+    if plain is not None:
+        notes.append(noted(name))
+        found = plain
+    if isinstance(found, staticmethod):
+        found, of_class = found.__func__, False
+    if of_class:
+        found = _with_bare_self(name, found, lookup, own)
+        notes.append(f"self is bare: {', '.join(own) or 'nothing'} is given, methods are those of the class")
+    elif own:
+        raise InvalidInput(f"{name} is no method; leave out self.{next(iter(own))}")
+    return Taken(found, tuple(dict.fromkeys(notes)))
+
+
+def _with_bare_self(name: str, method: Any, lookup: Lookup, own: Mapping[str, Any]) -> Callable[..., Any]:
+    """The method as a function: every call has a `self` of its own, so that none sees what another one left."""
+    if isinstance(method, classmethod):
+        method = method.__func__
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return method(BareSelf(name.partition(".")[0], lookup, own), *arguments, **options)
+
+    functools.update_wrapper(call, method)
+    call.__signature__ = signature_without_self(method)  # type: ignore[attr-defined]
+    return call
+
+
+class BareSelf:
+    """An object with the attributes that are given and the methods of a class, which was never made."""
+
+    def __init__(self, owner: str, lookup: Lookup, own: Mapping[str, Any]) -> None:
+        vars(self).update({name: copy.deepcopy(value) for name, value in own.items()})
+        self._draftproof_class = owner, lookup
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        owner, lookup = self._draftproof_class
+        found = lookup(name)
+        if found is None:
+            raise refusal(f"{owner} was never made, and self.{name} is not known", f"give self.{name}=VALUE")
+        if isinstance(found, staticmethod):
+            return found.__func__
+        if isinstance(found, property) and found.fget:
+            return found.fget(self)
+        return types.MethodType(found, self) if isinstance(found, types.FunctionType) else found
+
+
+def _static(holder: Any, name: str) -> Any:
+    try:
+        return inspect.getattr_static(holder, name)
+    except AttributeError:
+        return None
+
+
+def _unknown(file: Path, name: str) -> str:
+    return f"{file} has no function {name!r}"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,61 @@
+"""`draftproof audit` on functions that need no adapter: read out of their file, with lambdas and a bare self."""
+
+from __future__ import annotations
+
+import pytest
+
+SOURCE = """
+import random
+import a_package_of_nobody
+
+class Verifier(a_package_of_nobody.Module):
+    def residual(self, p, q):
+        return [max(a - self.weight * b, 0) for a, b in zip(p, q)]
+
+    def verify(self, tokens, q, p, transform):
+        for i, token in enumerate(tokens):
+            if random.random() * q[i][token] >= p[i][token]:
+                row = self.residual(p[i], q[i])
+                return i, random.choices(range(len(row)), weights=transform(row))[0]
+        return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
+"""
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    path = tmp_path / "theirs.py"
+    path.write_text(SOURCE)
+    return f"{path}:Verifier.verify"
+
+
+@pytest.mark.parametrize(("weight", "code"), [("1", 0), ("0", 1)])
+def test_a_method_out_of_a_file_that_cannot_be_imported(draftproof, theirs, weight, code):
+    options = ("--interface", "chain", "--argument", "transform=lambda row: row", "--argument", f"self.weight={weight}")
+    ran = draftproof("audit", theirs, *options, "--cases", "context,zeros,three_tokens")
+    assert ran.code == code
+    assert "called as Verifier.verify(tokens, q, p, transform=lambda row: row), rows as python float64" in ran.out
+    assert "was taken out of theirs.py by its source" in ran.out
+    assert "self is bare: weight is given" in " ".join(ran.out.split())
+    if code:
+        assert "--argument 'transform=lambda row: row' --argument self.weight=0" in " ".join(ran.out.split())
+        assert "hypothesis: the correction after a rejection is drawn from p" in ran.out
+
+
+def test_what_is_not_given_is_one_line_with_the_way_out(draftproof, theirs):
+    ran = draftproof("audit", theirs, "--interface", "chain", "--argument", "transform=lambda row: row")
+    assert ran.code == 2
+    assert "self.weight is not known" in ran.err
+    assert "give self.weight=VALUE" in ran.err
+
+
+@pytest.mark.parametrize("argument", ["a.b=1", "self.=1", "transform=lambda row: (", "x"])
+def test_arguments_that_are_none(draftproof, theirs, argument):
+    ran = draftproof("audit", theirs, "--interface", "chain", "--argument", argument)
+    assert ran.code == 2
+    assert ran.out == ""
+
+
+def test_an_expression_that_fails_is_one_line(draftproof, theirs):
+    ran = draftproof("audit", theirs, "--interface", "chain", "--argument", "transform=numpy.nothing")
+    assert ran.code == 2
+    assert "the argument numpy.nothing cannot be used" in ran.err
