@@ -6,7 +6,7 @@ An engine asks for this value, never for a name. `n` contexts at once: `p`, `q` 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -93,11 +93,12 @@ class Layered:
 
     step: `step(owed, draft, branches)` for `B` layers of `n` nodes from which `branches` go on, of shape `(B, n, V)`:
     `owed` is the score of a node times `p`. It returns `m`, the mean scores of the children, of that shape, and for
-    each layer the possible outcomes `(probability, [(place of the node, token, branches through it, score), ..])`.
+    each layer the possible outcomes `(probability, [(place of the node, token, branches through it, score), ..])`;
+    above the leaves these are not looked at, so a generator saves their cost.
     Layers with one branch are not asked about: their score is `min(1, owed/q)`.
     """
 
-    step: Callable[[Vector, Vector, tuple[int, ...]], tuple[Vector, list[Any]]]
+    step: Callable[[Vector, Vector, tuple[int, ...]], tuple[Vector, Iterable[Any]]]
 
     name: ClassVar[str] = "layered"
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from verifiers._race import SPAN, Race, race_integral, segments
+from verifiers._race import SPAN, Race, over_segments, race_integral, segments, taken
 
 #: The bits that a weight keeps.
 BITS = 10
@@ -67,8 +67,8 @@ def equal_blocks(owed: Any, draft: Any, branches: tuple[int, ...]) -> Chain:
     left = np.maximum(1 - q.cumsum(axis=2), 1e-15)  # all drafts below the prefix: as unlikely as rounding
     slopes = np.where(ok, _hull_slopes(t, -k[:, None] * np.log(left)), np.inf).reshape(batch, -1)
     outer = np.argsort(slopes, axis=1, kind="stable")
-    order = np.take_along_axis((inner + (np.arange(n) * J)[:, None]).reshape(batch, -1), outer, axis=1)
-    t, q, ok = (np.take_along_axis(part.reshape(batch, -1), outer, axis=1) for part in (t, q, ok))
+    order = taken((inner + (np.arange(n) * J)[:, None]).reshape(batch, -1), outer)
+    t, q, ok = (taken(part.reshape(batch, -1), outer) for part in (t, q, ok))
     node = order // J
     inside = np.stack([(q * (node == c)).cumsum(axis=1) for c in range(n)], axis=2)
     met = 1 - (np.maximum(1 - inside, 0) ** k).prod(axis=2)
@@ -115,9 +115,5 @@ def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
 def _scaled(weights: Any, first: Any, last: Any) -> Any:
     """Divided by the largest of the block, and not below `2**-SPAN` of it."""
     logs = np.log2(np.maximum(weights, 1e-300))
-    largest = logs
-    for shift in 2 ** np.arange(int(weights.shape[1]).bit_length()):
-        places = np.minimum(np.arange(weights.shape[1]) + shift, last)
-        largest = np.maximum(largest, np.take_along_axis(largest, places, axis=1))  # over [i, i + 2 shift)
-    largest = np.take_along_axis(largest, first, axis=1)
+    largest = over_segments(np.maximum, logs, first, last)
     return 2.0 ** np.maximum(logs - largest, -SPAN)

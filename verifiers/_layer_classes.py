@@ -49,16 +49,16 @@ def by_classes(target: Vector, draft: Vector) -> Sorted:
         place = ((ratio.view(ratio.long().dtype) >> _SHIFT) - _LOWEST).clamp(0, CLASSES - 1)
         masses = [place.bincount(weights=row.double(), minlength=CLASSES).cpu().numpy() for row in (target, draft)]
         return Sorted(place, *masses)
-    exact = target.dtype == object
     with np.errstate(divide="ignore", invalid="ignore"):  # tokens with q = 0 are never drafted, whatever their class
         ratio = target.astype(np.float64, copy=False) / draft.astype(np.float64, copy=False)
     place = ratio.view(np.int64)
     place >>= _SHIFT
     place -= _LOWEST
     np.minimum(np.maximum(place, 0, out=place), CLASSES - 1, out=place)
-    if exact:
-        return Sorted(place, *(_added_up(row, place) for row in (target, draft)))
-    return Sorted(place, *(np.bincount(place, weights=row, minlength=CLASSES) for row in (target, draft)))
+    short = place.astype(np.int8)  # is kept, and quick to compare
+    if target.dtype == object:
+        return Sorted(short, *(_added_up(row, short) for row in (target, draft)))
+    return Sorted(short, *(np.bincount(place, weights=row, minlength=CLASSES) for row in (target, draft)))
 
 
 def _added_up(row: Vector, place: Any) -> Vector:
@@ -112,8 +112,9 @@ def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: A
 
 def _met(scored: Scored, node: Sorted, rho: Any) -> Vector:
     """`m(c, .)`, shape `(V,)`."""
-    rates = scored.node.draft.new_tensor(rho)[node.place] if is_tensor(scored.node.draft) else rho[node.place]
-    return minimum(scored.score * scored.node.target, scored.node.draft * rates)
+    draft, place = scored.node.draft, node.place
+    rates = draft.new_tensor(rho)[place] if is_tensor(draft) else rho[place.astype(np.intp)]
+    return minimum(scored.score * scored.node.target, draft * rates)
 
 
 def _met_mass(scored: Scored, node: Sorted, rho: Any) -> Any:
@@ -131,9 +132,10 @@ def _met_mass(scored: Scored, node: Sorted, rho: Any) -> Any:
     mixed = ~(kept | drawn) & (node.q > 0)
     if not mixed.any():
         return total
-    target, draft = scored.node.target, scored.node.draft
-    if is_tensor(target):
-        inside = target.new_tensor(mixed).bool()[node.place]
+    if is_tensor(scored.node.target):
+        inside = scored.node.target.new_tensor(mixed).bool()[node.place]
         return total + float(_met(scored, node, rho)[inside].sum())
-    inside = np.flatnonzero(mixed[node.place])
-    return total + minimum(score * target[inside], draft[inside] * rho[node.place[inside]]).sum()
+    for j in np.flatnonzero(mixed):
+        inside = np.flatnonzero(node.place == j)
+        total = total + minimum(score * scored.node.target[inside], scored.node.draft[inside] * rho[j]).sum()
+    return total

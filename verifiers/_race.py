@@ -73,14 +73,10 @@ def race_law(race: Race, draft: Any, branches: tuple[int, ...]) -> Any:
     racing = (race.weights > 0) & (draft > 0)
     blocks = np.where(racing, race.blocks, n * J).reshape(batch, -1)
     order = np.argsort(blocks, axis=1, kind="stable")
-    blocks = np.take_along_axis(blocks, order, axis=1)
-    mass, weights = (
-        np.take_along_axis(part.reshape(batch, -1), order, axis=1) for part in (draft * racing, race.weights)
-    )
+    blocks = taken(blocks, order)
+    mass, weights = (taken(part.reshape(batch, -1), order) for part in (draft * racing, race.weights))
     first, last = segments(blocks)
-    largest = np.maximum.accumulate(weights, axis=1)  # only has to be no smaller than those of the block
-    largest = np.take_along_axis(largest, last, axis=1)
-    scaled = weights / np.maximum(largest.max(axis=1, keepdims=True), 1)
+    scaled = weights / np.maximum(weights.max(axis=1, keepdims=True), 1)
     law = np.empty((batch, n * J))
     ours = race_integral(order // J, first, last, mass, scaled, branches, *FINE)
     np.put_along_axis(law, order, ours, axis=1)
@@ -115,8 +111,8 @@ def race_integral(
     for c, k in enumerate(branches):
         at = node == c
         here = mass * at
-        waits = np.maximum(_of_segments(here[:, :, None] * falls, first, last), 0)
-        waits += np.maximum(1 - np.take_along_axis(here.cumsum(axis=1), last, axis=1), 0)[:, :, None]
+        waits = np.maximum(over_segments(np.add, here[:, :, None] * falls, first, last), 0)
+        waits += np.maximum(1 - taken(here.cumsum(axis=1), last), 0)[:, :, None]
         own = np.where(at[:, :, None], waits, own)
         for _ in range(k):
             product *= waits
@@ -126,11 +122,14 @@ def race_integral(
     return np.array(branches, dtype=np.float64)[node] * mass * won
 
 
-def _of_segments(parts: Any, first: Any, last: Any) -> Any:
-    """The sum over the block of every place; parts: shape `(B, N, S)`."""
-    if len(parts) == 1:  # one large layer
-        starts = np.flatnonzero(first[0] == np.arange(len(first[0])))
-        return np.add.reduceat(parts[0], starts, axis=0).repeat(last[0][starts] - starts + 1, axis=0)[None]
-    total = parts.cumsum(axis=1)
-    before = np.take_along_axis(total, np.maximum(first - 1, 0)[:, :, None], axis=1) * (first > 0)[:, :, None]
-    return np.take_along_axis(total, last[:, :, None], axis=1) - before
+def over_segments(add: Any, parts: Any, first: Any, last: Any) -> Any:
+    """`add` (a ufunc) over the block of every place, for every place; parts: shape `(B, N, ..)`."""
+    starts = np.flatnonzero(first == np.arange(first.shape[1]))  # of blocks, in all layers one after the other
+    lengths = (last - first).reshape(-1)[starts] + 1
+    flat = parts.reshape(-1, *parts.shape[2:])
+    return add.reduceat(flat, starts, axis=0).repeat(lengths, axis=0).reshape(parts.shape)
+
+
+def taken(values: Any, places: Any) -> Any:
+    """`values[b, places[b, i]]`, shape `(B, N, ..)`; quicker than the general `take_along_axis`."""
+    return values[np.arange(len(values))[:, None], places]

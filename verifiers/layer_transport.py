@@ -16,7 +16,7 @@ verification. One layer: optimal transport. For vocabularies of more than 32 tok
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -91,7 +91,7 @@ class LayerTransport:
         return _raced(owed, draft, branches)
 
 
-def _outcomes(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, list[Any]]:
+def _outcomes(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, Iterable[Any]]:
     """See `Layered`: many layers with the same branches."""
     posed, masses = _floats(owed).round(DECIMALS), _floats(draft).round(DECIMALS)
     races = equalised(posed, masses, branches)
@@ -103,10 +103,10 @@ def _outcomes(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[V
         law = race_law(races, draft, branches)
     met = minimum(owed, law)
     kept = met / (law + (law <= 0))
-    return met, [
+    return met, (
         race_outcomes(race, q.tolist(), branches, rate.tolist())
         for race, q, rate in zip(each, draft, kept, strict=True)
-    ]
+    )
 
 
 def _class_race(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:

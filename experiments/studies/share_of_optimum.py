@@ -28,12 +28,15 @@ from experiments.studies import share_views
 from experiments.studies.best_a import best_mixture
 from experiments.studies.share_claims import claims
 from lp_analysis import optimum
-from simulator.arithmetic import RATIONAL
+from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.drafts import Delayed
+from simulator.errors import TooLarge
 from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
-from simulator.laws.structured import structure_of
+from simulator.laws.structured import TableRows, structure_of
+from simulator.laws.structured.layered import sampled_depths
 from simulator.protocol import Verifier
+from simulator.structures import Layered
 from simulator.verdicts.lossless import Evaluator
 
 #: Family and parameters.
@@ -51,6 +54,10 @@ PATHS = (2, 3, 4)
 MOST_PATHS = 256
 #: Certified gap of every optimum, and the common denominator of all probabilities.
 GAP, DENOMINATOR = 1e-6, 2**16
+#: Draft trees up to which a verifier without a structured engine is studied.
+MOST_TREES = 128
+#: Of layers too many to be listed so many are drawn where a verifier looks at layers.
+SAMPLED = 20_000
 #: Instances from whose time that of all is estimated.
 TRIAL = 12
 
@@ -75,7 +82,7 @@ class Point:
                 **asdict(self),
                 "gap": GAP,
                 "denominator": DENOMINATOR,
-                "verifiers": studied(),
+                "verifiers": studied() + listed_only(),
                 "package": versions()["draftproof"],
             }
         )
@@ -99,6 +106,15 @@ def studied() -> list[str]:
     ]
 
 
+def listed_only() -> list[str]:
+    """Those of them that no structured engine evaluates; they are enumerated where there are few draft trees."""
+    return [
+        name
+        for name in verifiers.STANDALONE
+        if "delayed" in verifiers.REGISTRY[name].card.lossless_for and name not in studied()
+    ]
+
+
 def compute(case: Point) -> dict[str, Any]:
     """The row of one case."""
     started = time.perf_counter()
@@ -109,11 +125,16 @@ def compute(case: Point) -> dict[str, Any]:
     )
     found = optimum(instance.target, instance.draft, scheme, gap=GAP)
     upper = float(found.upper)
-    reach = {name: _reach(verifiers.make(name), instance, scheme) for name in studied()}
+    reach, errors = {}, {}
+    for name in studied():
+        reach[name], error = _reach(verifiers.make(name), instance, scheme, case.seed)
+        if error:
+            errors[name] = error / upper
+    few = scheme.count(instance.draft) <= MOST_TREES
     mixed = verifiers.make("mixed_order", a=best_mixture(instance.target, instance.draft, scheme)[0])
-    reach["mixed_order, best a"] = _reach(mixed, instance, scheme)
+    reach["mixed_order, best a"] = _reach(mixed, instance, scheme)[0]
     planned = verifiers.make("optimum", plan=found.plan, draft_tables=instance.draft.tables)
-    best = _reach(planned, instance, scheme)
+    best, _ = _reach(planned, instance, scheme)
     return {
         **asdict(case),
         **number_fields("lower", found.lower),
@@ -121,6 +142,8 @@ def compute(case: Point) -> dict[str, Any]:
         "gap_float": float(found.gap),
         "method": found.method,
         "shares": {name: sum(masses) / upper for name, masses in reach.items()},
+        "errors": errors,
+        "enumerated": {name: _enumerated(name, instance, scheme) / upper for name in listed_only() if few},
         "lost": {name: [b - d for b, d in zip(best, masses, strict=True)] for name, masses in reach.items()},
         "strong_id": case.strong_id,
         "versions": versions(),
@@ -128,11 +151,26 @@ def compute(case: Point) -> dict[str, Any]:
     }
 
 
-def _reach(verifier: Verifier, instance: Instance, scheme: Delayed) -> list[float]:
-    """`P(tau >= d)` for `d = 0..L`: their sum is the block efficiency."""
-    found = Evaluator(verifier, "float64").check(instance.target, instance.draft, scheme)
+def _reach(verifier: Verifier, instance: Instance, scheme: Delayed, seed: int = 0) -> tuple[list[float], float]:
+    """`P(tau >= d)` for `d = 0..L`, whose sum is the block efficiency, and its standard error, 0 where it is exact."""
+    structure = structure_of(verifier, scheme)
+    try:
+        found = Evaluator(verifier, "float64").check(instance.target, instance.draft, scheme)
+    except TooLarge:
+        if not isinstance(structure, Layered):
+            raise
+        floats = Instance.of(instance.target, instance.draft, scheme.depth, FLOAT64)
+        generator = np.random.default_rng((seed, scheme.K, scheme.L1, scheme.L2))
+        return sampled_depths(structure, TableRows.of(floats.target, floats.draft), scheme, SAMPLED, generator)
     masses = [float(mass) for mass in found.metrics.depth_distribution]
-    return [sum(masses[depth:]) for depth in range(scheme.depth + 1)]
+    return [sum(masses[depth:]) for depth in range(scheme.depth + 1)], 0.0
+
+
+def _enumerated(name: str, instance: Instance, scheme: Delayed) -> float:
+    found = Evaluator(verifiers.make(name), "float64", engine="enumerate").check(
+        instance.target, instance.draft, scheme
+    )
+    return float(found.block_efficiency)
 
 
 def run(wanted: Sequence[Point], kept: RowFile, jobs: int) -> bool:

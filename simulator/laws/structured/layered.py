@@ -6,6 +6,7 @@ with scores `a_c` adds `P a_c` to the reach of `c` and `P (a_c p - m(c, .))` to 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,19 +31,69 @@ def layered_law(structure: Layered, rows: RowSource, scheme: Delayed, sink: Sink
     """Deliver the law of a layered verifier on delayed trees to `sink`."""
     size = rows.vocab_size
     like = rows.target(0, 0, 1)
-    one = as_numpy(zeros(like, 1))[0] + 1
-    states: States = {(1,): [((root,), (one,), one) for root in range(rows.roots)]}
-    reach = as_numpy(zeros(like, rows.roots)) + 1
+    states, reach = _start(rows, like), as_numpy(zeros(like, rows.roots)) + 1
     for depth in range(scheme.depth):
-        if depth == scheme.L1 and scheme.K > 1:
-            states = {(scheme.K,): states.get((1,), [])}
+        states = _forked(states, scheme, depth)
         count = rows.roots * size**depth
-        p, q = (as_numpy(read(depth, 0, count)) for read in (rows.target, rows.draft))
         correction, below = as_numpy(zeros(like, count, size)), as_numpy(zeros(like, count, size))
-        states = _descended(structure, states, p, q, correction, below, chunk)
+        last = depth == scheme.depth - 1
+        states = _descended(structure, states, _rows_at(rows, depth), correction, below, chunk, last)
         sink.node(depth, 0, *(_where_rows_are(part, like) for part in (reach, correction, below)))
         reach = below.reshape(-1)
     sink.leaf(scheme.depth, 0, _where_rows_are(reach, like))
+
+
+def sampled_depths(
+    structure: Layered, rows: Rows, scheme: Delayed, most: int, generator: np.random.Generator
+) -> tuple[list[float], float]:
+    """`P(tau >= d)` for `d = 0..L`, exact but the last, which is estimated from `most` states; and its standard error.
+
+    One root, float64, `L >= 1`. States are drawn with the probability that they are reached; of the states of the last
+    layer only the mean of what they pass on is looked at, as a share of what they have.
+    """
+    like = rows.target(0, 0, 1)
+    states, reached = _start(rows, like), [1.0]
+    for depth in range(scheme.depth - 1):
+        states = _forked(states, scheme, depth)
+        sums = [np.zeros((rows.vocab_size**depth, rows.vocab_size)) for _ in range(2)]
+        states = _descended(structure, states, _rows_at(rows, depth), *sums, TOGETHER, last=False)
+        reached.append(float(sums[1].sum()))
+    states = _forked(states, scheme, scheme.depth - 1)
+    listed = [(branches, state) for branches, group in states.items() for state in group]
+    masses = np.array([chance * sum(scores) for _, (_, scores, chance) in listed], dtype=np.float64)
+    picked = generator.choice(len(listed), size=most, p=masses / masses.sum())
+    groups: States = {}
+    for place in picked:
+        branches, (nodes, scores, _) = listed[place]
+        groups.setdefault(branches, []).append((nodes, scores, 1.0))
+    shares = _shares(structure, groups, _rows_at(rows, scheme.depth - 1))
+    return [*reached, reached[-1] * float(shares.mean())], reached[-1] * float(shares.std()) / most**0.5
+
+
+def _shares(structure: Layered, groups: States, tables: tuple[Any, Any]) -> Any:
+    """For every state the mass that goes one layer further, over the sum of its scores."""
+    shares = []
+    for branches, group in groups.items():
+        for first in range(0, len(group), TOGETHER):
+            some = group[first : first + TOGETHER]
+            _, _, met, _ = _asked(structure, branches, some, tables)
+            shares += [m.sum() / sum(scores) for m, (_, scores, _) in zip(met, some, strict=True)]
+    return np.array(shares)
+
+
+def _start(rows: Rows, like: Any) -> States:
+    one = as_numpy(zeros(like, 1))[0] + 1
+    return {(1,): [((root,), (one,), one) for root in range(rows.roots)]}
+
+
+def _forked(states: States, scheme: Delayed, depth: int) -> States:
+    """At the fork the trunk gets its branches."""
+    return {(scheme.K,): states.get((1,), [])} if depth == scheme.L1 and scheme.K > 1 else states
+
+
+def _rows_at(rows: Rows, depth: int) -> tuple[Any, Any]:
+    count = rows.roots * rows.vocab_size**depth
+    return as_numpy(rows.target(depth, 0, count)), as_numpy(rows.draft(depth, 0, count))
 
 
 def _where_rows_are(masses: Any, like: Any) -> Any:
@@ -50,36 +101,47 @@ def _where_rows_are(masses: Any, like: Any) -> Any:
     return like.new_tensor(masses) if is_tensor(like) else masses
 
 
-def _descended(structure: Layered, states: States, p: Any, q: Any, correction: Any, below: Any, chunk: int) -> States:
-    """The states of the next depth; what they add to the law is added to `correction` and `below`."""
-    size = p.shape[1]
+def _descended(
+    structure: Layered, states: States, tables: tuple[Any, Any], correction: Any, below: Any, chunk: int, last: bool
+) -> States:
+    """The states of the next depth, none below the last; what they add to the law goes to `correction` and `below`."""
+    size = tables[0].shape[1]
     following: States = {}
     for branches, group in states.items():
         for first in range(0, len(group), chunk):
             some = group[first : first + chunk]
-            places = np.array([nodes for nodes, _, _ in some])
-            scores = np.array([values for _, values, _ in some], dtype=p.dtype)[:, :, None]
-            owed, draft = scores * p[places], q[places]
-            if sum(branches) == 1:
-                met = minimum(owed, draft)
-                outcomes = [_alone(d[0], m[0]) for d, m in zip(draft, met, strict=True)]
-            else:
-                met, outcomes = structure.step(owed, draft, branches)
-            for (nodes, _, mass), rest, drawn in zip(some, owed - met, outcomes, strict=True):
-                for place, node in enumerate(nodes):
-                    correction[node] = correction[node] + mass * rest[place]
-                for chance, scored in drawn:
-                    for place, token, _, score in scored:
-                        node = nodes[place]
-                        below[node, token] = below[node, token] + mass * chance * score
-                    key = tuple(alive for _, _, alive, _ in scored)
-                    entry = (
-                        tuple(nodes[place] * size + token for place, token, _, _ in scored),
-                        tuple(score for _, _, _, score in scored),
-                        mass * chance,
-                    )
-                    following.setdefault(key, []).append(entry)
+            places, owed, met, outcomes = _asked(structure, branches, some, tables)
+            chances = np.array([chance for _, _, chance in some], dtype=tables[0].dtype)[:, None, None]
+            for sums, parts in ((correction, owed - met), (below, met)):
+                np.add.at(sums, places.reshape(-1), (chances * parts).reshape(-1, size))
+            if not last:
+                _branch(following, some, outcomes, size)
     return following
+
+
+def _asked(
+    structure: Layered, branches: tuple[int, ...], some: list[State], tables: tuple[Any, Any]
+) -> tuple[Any, Any, Any, Iterable[Any]]:
+    """The nodes of states with the same branches, what they are owed, and what `Layered.step` says of them."""
+    places = np.array([nodes for nodes, _, _ in some])
+    scores = np.array([values for _, values, _ in some], dtype=tables[0].dtype)[:, :, None]
+    owed, draft = scores * tables[0][places], tables[1][places]
+    if sum(branches) > 1:
+        return places, owed, *structure.step(owed, draft, branches)
+    met = minimum(owed, draft)
+    return places, owed, met, (_alone(d[0], m[0]) for d, m in zip(draft, met, strict=True))
+
+
+def _branch(following: States, some: list[State], outcomes: Iterable[Any], size: int) -> None:
+    """Add what the states go on to; outcomes as `Layered.step` gives them."""
+    for (nodes, _, mass), drawn in zip(some, outcomes, strict=True):
+        for chance, scored in drawn:
+            entry = (
+                tuple(nodes[place] * size + token for place, token, _, _ in scored),
+                tuple(score for _, _, _, score in scored),
+                mass * chance,
+            )
+            following.setdefault(tuple(alive for _, _, alive, _ in scored), []).append(entry)
 
 
 def _alone(draft: Any, met: Any) -> list[Any]:
