@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 
 from simulator import Delayed, Instance, block_law, check
+from simulator.arithmetic import FLOAT64
 from simulator.instances.families import FAMILIES
+from simulator.laws.structured import TableRows
+from simulator.laws.structured.layered import sampled_depths
 from simulator.verdicts.conformance import case_instances, conformance_instances
 from verifiers import make
 from verifiers._equalised import equal_blocks, equalised
 from verifiers._layer_classes import _met, _met_mass, by_classes
 from verifiers._layers import Scored
 from verifiers._race import Race, exact_law, race_law
-from verifiers.layer_transport import LayerTransport, law_of
+from verifiers.layer_transport import LayerTransport, _class_race, law_of
 from verifiers.layer_verification import RULES
 
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 3, 0, 1), (2, 2, 0, 3))
@@ -151,6 +154,31 @@ def test_the_structured_law_is_the_enumerated_one(shape):
         ]
         for ours, theirs in zip(laws[0].correction, laws[1].correction, strict=True):
             assert (ours == theirs).all()
+
+
+def test_a_sampled_last_layer_is_the_exact_one_within_its_error():
+    instance = FAMILIES["dirichlet"].instance(3, 3, np.random.default_rng(2), 2**16)
+    floats = Instance.of(instance.target, instance.draft, 3, FLOAT64)
+    rows, scheme = TableRows.of(floats.target, floats.draft), Delayed(3, 0, 3)
+    structure = make("layer_transport").structure
+    exact = block_law(make("layer_transport"), instance.target, instance.draft, scheme, "float64", "structured")
+    depths, error = sampled_depths(structure, rows, scheme, 4000, np.random.default_rng(0))
+    wanted = [sum(exact.depth_distribution[depth:]) for depth in range(4)]
+    assert np.allclose(depths[:3], wanted[:3], rtol=0, atol=ROUNDING)
+    assert 0 < error < 0.01
+    assert abs(depths[3] - wanted[3]) <= 4 * error
+
+
+def test_the_law_of_classes_sums_to_one_in_floats():
+    generator = np.random.default_rng(3)
+    for branches in ((4,), (1, 1, 1, 1), (1, 3)):
+        nodes = [by_classes(*generator.dirichlet(np.full(40_000, 0.2), 2)) for _ in branches]
+        score = 1 / len(branches)
+        owed, draft = (np.concatenate([getattr(node, side) for node in nodes]) for side in "pq")
+        race, law = _class_race(score * owed, draft, branches)
+        raced = zip(nodes, race.weights, branches, strict=True)
+        missed = np.prod([(1 - (node.q * (w > 0)).sum()) ** k for node, w, k in raced])
+        assert abs(law.sum() + missed - 1) <= ROUNDING  # nothing is selected where all branches have weight 0
 
 
 def test_it_beats_the_others_on_one_instance_of_every_family():

@@ -55,9 +55,9 @@ def sampled_depths(
     states, reached = _start(rows, like), [1.0]
     for depth in range(scheme.depth - 1):
         states = _forked(states, scheme, depth)
-        sums = [np.zeros((rows.vocab_size**depth, rows.vocab_size)) for _ in range(2)]
-        states = _descended(structure, states, _rows_at(rows, depth), *sums, TOGETHER, last=False)
-        reached.append(float(sums[1].sum()))
+        correction, below = (np.zeros((rows.vocab_size**depth, rows.vocab_size)) for _ in range(2))
+        states = _descended(structure, states, _rows_at(rows, depth), correction, below, TOGETHER, last=False)
+        reached.append(float(below.sum()))
     states = _forked(states, scheme, scheme.depth - 1)
     listed = [(branches, state) for branches, group in states.items() for state in group]
     masses = np.array([chance * sum(scores) for _, (_, scores, chance) in listed], dtype=np.float64)
