@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from experiments.studies.speed.measuring import Row, Sizes, in_turn, named
 from lp_analysis import single_step_optimum
 from simulator.coins import SamplingCoin
 from simulator.drafts import Delayed
+from simulator.drafts.trees import DraftTree
 from simulator.instances.processes import CallableProcess
 from simulator.protocol import Context, DraftNode
 from verifiers import make
@@ -24,12 +27,14 @@ def block_rows(sizes: Sizes) -> Iterator[Row]:
     for size in (50,) if sizes.quick else (32_000, 150_000):
         root = drafted_tree(size, scheme)
         coin = SamplingCoin(np.random.default_rng(2))
-        tasks: dict[str, Callable[[], object]] = {"reading": partial(read, root)}
-        tasks |= {name: partial(make(name).verify, root, coin) for name in NAMES}
-        least = in_turn(tasks, sizes.budget)
-        for name in NAMES:
-            problem = f"one block: {named(name, size, scheme)}"
-            yield Row("blocks", problem, least[name], "reading its rows once", least["reading"])
+        trees = {"numpy": root, **({"torch": tensors(root)} if find_spec("torch") else {})}
+        for kind, tree in trees.items():
+            tasks: dict[str, Callable[[], object]] = {"reading": partial(read, tree)}
+            tasks |= {name: partial(make(name).verify, tree, coin) for name in NAMES}
+            least = in_turn(tasks, sizes.budget)
+            for name in NAMES:
+                problem = f"one block, {kind}: {named(name, size, scheme)}"
+                yield Row("blocks", problem, least[name], "reading its rows once", least["reading"])
 
 
 def one_step_rows(sizes: Sizes) -> Iterator[Row]:
@@ -62,6 +67,25 @@ def drafted_tree(size: int, scheme: Delayed) -> DraftNode:
         CallableProcess(size, lambda c: pair(c)[1]),
     )
     return scheme.draw(draft, SamplingCoin(np.random.default_rng(1))).root(target, draft)
+
+
+def tensors(root: DraftNode) -> DraftNode:
+    """The same tree with its rows in torch."""
+    import torch
+
+    rows: dict[Context, list[Any]] = {}
+    children: dict[Context, tuple[int, ...]] = {}
+    waiting = [root]
+    for node in waiting:  # grows while it is walked
+        rows[node.context] = [row if row is None else torch.tensor(row) for row in (node.target, node.draft)]
+        children[node.context] = node.children
+        waiting += [node.child(token) for token in set(node.children)]
+    size = len(root.target)
+    target, draft = (
+        CallableProcess(size, lambda context: rows[context][0]),
+        CallableProcess(size, lambda context: rows[context][1]),
+    )
+    return DraftTree(children).root(target, draft)
 
 
 def read(root: DraftNode) -> float:

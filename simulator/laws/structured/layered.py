@@ -44,7 +44,7 @@ def layered_law(structure: Layered, rows: RowSource, scheme: Delayed, sink: Sink
 
 
 def sampled_depths(
-    structure: Layered, rows: Rows, scheme: Delayed, most: int, generator: np.random.Generator
+    structure: Layered, rows: RowSource, scheme: Delayed, most: int, generator: np.random.Generator
 ) -> tuple[list[float], float]:
     """`P(tau >= d)` for `d = 0..L`, exact but the last, which is estimated from `most` states; and its standard error.
 
@@ -81,7 +81,7 @@ def _shares(structure: Layered, groups: States, tables: tuple[Any, Any]) -> Any:
     return np.array(shares)
 
 
-def _start(rows: Rows, like: Any) -> States:
+def _start(rows: RowSource, like: Any) -> States:
     one = as_numpy(zeros(like, 1))[0] + 1
     return {(1,): [((root,), (one,), one) for root in range(rows.roots)]}
 
@@ -91,7 +91,7 @@ def _forked(states: States, scheme: Delayed, depth: int) -> States:
     return {(scheme.K,): states.get((1,), [])} if depth == scheme.L1 and scheme.K > 1 else states
 
 
-def _rows_at(rows: Rows, depth: int) -> tuple[Any, Any]:
+def _rows_at(rows: RowSource, depth: int) -> tuple[Any, Any]:
     count = rows.roots * rows.vocab_size**depth
     return as_numpy(rows.target(depth, 0, count)), as_numpy(rows.draft(depth, 0, count))
 
