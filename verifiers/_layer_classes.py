@@ -3,8 +3,10 @@
 1. The class of a token is read off the binary digits of `p/q`: half an octave wide, open at both ends. Adding
    up `p` and `q` by class is one pass over the rows.
 2. The race is that of `J` classes a node. Its law is `r(c, y) = q(y|c) rho(class)`.
-3. `m = min(a p, q rho)`. Its sum is needed on the way up only: a class that lies on one side of `rho/a` adds its mass
-   of `p` or `q`; the tokens of the few others are looked at one by one. The vector is made for the accepted node only.
+3. `m = min(a p, q rho)`, one more pass, is made on the way up only, where nothing below was accepted.
+
+In float64 the law of the classes sums to 1 within 1e-11, of a node and of a layer: the error of the integral. What is
+lost of exactness is that, beside the rounding of the sums over the rows.
 
 Exact for rational rows too, whatever the classes. Shapes: `V` tokens, `n` nodes.
 """
@@ -112,30 +114,15 @@ def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: A
 
 def _met(scored: Scored, node: Sorted, rho: Any) -> Vector:
     """`m(c, .)`, shape `(V,)`."""
-    draft, place = scored.node.draft, node.place
-    rates = draft.new_tensor(rho)[place] if is_tensor(draft) else rho[place.astype(np.intp)]
-    return minimum(scored.score * scored.node.target, draft * rates)
+    draft, owed = scored.node.draft, scored.score * scored.node.target
+    if is_tensor(draft):
+        return minimum(owed, draft.new_tensor(rho)[node.place] * draft)
+    return minimum(owed, rho[node.place.astype(np.intp)] * draft)
 
 
 def _met_mass(scored: Scored, node: Sorted, rho: Any) -> Any:
-    """Step 3: the sum of `m(c, .)`."""
-    score = _number(scored.score)
-    edges = 2.0 ** ((np.arange(CLASSES + 1) - CLASSES // 2) // AN_OCTAVE) * (
-        1 + ((np.arange(CLASSES + 1) - CLASSES // 2) % AN_OCTAVE) / AN_OCTAVE
-    )
-    low, high = edges[:-1].copy(), edges[1:].copy()
-    low[0], high[-1] = 0.0, np.inf
-    level = np.array([float(rate) for rate in rho]) / float(score)
-    # one part in 10^9 to spare, for the rounding of quotients at the edges
-    kept, drawn = level >= high * (1 + 1e-9), level <= low * (1 - 1e-9)
-    total = score * node.p[kept].sum() + (rho * node.q)[drawn].sum()
-    mixed = ~(kept | drawn) & (node.q > 0)
-    if not mixed.any():
-        return total
-    if is_tensor(scored.node.target):
-        inside = scored.node.target.new_tensor(mixed).bool()[node.place]
-        return total + float(_met(scored, node, rho)[inside].sum())
-    for j in np.flatnonzero(mixed):
-        inside = np.flatnonzero(node.place == j)
-        total = total + minimum(score * scored.node.target[inside], scored.node.draft[inside] * rho[j]).sum()
-    return total
+    """The sum of `m(c, .)`, in double precision where it is rounded."""
+    met = _met(scored, node, rho)
+    if is_tensor(met):
+        return met.double().sum().item()
+    return met.sum() if met.dtype == object else met.sum(dtype=np.float64)

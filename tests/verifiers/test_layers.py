@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from simulator import Delayed, Instance, block_law, check
+from simulator import Delayed, Instance, TableProcess, block_law, check
 from simulator.arithmetic import FLOAT64
+from simulator.coins import outcomes
+from simulator.drafts.trees import DraftTree
 from simulator.instances.families import FAMILIES
 from simulator.laws.structured import TableRows
 from simulator.laws.structured.layered import sampled_depths
@@ -204,15 +206,55 @@ def test_classes_of_tokens_are_lossless_in_rationals():
             assert found.max_deviation == 0
 
 
-@pytest.mark.parametrize("tensors", [False, True])
-def test_the_mass_by_classes_is_the_sum_over_the_tokens(tensors):
+@pytest.mark.parametrize("kind", ["float64", "float32", "torch", "torch half"])
+def test_classes_are_ordered_by_ratio_and_hold_the_sums_of_their_tokens(kind):
     generator = np.random.default_rng(0)
-    for score in (1.0, 0.3, 1e-3):
-        p, q = (generator.dirichlet(np.full(5000, 0.1)) for _ in range(2))
-        if tensors:
-            torch = pytest.importorskip("torch")
-            p, q = torch.tensor(p), torch.tensor(q)
-        node = by_classes(p, q)
-        rho = generator.random(len(node.q)) * 4 * score
-        scored = Scored(SimpleNamespace(target=p, draft=q), score)
-        assert abs(float(_met(scored, node, rho).sum()) - float(_met_mass(scored, node, rho))) <= ROUNDING
+    p, q = (generator.dirichlet(np.full(5000, 0.1)) for _ in range(2))
+    if kind.startswith("torch"):
+        torch = pytest.importorskip("torch")
+        rows = [torch.tensor(row, dtype=torch.float16 if kind.endswith("half") else torch.float64) for row in (p, q)]
+        p, q = (row.double().numpy() for row in rows)
+    else:
+        rows = [row.astype(kind) for row in (p, q)]
+        p, q = (row.astype(np.float64) for row in rows)
+    node = by_classes(*rows)
+    place, drafted = np.asarray(node.place), q > 0
+    by_ratio = np.argsort(p[drafted] / q[drafted], kind="stable")
+    assert (np.diff(place[drafted][by_ratio]) >= 0).all()
+    for j in range(len(node.p)):
+        assert node.p[j] == pytest.approx(p[place == j].sum(), abs=ROUNDING)
+        assert node.q[j] == pytest.approx(q[place == j].sum(), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_what_is_met_is_the_smaller_of_owed_and_law(tensors):
+    generator = np.random.default_rng(1)
+    p, q = (generator.dirichlet(np.full(5000, 0.1)) for _ in range(2))
+    rows = [pytest.importorskip("torch").tensor(row) for row in (p, q)] if tensors else [p, q]
+    node = by_classes(*rows)
+    rho = generator.random(len(node.q)) * 0.8
+    scored = Scored(SimpleNamespace(target=rows[0], draft=rows[1]), 0.4)
+    wanted = [min(0.4 * p[y], q[y] * rho[int(node.place[y])]) for y in range(len(p))]
+    assert np.allclose(np.asarray(_met(scored, node, rho)), wanted, rtol=0, atol=ROUNDING)
+    assert float(_met_mass(scored, node, rho)) == pytest.approx(sum(wanted), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("size", [3, 36])
+def test_torch_rows_give_the_law_of_numpy_rows(size):
+    torch = pytest.importorskip("torch")
+    instance = FAMILIES["dirichlet"].instance(size, 2, np.random.default_rng(4), 2**16)
+    floats = Instance.of(instance.target, instance.draft, 2, FLOAT64)
+    children = {(): (0, 1, 1), (0,): (1,), (1,): (0, 2)}
+
+    def verdicts(rows) -> dict:
+        processes = (TableProcess([rows(t) for t in side.tables]) for side in (floats.target, floats.draft))
+        root = DraftTree(children).root(*processes)
+        law = {}
+        for verdict, mass in outcomes(lambda coin: make("layer_transport").verify(root, coin), FLOAT64):
+            law[verdict] = law.get(verdict, 0.0) + float(mass)
+        return law
+
+    ours, theirs = verdicts(lambda table: table), verdicts(torch.tensor)
+    assert ours.keys() == theirs.keys()
+    assert len(ours) > size
+    assert all(abs(ours[verdict] - theirs[verdict]) <= ROUNDING for verdict in ours)
