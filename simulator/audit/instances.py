@@ -39,6 +39,7 @@ TITLES = {
     "short": "drafts of one token",
     "ragged": "drafts of different lengths",
     "deep": "drafts one token longer",
+    "longer": "texts one token longer",
     "many_paths": "more paths than depth + 1, and duplicates among them",
 }
 
@@ -60,6 +61,8 @@ def default_cases(
     shapes["three_tokens"] = (3, main if scheme is not None or flat is None else flat)
     if not interface.drafts:
         shapes |= _more_shapes(main, interface.multi_path and getattr(main, "K", 2) > 1, batch)
+    elif interface.name == "loop":
+        shapes["longer"] = (2, SelfDrafted(main.depth + 1))
     order = [name for name in TITLES if name in shapes] if chosen is None else list(chosen)
     for name in order:
         if name not in shapes:

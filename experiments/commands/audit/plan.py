@@ -150,7 +150,9 @@ def _scheme(audit: Audit, shape: opt.Shape, lengths: str | None, problem: Proble
         return _ragged(audit, shape, lengths)
     if interface.drafts:
         if shape != opt.Shape(L2=shape.L2):
-            raise InvalidInput("the step interface drafts by itself; --L2 says how many tokens, nothing else")
+            raise InvalidInput(
+                f"the {interface.name} interface drafts by itself; --L2 says how many tokens, nothing else"
+            )
         if nothing and problem is None:
             return None
         return SelfDrafted(2 if shape.L2 is None else shape.L2)

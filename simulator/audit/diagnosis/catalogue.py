@@ -159,7 +159,7 @@ CATALOGUE: Sequence[Entry] = (
     ),
     Entry(
         "row off by one",
-        "a row of another position is used, which shows only where p and q depend on the context",
+        "a row or a token of another position is used, which shows only where p and q depend on the context",
         signs.first(signs.same_law("row off by one", list(suspects.shifted())), signs.context),
         whole=True,
     ),

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from simulator.audit.interfaces._call import Call, Interface, paths_of
 from simulator.audit.interfaces.chain import CHAIN
 from simulator.audit.interfaces.coins import COINS
+from simulator.audit.interfaces.loop import LOOP
 from simulator.audit.interfaces.paths import PATHS
 from simulator.audit.interfaces.posterior import POSTERIOR
 from simulator.audit.interfaces.step import STEP, SelfDrafted
@@ -19,7 +20,7 @@ __all__ = ["INTERFACES", "Call", "Interface", "SelfDrafted", "interface_named", 
 
 #: Every interface by its name.
 INTERFACES: Mapping[str, Interface] = MappingProxyType(
-    {each.name: each for each in (TREE, CHAIN, PATHS, POSTERIOR, COINS, TRANSFORMERS, STEP)}
+    {each.name: each for each in (TREE, CHAIN, PATHS, POSTERIOR, COINS, TRANSFORMERS, STEP, LOOP)}
 )
 
 
