@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,7 @@ from experiments.shared.names import NamedVerifier
 from experiments.shared.output import write_json, write_whole
 from experiments.shared.progress import INTERRUPTED, bar, remark
 from experiments.shared.rows import RowFile
+from experiments.shared.sharing import share
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 
@@ -66,24 +68,18 @@ def run(study: Study, kept: RowFile) -> list[dict[str, Any]]:
     key = measure.latency_key(first, study.contexts, study.counts)
     if key not in kept.rows:
         remark("warming up and measuring passes")
-        kept.add(measure.latency_row(first, study.contexts, study.counts))
-    rows = [kept.rows[key]]
-    latency = measure.latency_of(rows[0])
-    with bar("rows", len(study.settings) * (1 + len(study.verifiers) * len(study.schemes))) as tick:
-        for setting in study.settings:
-            key = measure.plain_key(setting, study.length)
-            if key not in kept.rows:
-                kept.add(measure.plain_row(setting, study.length, latency))
-            rows.append(kept.rows[key])
-            tick(1)
-            for scheme in study.schemes:
-                for named in study.verifiers:
-                    key = measure.speculative_key(setting, named, scheme, study.length)
-                    if key not in kept.rows:
-                        kept.add(measure.speculative_row(setting, named, scheme, study.length, latency))
-                    rows.append(kept.rows[key])
-                    tick(1)
-    return rows
+        share({key: partial(measure.latency_row, first, study.contexts, study.counts)}, kept)
+    latency, work = measure.latency_of(kept.rows[key]), {}
+    for setting in study.settings:
+        plain = measure.plain_key(setting, study.length)
+        work[plain] = partial(measure.plain_row, setting, study.length, latency)
+        for scheme in study.schemes:
+            for named in study.verifiers:
+                speculative = measure.speculative_key(setting, named, scheme, study.length)
+                work[speculative] = partial(measure.speculative_row, setting, named, scheme, study.length, latency)
+    with bar("rows", len(work)) as tick:
+        share(work, kept, tick)
+    return [kept.rows[each] for each in (key, *work)]
 
 
 def parse_temperatures(text: str) -> list[float]:

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from experiments.shared.output import check_files, number_fields, write_json, wr
 from experiments.shared.pool import spread
 from experiments.shared.progress import INTERRUPTED, bar, duration, remark
 from experiments.shared.rows import RowFile, strong_id, versions
+from experiments.shared.sharing import share, unclaimed
 from experiments.studies import share_views
 from experiments.studies.best_a import best_mixture
 from experiments.studies.share_claims import claims
@@ -180,16 +182,15 @@ def run(wanted: Sequence[Point], kept: RowFile, jobs: int) -> bool:
         tick(len(wanted) - len(missing))
         try:
             trial = missing[:: max(1, len(missing) // TRIAL)][:TRIAL]
-            for case in trial:
-                kept.add(compute(case))
-                tick(1)
+            share({case.strong_id: partial(compute, case) for case in trial}, kept, tick)
             rest = [case for case in missing if case not in trial]
             mean = sum(kept.rows[case.strong_id]["seconds"] for case in trial) / max(len(trial), 1)
             remark(
                 f"{len(missing):,} instances ({len(wanted) - len(missing):,} more are kept from before), "
                 f"{duration(len(rest) * mean / jobs)} on {jobs} processes"
             )
-            for row in spread(jobs, compute, [(case,) for case in rest]):
+            ours = unclaimed(rest, kept, lambda case: case.strong_id, tick)
+            for row in spread(jobs, compute, (None if case is None else (case,) for case in ours)):
                 kept.add(row)
                 tick(1)
         except KeyboardInterrupt:

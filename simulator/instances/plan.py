@@ -18,6 +18,7 @@ import numpy as np
 from simulator.arithmetic import Arithmetic, arithmetic_of, parse_fraction
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
+from simulator.files import cut
 from simulator.instances.processes import MAX_TABLE_ENTRIES, table_entries
 from simulator.protocol import Context
 
@@ -143,7 +144,7 @@ class PathPlan:
             raise InvalidInput(f"a path plan is an object with exactly the keys {', '.join(_KEYS)}")
         for key in ("vocab_size", "K", "L1", "L2"):
             if type(fields[key]) is not int:
-                raise InvalidInput(f"{key} is {fields[key]!r}; it must be a whole number")
+                raise InvalidInput(f"{key} is {cut(repr(fields[key]))}; it must be a whole number")
         weights, orders = fields["weights"], fields["orders"]
         if not isinstance(weights, list) or any(not isinstance(weight, str) for weight in weights):
             raise InvalidInput("weights must be a list of fractions written as text")

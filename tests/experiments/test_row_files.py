@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from experiments.shared.rows import RowFile, strong_id
+from experiments.shared.sharing import share
 from simulator.errors import InvalidInput
 
 
@@ -84,6 +85,35 @@ def test_two_runs_share_the_work_and_a_claim_ends_with_its_process(tmp_path):
         process.kill()
         process.wait()
         assert kept.claim(mine["strong_id"]) == "ours"
+
+
+def test_rows_of_other_runs_are_waited_for_and_not_computed(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    written(path, 1)
+    other = (
+        "import json, sys; from experiments.shared.rows import RowFile; kept = RowFile(sys.argv[1]); "
+        "row = json.loads(sys.argv[2]); print(kept.claim(row['strong_id']), flush=True); "
+        "sys.stdin.readline(); kept.add(row)"
+    )
+    command = [sys.executable, "-c", other, str(path), json.dumps(row(1))]
+    made: list[int] = []
+
+    def work(number: int) -> Any:
+        def compute() -> dict[str, Any]:
+            made.append(number)
+            if number == 3:  # all that is ours is done: the other one may end
+                process.stdin.write("\n")
+                process.stdin.flush()
+            return row(number)
+
+        return compute
+
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ours\n"
+        kept = RowFile(str(path))
+        share({row(number)["strong_id"]: work(number) for number in range(4)}, kept)
+    assert made == [2, 3]
+    assert {each["n"] for each in kept.rows.values()} == {0, 1, 2, 3}
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ from experiments.shared.problem import Problem
 from experiments.shared.progress import bar, duration, named_errors, remark
 from experiments.shared.rows import RowFile, accepted_length, largest, mixture, versions
 from experiments.shared.schemes import find_scheme, scheme_spec
+from experiments.shared.sharing import unclaimed
 from simulator.arithmetic import RATIONAL, arithmetic_named
 from simulator.drafts import Delayed, Own
 from simulator.errors import InvalidInput
@@ -108,32 +109,13 @@ def compute_all(problem: Problem, tasks: Sequence[Task | BoundTask], settings: S
     with bar("rows", len(tasks)) as tick:
         tick(len(tasks) - len(missing))
         try:
-            for row in produce(problem, _unclaimed(missing, kept, tick), settings):
+            tasks_left = unclaimed(missing, kept, lambda task: task.strong_id, tick)
+            for row in produce(problem, tasks_left, settings):
                 kept.add(row)
                 tick(1)
         except KeyboardInterrupt:
             return False
     return True
-
-
-def _unclaimed(
-    tasks: Sequence[Task | BoundTask], kept: RowFile, tick: Callable[[int], None]
-) -> Iterator[Task | BoundTask | None]:
-    """The tasks that no other run has done; what another computes now comes last. None: nothing at the moment."""
-    waiting = list(tasks)
-    while waiting:
-        theirs = []
-        for task in waiting:
-            state = kept.claim(task.strong_id)
-            if state == "ours":
-                yield task
-            elif state == "theirs":
-                theirs.append(task)
-            else:
-                tick(1)
-        if len(theirs) == len(waiting):
-            yield None
-        waiting = theirs
 
 
 def _steps(tasks: Sequence[Task | BoundTask]) -> str:

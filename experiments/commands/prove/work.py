@@ -12,6 +12,7 @@ from experiments.commands.prove.free import subject_of
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import write_whole
 from experiments.shared.planned import Planned
+from experiments.shared.pool import PERIOD
 from experiments.shared.progress import bar, duration, named_errors, remark
 from experiments.shared.rows import RowFile, strong_id, versions
 from simulator.errors import InvalidInput, TooLarge
@@ -180,8 +181,15 @@ def verify_certificate(request: Request, path: str) -> Verdict:
 
 
 def known_row(request: Request, path: str | None) -> dict[str, Any] | None:
-    """The row of this theorem in a file of rows."""
-    return None if path is None else RowFile(path).rows.get(strong_id(request.about))
+    """The row of this theorem in a file of rows; where another run proves it just now, once that is done."""
+    if path is None:
+        return None
+    file, known = RowFile(path), strong_id(request.about)
+    if file.claim(known) == "theirs":
+        remark("another run proves this theorem; waiting for it")
+        while file.claim(known) == "theirs":
+            time.sleep(PERIOD)
+    return file.rows.get(known)
 
 
 def keep_row(report: Report, path: str | None) -> None:

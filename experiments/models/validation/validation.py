@@ -27,6 +27,7 @@ from experiments.models.validation.contest import Contestant, Setting, shape_nam
 from experiments.models.validation.text_law import law_key, law_row, power_fields
 from experiments.shared.progress import bar, named_errors
 from experiments.shared.rows import RowFile
+from experiments.shared.sharing import share
 from simulator.drafts import Delayed
 from simulator.errors import TooLarge
 from simulator.instances.case import Case
@@ -122,14 +123,16 @@ def greedy_fields(contest: Contest, prompt: Sequence[int]) -> dict[str, Any]:
 def law_rows(contest: Contest, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
     """The law test of every verifier; rows that are kept already are not run again."""
     setting, schemes, length = contest.setting, contest.schemes, law_length(contest)
-    runs, level, rows = contest.root_runs, contest.law_level, []
+    runs, level = contest.root_runs, contest.law_level
     with bar("law (runs)", runs * len(tables) * len(contest.contestants)) as tick:
-        for each in contest.contestants:
-            key = law_key(setting, each, schemes, length, runs, level)
-            if key not in kept.rows:
-                kept.add(law_row(setting, each, schemes, tables, length, runs, level, tick))
-            rows.append(kept.rows[key])
-    return rows
+        work = {
+            law_key(setting, each, schemes, length, runs, level): partial(
+                law_row, setting, each, schemes, tables, length, runs, level, tick
+            )
+            for each in contest.contestants
+        }
+        share(work, kept)
+    return [kept.rows[key] for key in work]
 
 
 def law_length(contest: Contest) -> int:
@@ -148,16 +151,17 @@ def law_power(contest: Contest, tables: Sequence[Case]) -> dict[str, Any]:
 
 def cell_rows(contest: Contest, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
     """Every verifier on every shape, shape by shape; rows that are kept already are not run again."""
-    rows, truncated = [], cache(partial(truncated_of, contest.setting))
-    with bar("cells", len(contest.contestants) * len(contest.schemes)) as tick:
-        for scheme in contest.schemes:
-            for each in contest.contestants:
-                key = cell_key(contest.setting, each, scheme, contest.budget)
-                if key not in kept.rows:
-                    kept.add(_cell(contest, each, scheme, tables, truncated))
-                rows.append(kept.rows[key])
-                tick(1)
-    return rows
+    truncated = cache(partial(truncated_of, contest.setting))
+    work = {
+        cell_key(contest.setting, each, scheme, contest.budget): partial(
+            _cell, contest, each, scheme, tables, truncated
+        )
+        for scheme in contest.schemes
+        for each in contest.contestants
+    }
+    with bar("cells", len(work)) as tick:
+        share(work, kept, tick)
+    return [kept.rows[key] for key in work]
 
 
 def _cell(

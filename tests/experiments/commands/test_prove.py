@@ -164,3 +164,9 @@ def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproo
     again = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.jsonl", "--json", "-")
     assert again.code == 0
     assert again.json["seconds"] == first.json["seconds"]
+    states = iter(["theirs", "theirs", "ours"])
+    monkeypatch.setattr(work.RowFile, "claim", lambda *_: next(states))
+    monkeypatch.setattr(work, "PERIOD", 0)
+    waited = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.jsonl", "--json", "-")
+    assert waited.json["seconds"] == first.json["seconds"]
+    assert "another run proves this theorem" in waited.err

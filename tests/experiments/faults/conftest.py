@@ -1,6 +1,6 @@
 """Faults put upon the command line from outside, what has to hold after each, and the table of them.
 
-`pytest -m "" tests/experiments/faults` prints the table: fault, tried, survived, lost.
+`pytest -m "" tests/experiments/faults` prints the table: fault, command, tried, survived, lost.
 """
 
 from __future__ import annotations
@@ -22,24 +22,32 @@ from typing import Any
 
 import pytest
 
+from tests.experiments.faults.writers import OLD, Places, Writer
+
 ROOT = Path(__file__).resolve().parents[3]
-COMMAND = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import main; main()"
+#: Small work is spread over processes, too: what is tried here is what becomes of them.
+COMMAND = (
+    "import sys; sys.argv[0] = 'draftproof'; from experiments.commands.compare import work; "
+    "work.PARALLEL_FROM_SECONDS = 0.0; from experiments.cli import main; main()"
+)
 MARK = "DRAFTPROOF_FAULT_TEST"
 #: Codes that only a delivered verdict may have.
 VERDICTS = (0, 1, 3)
 #: Seconds within which every process of a killed run must be gone.
 GONE = 30.0
-#: What stood in a file before the run.
-OLD = "an older result\n"
 
 
-def marked(mark: str) -> set[int]:
-    """Processes that this mark was handed down to; those that have ended have no environment any more."""
+def marked(mark: str, of: bytes = b"") -> set[int]:
+    """Processes that this mark was handed down to, with these words in their command line.
+
+    Those that have ended have no environment any more.
+    """
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if f"{MARK}={mark}".encode() in (entry / "environ").read_bytes():
+                known = f"{MARK}={mark}".encode() in (entry / "environ").read_bytes()
+                if known and of in (entry / "cmdline").read_bytes():
                     found.add(int(entry.name))
             except OSError:
                 continue
@@ -53,15 +61,17 @@ class Run:
         self.folder, self._mark = folder, uuid.uuid4().hex
         call = arguments if arguments[0] == "-m" else ("-c", COMMAND, *arguments)
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-        variables = {**os.environ, MARK: self._mark, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+        own = {MARK: self._mark, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
+        if (folder / "tmp").is_dir():
+            own["TMPDIR"] = str(folder / "tmp")
         self.process = subprocess.Popen(
-            [sys.executable, *call], cwd=folder, env=variables, start_new_session=True, **streams
+            [sys.executable, *call], cwd=folder, env={**os.environ, **own}, start_new_session=True, **streams
         )
         self.out = self.err = ""
 
     def ended(self) -> int:
         """The exit code, once it has ended."""
-        out, err = self.process.communicate(timeout=300)
+        out, err = self.process.communicate(timeout=600)
         self.out, self.err = (out or b"").decode(), (err or b"").decode()
         return int(self.process.returncode)
 
@@ -70,6 +80,10 @@ class Run:
         time.sleep(after)
         self.process.send_signal(number)
         return self.ended()
+
+    def workers(self) -> int:
+        """Processes that work for it."""
+        return len(marked(self._mark, b"spawn_main"))
 
     def left(self) -> set[int]:
         """Processes that outlive it; they are ended, so that they disturb nothing."""
@@ -98,7 +112,7 @@ def size_of(path: Path) -> object:
 def shape_of(value: object) -> object:
     """Names and lengths of JSON, not its numbers: times differ from run to run."""
     if isinstance(value, dict):
-        return {key: shape_of(each) for key, each in value.items()}
+        return {key: shape_of(each) for key, each in value.items() if key != "history"}
     return len(value) if isinstance(value, list) else None
 
 
@@ -115,6 +129,16 @@ def faults_of_files(folder: Path, whole: Mapping[str, object], all_written: bool
         except (ValueError, OSError) as error:
             wrong.append(f"{name} is half written: {error}")
     return wrong
+
+
+def folder_of(path: Path) -> set[str]:
+    """The files of a folder that is written whole; none where it is not there."""
+    return {str(each.relative_to(path)) for each in path.rglob("*")}
+
+
+def remainders(folder: Path) -> list[str]:
+    """Temporary files and folders that were left, also where temporary ones belong."""
+    return [path.name for path in (*folder.iterdir(), *(folder / "tmp").glob(".*")) if path.name.endswith(".part")]
 
 
 def rows_of(path: Path) -> dict[str, str]:
@@ -136,10 +160,20 @@ def wrong_after(run: Run, code: int, before: bytes, whole: Mapping[str, object],
     wrong = [f"{len(left)} processes left"] if (left := run.left()) else []
     wrong += faults_of_files(run.folder, whole, all_written=code in VERDICTS)
     if "Traceback" in run.err:
-        wrong.append(f"a traceback: {run.err.strip().splitlines()[-1]}")
+        wrong.append(f"a traceback: {run.err.strip()[-400:]}")
     if rows is not None and before and not (run.folder / rows).read_bytes().startswith(before):
         wrong.append("rows that stood in the file are gone")
     return wrong
+
+
+def whole_of(places: Places, writer: Writer) -> tuple[dict[str, object], int, float]:
+    """What a run writes that nobody hurts, its exit code, and its seconds."""
+    folder = places.prepared(writer, "whole")
+    started = time.monotonic()
+    run = Run(folder, writer.arguments)
+    code = run.ended()
+    assert code in VERDICTS, run.err
+    return {name: size_of(folder / name) for name in writer.files}, code, time.monotonic() - started
 
 
 class Faults:
@@ -148,17 +182,17 @@ class Faults:
     def __init__(self, record: Callable[[str, object], None]) -> None:
         self._record = record
         self.settled = False
-        self._tried: dict[str, list[list[str]]] = defaultdict(list)
+        self._tried: dict[tuple[str, str], list[list[str]]] = defaultdict(list)
 
-    def tried(self, fault: str, wrong: Sequence[str]) -> None:
+    def tried(self, fault: str, command: str, wrong: Sequence[str]) -> None:
         """One more of this fault, with whatever went wrong."""
-        self._tried[fault].append(list(wrong))
+        self._tried[fault, command].append(list(wrong))
 
     def settle(self) -> None:
         """Into the table; the test fails where anything was lost."""
         self.settled = bool(self._tried)
         for fault, each in self._tried.items():
-            self._record("fault", [fault, len(each), sum(map(bool, each))])
+            self._record("fault", [*fault, len(each), sum(map(bool, each))])
         wrong = {fault: [one for one in each if one] for fault, each in self._tried.items() if any(each)}
         assert not wrong, wrong
 
@@ -170,6 +204,30 @@ def faults(record_property: Callable[[str, object], None]) -> Iterator[Faults]:
     assert counted.settled
 
 
+@pytest.fixture(scope="session")
+def _pair(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """The folder of a small pair, trained when it is first asked for, with its text beside it."""
+
+    def made() -> Path:
+        folder = tmp_path_factory.getbasetemp() / "models" / "pair"
+        if not folder.exists():
+            from experiments.shared.text import EMBEDDED, read_text
+
+            folder.parent.mkdir()
+            (folder.parent / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
+            arguments = ("train", "--out", "pair", "--steps", "20", "--text", "text.txt", "--device", "cpu")
+            run = Run(folder.parent, arguments)
+            assert run.ended() == 0, run.err
+        return folder
+
+    return made
+
+
+@pytest.fixture
+def places(tmp_path: Path, _pair: Callable[[], Path]) -> Places:
+    return Places(tmp_path, _pair)
+
+
 @pytest.fixture
 def random(request: pytest.FixtureRequest) -> Random:
     """The same moments in every run, other ones in every test."""
@@ -177,19 +235,18 @@ def random(request: pytest.FixtureRequest) -> Random:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for reports in terminalreporter.stats.values():
         for report in reports:
             for name, value in getattr(report, "user_properties", ()):
                 if name == "fault" and report.when == "call":
-                    counts[value[0]][0] += value[1]
-                    counts[value[0]][1] += value[2]
+                    fault, command, tried, lost = value
+                    counts[fault, command][0] += tried
+                    counts[fault, command][1] += lost
     if not counts:
         return
-    write = terminalreporter.write_line
-    write(f"{'fault':60} {'tried':>6} {'survived':>9} {'lost':>5}")
-    for fault, (tried, lost) in [
-        *sorted(counts.items()),
-        ("all", [sum(column) for column in zip(*counts.values(), strict=True)]),
-    ]:
-        write(f"{fault:60} {tried:6} {tried - lost:9} {lost:5}")
+    lines = [(*names, tried, lost) for names, (tried, lost) in sorted(counts.items())]
+    lines.append(("all", "", *(sum(column) for column in zip(*counts.values(), strict=True))))
+    terminalreporter.write_line(f"{'fault':38} {'command':36} {'tried':>6} {'survived':>9} {'lost':>5}")
+    for fault, command, tried, lost in lines:
+        terminalreporter.write_line(f"{fault:38} {command:36} {tried:6} {tried - lost:9} {lost:5}")

@@ -5,33 +5,30 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from tests.experiments.faults.conftest import OLD, VERDICTS, Run, rows_of, size_of, wrong_after
+from tests.experiments.faults.conftest import (
+    VERDICTS,
+    Run,
+    folder_of,
+    remainders,
+    rows_of,
+    whole_of,
+    wrong_after,
+)
+from tests.experiments.faults.writers import OLD, OWN, WRITERS, Places, chosen
 
 if not sys.platform.startswith("linux"):
     pytest.skip("processes that are left are looked for in /proc", allow_module_level=True)
-
-SMALL = ("--vocab", "2", "--K", "1..2", "--L2", "1..2", "--jobs", "1")
-COMPARE = ("compare", "nss", "naive", *SMALL, "--resume", "r", "--csv", "a.csv", "--json", "a.json")
-FILES = ("a.csv", "a.json")
-#: Commands that write, and their files without a row file.
-WRITERS = {
-    "compare": (COMPARE, FILES),
-    "check": (("check", "naive_from_target", "--witness", "w.json", "--json", "a.json"), ("w.json", "a.json")),
-    "bound": (("bound", "--vocab", "2", "--certificate", "b.json", "--json", "a.json"), ("b.json", "a.json")),
-    "prove": (
-        ("prove", "block", "--K", "1", "--L2", "1", "--certificate", "c.json", "--json", "a.json"),
-        ("c.json", "a.json"),
-    ),
-}
 
 
 def of_size(most: int) -> None:
@@ -39,53 +36,38 @@ def of_size(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
 
-def prepared(folder: Path, files: tuple[str, ...]) -> Path:
-    folder.mkdir(exist_ok=True)
-    for name in files:
-        (folder / name).write_text(OLD)
-    return folder
-
-
-def whole_of(place: Path, arguments: tuple[str, ...], files: tuple[str, ...]) -> tuple[dict[str, object], int]:
-    folder = prepared(place / "whole", files)
-    run = Run(folder, arguments)
-    code = run.ended()
-    assert code in VERDICTS, run.err
-    return {name: size_of(folder / name) for name in files}, max(
-        path.stat().st_size for path in folder.iterdir() if path.is_file()
-    )
-
-
-def full(place: Path, name: str, sizes: Callable[[int], list[int]]) -> Iterator[list[str]]:
-    """What went wrong at each size of the largest file; a run with room then finishes from what was kept."""
-    arguments, files = WRITERS[name]
-    whole, largest = whole_of(place, arguments, files)
-    for most in sizes(largest):
-        folder = prepared(place / f"full {most}", files)
-        run = Run(folder, arguments, preexec_fn=partial(of_size, most))
+def full(places: Places, name: str, sizes: Sequence[float]) -> Iterator[list[str]]:
+    """What went wrong at each share of the largest file; a run with room then finishes from what was kept."""
+    writer = WRITERS[name]
+    whole, _, _ = whole_of(places, writer)
+    written = [*writer.outputs.values(), *folder_of(places.root / "whole" / (writer.folder or "no"))]
+    sized = [places.root / "whole" / each for each in (*written, *(f"new/{each}" for each in written))]
+    largest = max(path.stat().st_size for path in sized if path.is_file())
+    for turn, share in enumerate(sizes):
+        most = int(largest * share)
+        folder = places.prepared(writer, f"full {turn}")
+        run = Run(folder, writer.arguments, preexec_fn=partial(of_size, most))
         code = run.ended()
         wrong = wrong_after(run, code, b"", whole, None)
         if code != 2 or not run.err.strip().splitlines()[-1].startswith("draftproof: "):
-            wrong.append(f"exit code {code}: {run.err[-300:]}")
+            wrong.append(f"{most} bytes, exit code {code}: {run.err[-300:]}")
         kept = rows_of(folder / "r")
-        again = Run(folder, arguments)
+        again = Run(folder, writer.arguments)
         again_code = again.ended()
         wrong += wrong_after(again, again_code, b"", whole, None)
         wrong += ["rows lost"] if any(rows_of(folder / "r")[key] != row for key, row in kept.items()) else []
         wrong += [f"afterwards: {again.err}"] if again_code not in VERDICTS else []
-        wrong += ["remainders"] if [each for each in folder.iterdir() if each.suffix == ".part"] else []
+        wrong += ["remainders"] if remainders(folder) else []
         yield wrong
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("name", WRITERS)
-def test_a_full_disk_at_many_sizes(tmp_path, faults, random, name):
-    def sizes(largest: int) -> list[int]:
-        most = largest * 9 // 10  # times in a file can make it a little shorter
-        return sorted({0, 1, most, *(random.randrange(most) for _ in range(6))})
-
-    for wrong in full(tmp_path, name, sizes):
-        faults.tried(f"full disk (limit on files): {name}", wrong)
+@pytest.mark.parametrize("name", chosen(lambda writer: not writer.lasts))
+def test_a_full_disk_at_many_sizes(places, faults, random, name):
+    # times in a file can make it a little shorter: at most nine tenths
+    count = 1 if WRITERS[name].models else 4
+    for wrong in full(places, name, sorted({0, 0.001, 0.9, *(random.uniform(0, 0.9) for _ in range(count))})):
+        faults.tried("full disk (limit on files)", name, wrong)
     faults.settle()
 
 
@@ -103,16 +85,19 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
 
 
 @pytest.mark.heavy
-def test_a_full_file_system(tmp_path, faults):
-    whole, _ = whole_of(tmp_path, COMPARE, FILES)
-    for pages in range(1, 7):
-        with mounted(tmp_path / f"small {pages}", f"size={pages * 4}k") as folder:
-            prepared(folder, FILES)
-            run = Run(folder, COMPARE)
-            code = run.ended()
-            wrong = wrong_after(run, code, b"", whole, None)
-            wrong += [f"exit code {code}: {run.err[-300:]}"] if code not in (0, 2) else []
-            faults.tried("full file system: compare", wrong)
+@pytest.mark.parametrize("name", ["compare", "bound", "prove", "check", "compare, 2 processes"])
+def test_a_full_file_system(places, faults, name):
+    writer = WRITERS[name]
+    whole, code, _ = whole_of(places, writer)
+    least = len(writer.files) + 2  # pages with which the older results and the verifier of a file have room
+    for pages in range(least, least + 5):
+        with mounted(places.root / f"small {pages}", f"size={pages * os.sysconf('SC_PAGE_SIZE')}") as folder:
+            places.fill(writer, folder)
+            run = Run(folder, writer.arguments)
+            ended = run.ended()
+            wrong = wrong_after(run, ended, b"", whole, None)
+            wrong += [f"exit code {ended}: {run.err[-300:]}"] if ended not in (code, 2) else []
+            faults.tried("full file system", name, wrong)
     faults.settle()
 
 
@@ -120,35 +105,74 @@ def test_a_full_file_system(tmp_path, faults):
 CLOSED = ("/proc", "own/below", "nowhere")
 
 
-@pytest.mark.parametrize("name", ["compare", pytest.param("check", marks=pytest.mark.heavy), "bound", "prove"])
-@pytest.mark.parametrize("closed", CLOSED)
-def test_a_folder_that_cannot_be_written(draftproof, faults, name, closed):
-    Path("own").write_text("a file")
-    arguments, files = WRITERS[name]
-    for flag in files if name != "compare" else (*files, "r"):
-        run = draftproof(*(f"{closed}/{flag}" if each == flag else each for each in arguments))
-        wrong = [] if run.code == 2 else [f"exit code {run.code}: {run.err}"]
-        wrong += [] if run.err.strip().splitlines()[-1].startswith("draftproof: ") else [f"said {run.err}"]
-        faults.tried(f"folder that cannot be written: {name}", wrong)
+@pytest.mark.parametrize("name", chosen(lambda _: True, quick=("compare", "bound", "prove", "list", "audit")))
+def test_a_folder_that_cannot_be_written(places, draftproof, faults, monkeypatch, name):
+    writer = WRITERS[name]
+    monkeypatch.chdir(places.prepared(writer, "here"))
+    for closed, flag in product(CLOSED, writer.outputs):
+        places.fill(writer, Path())
+        Path("own").write_text("a file")
+        arguments = writer.moved(flag, f"{closed}/a")
+        if arguments[0] == "-m":
+            made = Run(Path.cwd(), arguments)
+            code, err = made.ended(), made.err
+        else:
+            ran = draftproof(*arguments)
+            code, err = ran.code, ran.err
+        if flag == "--out" and closed == "nowhere":  # it is made
+            wrong = [] if (code, Path("nowhere/a/pair.json").exists()) == (0, True) else [f"{code} {err}"]
+            shutil.rmtree("nowhere")
+        else:
+            wrong = [] if code == 2 else [f"{flag} exit code {code}: {err}"]
+            wrong += [] if err.strip().splitlines()[-1].startswith("draftproof: ") else [f"said {err}"]
+            seen = closed != "/proc"  # of a folder of the kernel nobody knows before writing there
+            wrong += [f"{each} was written" for each in writer.files if seen and Path(each).read_text() != OLD]
+        faults.tried("folder that cannot be written", name, wrong)
     faults.settle()
+
+
+#: Without a word about files: what a folder that is read-only must not disturb, and the exit code.
+UNASKED = {
+    "list": (("list",), 0),
+    "check": (("check", "naive_from_target"), 1),
+    "check FILE.py": (("check", "../own.py:Naive", "--K", "1", "--L2", "1"), 0),
+    "compare": (("compare", "nss", "--vocab", "2", "--K", "1..2", "--jobs", "2"), 0),
+    "compare --resume": (("compare", "nss", "--vocab", "2", "--resume", "r"), 2),
+    "bound": (("bound", "--vocab", "2"), 0),
+    "matrix": (("matrix", "naive", "--instances", "1"), 0),
+    "precision": (("precision", "naive", "--vocab", "2", "--K", "1", "--L2", "1"), 0),
+    "audit": (("audit", "../own.py:first"), 1),
+    "prove": (("prove", "naive_from_target", "--K", "1", "--L2", "1"), 1),
+}
 
 
 @pytest.mark.heavy
 def test_a_read_only_folder_to_work_in(tmp_path, faults):
-    lossy = "naive_from_target"
+    (tmp_path / "own.py").write_text(OWN)
     with mounted(tmp_path / "closed", "ro") as folder:
-        for command, code in (
-            (("check", lossy), 1),
-            (("check", "block", "--K", "1", "--L2", "1"), 0),
-            (("prove", lossy, "--K", "1", "--L2", "1"), 1),
-            (("bound", "--vocab", "2"), 0),
-            (("compare", "nss", *SMALL), 0),
-            (("compare", "nss", *SMALL, "--resume", "r"), 2),
-        ):
+        for name, (command, code) in UNASKED.items():
             run = Run(folder, command)
             found = run.ended()
             wrong = wrong_after(run, 2, b"", {}, None)
-            faults.tried("read-only folder", wrong + ([] if found == code else [f"{command}: {found} {run.err}"]))
+            wrong += [] if found == code else [f"{command}: {found} {run.err}"]
+            faults.tried("read-only folder", name, wrong)
+    faults.settle()
+
+
+@pytest.mark.heavy
+def test_a_read_only_folder_for_models(places, faults):
+    places.fill(WRITERS["validate"], places.root / "here")
+    arguments = [each for each in WRITERS["validate"].arguments if each not in WRITERS["validate"].outputs.items()]
+    short = arguments[: arguments.index("--resume")]
+    with mounted(places.root / "closed", "ro") as folder:
+        for name, command, code in (
+            ("validate", short, 0),
+            ("train", ("train", "--out", "new", "--text", "../text.txt", "--steps", "2", "--device", "cpu"), 2),
+        ):
+            run = Run(folder, command)
+            found = run.ended()
+            wrong = wrong_after(run, 2, b"", {}, None) + ([] if found == code else [f"{found} {run.err[-300:]}"])
+            faults.tried("read-only folder", name, wrong)
     faults.settle()
 
 

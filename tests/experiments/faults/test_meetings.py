@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from experiments import cli
-from tests.experiments.faults.conftest import OLD, VERDICTS, Run, rows_of, size_of
+from simulator import FAMILIES
+from tests.experiments.faults.conftest import VERDICTS, Run, rows_of, whole_of, wrong_after
+from tests.experiments.faults.writers import OWN, SMALL, WRITERS, chosen
 
 if not sys.platform.startswith("linux"):
     pytest.skip("processes that are left are looked for in /proc", allow_module_level=True)
-
-SMALL = ("--vocab", "2", "--K", "1..2", "--L2", "1..2", "--jobs", "1")
-FILES = ("a.csv", "a.json")
 
 
 class Pipe(io.RawIOBase):
@@ -49,78 +50,102 @@ def piped(monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], most: int
     return cli.run(cli.app), pipe
 
 
-def pipes(
-    monkeypatch: pytest.MonkeyPatch, place: Path, faults: Any, random: Random, count: int, *commands: str
-) -> None:
+#: Commands for readers that go away, in this process, and how many of the counts of bytes at the least: 0 for all.
+PIPED = {
+    "check": (("check", "block", *SMALL), 0),
+    "check, refuted": (("check", "naive_from_target", "--instance", "given.json", "--witness", "w.json"), 0),
+    "list": (("list",), 40),
+    "compare": (("compare", "nss", "naive", "--jobs", "1", *SMALL), 100),
+    "bound": (("bound", *SMALL), 100),
+    "matrix": (("matrix", "naive", "--instances", "1"), 12),
+    "precision": (("precision", "naive", *SMALL), 40),
+    "audit": (("audit", "own.py:first", "--cases", "context", "--L2", "1"), 20),
+    "prove": (("prove", "block", "--K", "1", "--L2", "1"), 60),
+}
+
+
+def pipes(monkeypatch: pytest.MonkeyPatch, place: Path, faults: Any, random: Random, name: str, quick: bool) -> None:
     """Pipes that close after so many counts of bytes, and at both ends."""
     monkeypatch.chdir(place)
-    small = ("--vocab", "2", "--K", "1", "--L2", "1")
-    for command in commands:
-        for more in ((), ("--json", "-")):
-            arguments = (*command.split(), *small, *more)
-            code, pipe = piped(monkeypatch, arguments, 10**6)
-            total = pipe.taken
-            assert code in VERDICTS
-            counts = {0, 1, total - 1, *(random.randrange(total) for _ in range(count))}
-            for most in sorted(counts):
-                ended, pipe = piped(monkeypatch, arguments, most)  # a time can be a digit shorter: then all arrived
-                right = ended == (141 if pipe.refused else code)
-                faults.tried(f"pipe closed after some bytes: {command}", [] if right else [f"{most}: {ended}"])
-            monkeypatch.undo()
-            monkeypatch.chdir(place)
+    (place / "own.py").write_text(OWN)
+    FAMILIES["dirichlet"].instance(2, 1, np.random.default_rng(0), 20).save(place / "given.json")
+    command, least = PIPED[name]
+    for more in ((), ("--json", "-")):
+        code, pipe = piped(monkeypatch, (*command, *more), 10**6)
+        total = pipe.taken
+        assert code in VERDICTS
+        counts: Iterable[int] = {0, 1, total - 1, *(random.randrange(total) for _ in range(2 if quick else least))}
+        for most in sorted(counts) if quick or least else range(total):
+            ended, pipe = piped(monkeypatch, (*command, *more), most)  # a time can be shorter: then all arrived
+            right = ended == (141 if pipe.refused else code)
+            faults.tried("pipe closed after some bytes", name, [] if right else [f"{most}: {ended}"])
+    monkeypatch.undo()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_pipes_that_close(monkeypatch, tmp_path, faults, random):
-    pipes(monkeypatch, tmp_path, faults, random, 2, "check block", "check naive_from_target")
+@pytest.mark.parametrize("name", ["check", "check, refuted"])
+def test_pipes_that_close(monkeypatch, tmp_path, faults, random, name):
+    pipes(monkeypatch, tmp_path, faults, random, name, quick=True)
     faults.settle()
 
 
 @pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_pipes_that_close_after_every_count_of_a_sample(monkeypatch, tmp_path, faults, random):
-    commands = ("check block", "check naive_from_target", "compare nss naive --jobs 1", "bound")
-    pipes(monkeypatch, tmp_path, faults, random, 150, *commands)
-    faults.settle()
-
-
-def prepared(folder: Path) -> Path:
-    folder.mkdir()
-    for name in FILES:
-        (folder / name).write_text(OLD)
-    return folder
-
-
-def together(place: Path, faults: Any, random: Random, kill: bool) -> None:
-    """Two runs on one file of rows that also write the same files; kill: one of them is, in the middle."""
-    shapes = ("--vocab", "3", "--K", "2", "--L1", "0..1", "--L2", "1..2", "--engine", "enumerate", "--jobs", "1")
-    arguments = ("compare", "nss", "naive", *shapes, "--resume", "r", "--csv", "a.csv", "--json", "a.json")
-    folder = prepared(place)
-    runs = [Run(folder, arguments) for _ in range(2)]
-    if kill:
-        code = runs[0].hurt(signal.SIGKILL, random.uniform(0.5, 5))
-        wrong = [f"exit code {code}"] if code not in (0, -signal.SIGKILL) else []
-    else:
-        code = runs[0].ended()
-        wrong = [f"exit code {code}: {runs[0].err}"] if code else []
-    wrong += [f"the other: {runs[1].err}"] if runs[1].ended() else []
-    wrong += [f"{run.left()} left" for run in runs if run.left()]
-    rows = rows_of(folder / "r")  # fails where a row stands twice
-    whole = {name: size_of(folder / name) for name in FILES}
-    wrong += [] if len(rows) == 12 else [f"{len(rows)} rows"]  # 2 verifiers and the optimum on 4 shapes
-    wrong += [] if len(whole["a.csv"]) == 9 else ["a.csv is not whole"]
-    faults.tried("two runs on one file of rows" + (", one killed" if kill else ""), wrong)
-
-
-def test_two_runs_at_the_same_time(tmp_path, faults, random):
-    together(tmp_path / "two", faults, random, kill=False)
+@pytest.mark.parametrize("name", PIPED)
+def test_pipes_that_close_after_many_counts(monkeypatch, tmp_path, faults, random, name):
+    pipes(monkeypatch, tmp_path, faults, random, name, quick=False)
     faults.settle()
 
 
 @pytest.mark.heavy
-def test_two_runs_many_times(tmp_path, faults, random):
-    for turn in range(8):
-        together(tmp_path / f"two {turn}", faults, random, kill=turn % 2 == 1)
+@pytest.mark.parametrize("name", chosen(lambda writer: writer.models or writer.workers > 0))
+def test_pipes_of_processes_that_nobody_reads(places, faults, name):
+    """The same for commands with models or workers, as processes: a reader that is never there."""
+    writer = WRITERS[name]
+    for turn, more in enumerate(((), ("--json", "-"))):
+        folder = places.prepared(writer, f"unread {turn}")
+        plain = writer.arguments[: writer.arguments.index("--json")]
+        if writer.lasts:
+            continue
+        read, write = os.pipe()
+        os.close(read)
+        run = Run(folder, (*plain, *more), stdout=write)
+        os.close(write)
+        code = run.ended()
+        wrong = wrong_after(run, 2, b"", {}, None) + ([] if code == 141 else [f"{code}: {run.err[-300:]}"])
+        faults.tried("pipe that nobody reads", name, wrong)
+    faults.tried("pipe that nobody reads", name, [])
+    faults.settle()
+
+
+def together(places: Any, faults: Any, random: Random, name: str, kinds: tuple[bool, ...]) -> None:
+    """Two runs on the same files at the same time; kinds: for each turn, whether one is killed in the middle."""
+    writer = WRITERS[name]
+    whole, code, seconds = whole_of(places, writer)
+    for turn, kill in enumerate(kinds):
+        folder = places.prepared(writer, f"two {turn}")
+        runs = [Run(folder, writer.arguments) for _ in range(2)]
+        ended = runs[0].hurt(signal.SIGKILL, random.uniform(0, 1.5 * seconds)) if kill else runs[0].ended()
+        wrong = [] if ended in (code, -signal.SIGKILL) else [f"exit code {ended}: {runs[0].err[-300:]}"]
+        other = runs[1].ended()
+        wrong += [] if other == code else [f"the other: {other} {runs[1].err[-300:]}"]
+        for run in runs:
+            wrong += wrong_after(run, code, b"", whole, None)
+        if writer.rows:  # fails where a row stands twice
+            rows, wanted = (rows_of(place / writer.rows) for place in (folder, places.root / "whole"))
+            wrong += [] if rows.keys() == wanted.keys() else [f"{len(rows)} rows of {len(wanted)}"]
+        faults.tried("two runs at once" + (", one killed" if kill else ""), name, wrong)
+
+
+def test_two_runs_at_the_same_time(places, faults, random):
+    together(places, faults, random, "compare", (False,))
+    faults.settle()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", chosen(lambda writer: not writer.lasts and not writer.folder))
+def test_two_runs_many_times(places, faults, random, name):
+    together(places, faults, random, name, (False, True) if WRITERS[name].models else (False, True) * 3)
     faults.settle()
 
 
@@ -144,14 +169,18 @@ def jumping(real: Callable[[], float], random: Random, back: bool) -> Callable[[
 @pytest.mark.parametrize(
     ("command", "code"),
     [
-        (("compare", "nss", "naive", *SMALL, "--resume", "r", "--arithmetic", "rational"), 0),
-        (("check", "block", "--K", "1", "--L2", "1"), 0),
-        (("check", "naive_from_target", "--K", "1", "--L2", "1"), 1),
+        (("compare", "nss", "naive", *SMALL, "--jobs", "1", "--resume", "r", "--arithmetic", "rational"), 0),
+        (("check", "block", *SMALL), 0),
+        (("check", "naive_from_target", *SMALL), 1),
         (("bound", "--vocab", "2"), 0),
         (("prove", "block", "--K", "1", "--L2", "1"), 0),
+        pytest.param(("matrix", "naive", "--instances", "1"), 0, marks=pytest.mark.heavy),
+        pytest.param(("precision", "naive", *SMALL), 0, marks=pytest.mark.heavy),
+        pytest.param(("audit", "own.py:first", "--cases", "context"), 1, marks=pytest.mark.heavy),
     ],
 )
 def test_clocks_that_jump(draftproof, faults, monkeypatch, random, command, code):
+    Path("own.py").write_text(OWN)
     expected = draftproof(*command, "--json", "-").json
     clocks = {"time": time.time, "perf_counter": time.perf_counter, "monotonic": time.monotonic}
     for turn in range(3):
@@ -163,7 +192,7 @@ def test_clocks_that_jump(draftproof, faults, monkeypatch, random, command, code
             monkeypatch.setattr(time, name, real)
         wrong = [] if run.code == code else [f"exit code {run.code}: {run.err}"]
         wrong += [] if timeless(run.json, code == 1) == timeless(expected, code == 1) else ["another answer"]
-        faults.tried(f"clock that jumps: {command[0]}", wrong)
+        faults.tried("clock that jumps", command[0], wrong)
     faults.settle()
 
 

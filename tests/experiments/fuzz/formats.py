@@ -1,0 +1,95 @@
+"""Every format of a file that is read: a valid file, and what reads it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.commands.prove.work import Request, conduct, verify_certificate
+from experiments.shared.latency import time_model
+from experiments.shared.names import find_verifier
+from experiments.shared.rows import RowFile, strong_id
+from experiments.shared.text import read_counted
+from lp_analysis import certificate, check_file, dumps, optimum
+from simulator import FAMILIES, Delayed, Instance
+from simulator.files import parse_json, read_text
+from simulator.instances.ngram import TextPair
+from simulator.instances.plan import PathPlan
+
+
+@dataclass(frozen=True)
+class Format:
+    """data: a valid file. read: takes the path of one; raises `DraftproofError` for what is none."""
+
+    data: bytes
+    read: Callable[[str], Any]
+
+
+def formats(folder: Path) -> dict[str, Format]:
+    """By name; folder: for what has to be written first."""
+    made = FAMILIES["dirichlet"].instance(2, 2, np.random.default_rng(0), 20)
+    given = Instance(made.target, made.draft, Delayed(2, 0, 2))
+    found = optimum(given.target, given.draft, Delayed(2, 0, 2))
+    file = folder / "rows.jsonl"
+    RowFile(str(file)).add({"strong_id": strong_id({"n": 1}), "value": "43/21"})
+    times = {"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5}}
+    asked = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), zeros=False, free=(), max_trees=100)
+    conduct(asked, certificate=str(folder / "theorem.json"))
+    return {
+        "instance": Format(given.dumps().encode(), Instance.load),
+        "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), check_file),
+        "theorem": Format((folder / "theorem.json").read_bytes(), partial(verify_certificate, asked)),
+        "rows": Format(file.read_bytes(), RowFile),
+        "cost": Format(json.dumps(times).encode(), time_model),
+        "plan": Format(json.dumps(found.plan.as_dict()).encode(), _plan),
+        "text": Format(("the cat sat on the mat é\n" * 20).encode(), _pair_of_text),
+    }
+
+
+def _plan(path: str) -> PathPlan:
+    return PathPlan.from_dict(parse_json(read_text(path, "plan"), "plan"))
+
+
+def _pair_of_text(path: str) -> TextPair:
+    return TextPair(read_counted(path), 3, 2, 1, 2**16)
+
+
+#: Of the folder of a pair: small files as they are read, the weights by their beginning.
+PAIR_FILES = (
+    "pair.json",
+    "target/config.json",
+    "target/generation_config.json",
+    "target/tokenizer.json",
+    "target/tokenizer_config.json",
+    "target/model.safetensors",
+    "draft/config.json",
+)
+
+
+def pair_formats(pair: Path, copy: Path) -> dict[str, Format]:
+    """The files of the folder of a trained pair; each is read as part of a copy of the folder."""
+    from experiments.models.pair.folder import recorded
+    from experiments.models.pair.pair import load_folder
+
+    shutil.copytree(pair, copy)
+
+    def read(name: str, path: str) -> None:
+        (copy / name).write_bytes(Path(path).read_bytes())
+        try:
+            recorded(copy, "choose another")
+            load_folder(copy, "cpu")
+        finally:
+            (copy / name).write_bytes((pair / name).read_bytes())
+
+    return {
+        name.replace("/", "_"): Format((pair / name).read_bytes(), partial(read, name))
+        for name in PAIR_FILES
+        if (pair / name).is_file()
+    }

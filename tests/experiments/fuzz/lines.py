@@ -1,0 +1,172 @@
+"""Command lines, each run in a fork of this process: quick, and whatever it does stays there."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import pkgutil
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lp_analysis
+import simulator
+from experiments import cli, commands
+from experiments.shared import drawing, progress
+from tests.experiments.fuzz.mutations import CHARACTERS, MEMORY, SECONDS
+
+#: Valid lines, most of them quick. Files: an instance, a certificate, a file of rows, times, a text, a verifier.
+LINES = tuple(
+    line.split()
+    for line in """
+    list --json out.json
+    check block --K 1 --L2 1 --vocab 2 --seed 3 --family dirichlet --denominator 20
+    check block --K 1 --L2 1 --vocab 2 --arithmetic float64 --engine structured --backend numpy --max-memory 1
+    check naive_from_target --K 1 --L2 1 --vocab 2 --witness w.json --json -
+    check relaxed:w=1/2 --instance given.json --json out.json
+    check naive_from_target --seconds 5
+    check own.py:Naive --K 2 --L2 1 --vocab 2 --instances 2
+    check naive --exhaustive 2 --vocab 2 --K 1 --L2 1 --max-runs 100000
+    check naive --text text.txt --vocab 3 --target-order 2 --draft-order 1 --roots 2 --K 1 --L2 1
+    check naive --text text.txt --vocab 3 --root the --K 1 --L2 1
+    check naive_tree --scheme topology --tree 2,0,0 --vocab 2
+    check specinfer --scheme specinfer_config:widths=2 --vocab 2
+    check naive --scheme own.py:Own --vocab 2
+    compare nss naive --vocab 2 --K 1..2 --L1 0..1 --L2 1 --jobs 1 --max-nodes 4
+    compare nss block --vocab 2 --K 2 --L2 1 --jobs 1 --resume rows.jsonl --csv out.csv --markdown out.md
+    compare nss --vocab 2 --K 1 --L2 1..2 --jobs 1 --cost draft=1,branch=.1,target=10,node=.05 --no-optimum
+    compare nss --vocab 2 --K 1 --L2 1 --jobs 1 --cost times.json --optimum --by-root --budget 1
+    compare naive --text text.txt --vocab 2 --K 1 --L2 1 --jobs 1 --steady-state
+    bound --vocab 2 --K 2 --L2 1 --gap 1e-6 --seconds 2 --method auto --certificate out.cert --json out.json
+    bound --verify certificate.json --instance given.json --json -
+    bound --instance given.json --K 2 --L2 1 --plot out.png
+    matrix naive block --instances 1
+    precision naive --vocab 2 --K 1 --L2 1 --precision float32,float16 --denominator 64
+    audit own.py:first --interface tree --cases context --L2 1 --K 1 --library numpy --witness w.json
+    audit own.py:first --argument a=1 --instances 1 --vocab 2 --K 1 --L2 1 --temperature 1 --top-k 2 --boundary
+    prove block --K 1 --L2 1 --zeros --formula --latex --json -
+    prove naive --K 1 --L2 1 --resume rows.jsonl --certificate out.cert --max-trees 10
+    prove naive --K 1 --L2 1 --equals block --vocab 2
+    prove naive --K 1 --L2 1 --verify theorem.json
+    --max-input 1 check block --instance given.json
+    --version
+    """.strip().splitlines()
+)
+#: Lines that need models; they end before any of them is trained.
+MODEL_LINES = tuple(
+    line.split()
+    for line in """
+    train --out pair.json --steps 2 --text text.txt --vocab 4 --tokenizer letters --device cpu --seed 1
+    validate naive block --target nowhere --draft nowhere --roots 2 --blocks 5 --K 1 --L2 1 --temperature 1
+    validate naive --pair rows.jsonl --replace naive=relaxed --lossy naive --top-k 3 --top-p 0.5 --vectors torch --quick
+    """.strip().splitlines()
+)
+OWN = """
+from simulator.drafts import Delayed
+from verifiers.naive import Naive
+
+class Own:
+    depth = nodes = 1
+    def draw(self, draft, coin):
+        return Delayed(1, 0, 1).draw(draft, coin)
+
+def first(root, a=0):
+    return root.children[:1], 0
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a line ended: the exit code, None where it was still at work; what is wrong with that, None for nothing."""
+
+    code: int | None
+    wrong: str | None
+
+
+class Watcher:
+    """Runs lines in forks. A fork that takes too long is ended: it is at work, or it hangs."""
+
+    def __init__(self, folder: Path) -> None:
+        for room in (commands, simulator, lp_analysis):  # once, not in every fork
+            for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
+                importlib.import_module(module.name)
+        drawing.drawing_board()
+        with redirect_stderr(io.StringIO()):
+            self._ran(["check", "nobody", "--K", "1"])
+        self._out, self._err = (os.open(folder / name, os.O_RDWR | os.O_CREAT) for name in ("stdout", "stderr"))
+        self._begun = os.open(folder / "begun", os.O_RDWR | os.O_CREAT)
+
+    def run(self, line: Sequence[str], patience: float = 0.3) -> Ended:
+        """One line, in a process of its own with a limit on memory. patience: seconds for work that has begun."""
+        for descriptor in (self._out, self._err, self._begun):
+            os.ftruncate(descriptor, 0)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        process = os.fork()
+        if process == 0:
+            self._child(line)
+        started, at_work = time.monotonic(), None
+        while True:
+            done, status, _ = os.wait4(process, os.WNOHANG)
+            if done:
+                break
+            now = time.monotonic()
+            if at_work is None and os.fstat(self._begun).st_size:
+                at_work = now
+            if (at_work is None and now - started > SECONDS) or (at_work is not None and now - at_work > patience):
+                os.killpg(process, signal.SIGKILL)
+                os.wait4(process, 0)
+                return Ended(None, None if at_work is not None else f"nothing came of it in {SECONDS} s")
+            time.sleep(0.002)
+        return self._judged(os.waitstatus_to_exitcode(status))
+
+    def _child(self, line: Sequence[str]) -> None:
+        code = 99
+        try:
+            os.setsid()
+            size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+            os.dup2(self._out, 1)
+            os.dup2(self._err, 2)
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
+            sys.stdin = open(os.devnull)  # noqa: SIM115
+            progress._lines = self._marked(progress._lines)
+            code = self._ran(line)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+
+    @staticmethod
+    def _ran(line: Sequence[str]) -> int:
+        sys.argv = ["draftproof", *line]
+        return cli.run(cli.app)
+
+    def _marked(self, lines: Any) -> Any:
+        """Progress that says that work has begun."""
+
+        @contextmanager
+        def marked(label: str, total: float) -> Iterator[Any]:
+            os.write(self._begun, b"1")
+            with lines(label, total) as tick:
+                yield tick
+
+        return marked
+
+    def _judged(self, code: int) -> Ended:
+        err = os.pread(self._err, 10**6, 0).decode(errors="replace")
+        lines = err.strip().splitlines()
+        if "Traceback" in err or code not in (0, 1, 2, 3):
+            return Ended(code, f"exit code {code}: {err[-1500:]}")
+        if code == 2:
+            said = [each for each in lines if each.startswith("draftproof: ")]
+            if len(said) != 1 or said != lines[-1:]:
+                return Ended(code, f"not one line: {err[-600:]!r}")
+        longest = max(map(len, lines), default=0)
+        return Ended(code, None if longest <= CHARACTERS else f"{longest} characters: {err[:600]!r}")
