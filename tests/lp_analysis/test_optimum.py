@@ -12,7 +12,7 @@ import pytest
 from lp_analysis import certificate, check_certificate, optimum, single_step_optimum
 from lp_analysis.nodes import efficiency, reach
 from lp_analysis.prices import price_bound
-from lp_analysis.subject import Subject
+from lp_analysis.subject import Subject, assert_size
 from simulator import check
 from simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from simulator.drafts import Delayed, TopK
@@ -199,3 +199,26 @@ def test_bad_input_is_named():
     wide = instance_of(V=150, depth=1)
     with pytest.raises(TooLarge, match="paths are more than"):
         optimum(wide.target, wide.draft, Delayed(2, 0, 2))
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme", "message"),
+    [
+        (2, Delayed(1, 14, 0), None),
+        (300, Delayed(2, 1, 0 + 1), r"V\^L = 300\^2 paths"),
+        (100, Delayed(2, 1, 1), None),
+        (17, Delayed(2, 2, 1), None),
+        (18, Delayed(2, 2, 1), r"V\^L1 = 18\^2 trunks are more than 300"),
+        (18, Delayed(1, 2, 1), None),
+        (18, Delayed(1, 3, 0), None),
+        (2, Delayed(3, 9, 1), r"V\^L1 = 2\^9 trunks are more than 300"),
+        (2, Delayed(1, 15, 0), r"V\^L = 2\^15 paths are more than 20,000"),
+    ],
+    ids=str,
+)
+def test_programs_that_are_too_large_are_not_begun(size, scheme, message):
+    if message is None:
+        assert_size(size, scheme)
+        return
+    with pytest.raises(TooLarge, match=message):
+        assert_size(size, scheme)

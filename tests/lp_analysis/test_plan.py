@@ -113,3 +113,13 @@ def test_mixtures_of_trunks_are_coupled_without_changing_them():
         for weight, order in zip(weights, own, strict=True):
             held = sum(w for w, parts in zip(plan.weights, plan.orders, strict=True) if parts[trunk] == tuple(order))
             assert held == Fraction(weight)
+
+
+def test_weights_of_a_mixture_need_not_sum_to_1():
+    orders = [np.array(order) for order in permutations(range(2))]
+    for scale in (1.0, 0.5, 4.0):
+        plan = as_plan(2, Delayed(2, 0, 1), [([0.25 * scale, 0.75 * scale], orders)])
+        assert dict(zip(plan.orders, plan.weights, strict=True)) == {
+            ((0, 1),): Fraction(1, 4),
+            ((1, 0),): Fraction(3, 4),
+        }

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import fmpq
 
 from lp_analysis import single_step_optimum
 from lp_analysis.nodes import meets
@@ -151,3 +152,15 @@ def test_blocks_of_the_rule_follow_the_ratios_not_the_masses():
     rule = resolve(law, masses, iid_sets(masses, 2))
     assert rule.blocks == ((2,), (0,), (1,))
     assert rule.law(iid_sets(masses, 2), 3) == pytest.approx(law, abs=1e-12)  # sums of floats
+
+
+def test_tokens_that_are_never_drafted_cost_nothing():
+    """What is drafted without replacement comes from the support: three tokens among thousands are few."""
+    size = 3_000
+    p = RATIONAL.vector([Fraction(1, size)] * size)
+    q = RATIONAL.vector([Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)] + [0] * (size - 3))
+    assert as_python(without_replacement_acceptance(p, q, 3)) == Fraction(3, size)
+    assert as_python(without_replacement_acceptance(p, q, 4)) == Fraction(3, size)
+    small = without_replacement_acceptance(p[:3] * fmpq(size, 3), q[:3], 2)
+    few = without_replacement_acceptance(RATIONAL.vector([*[Fraction(1, 3)] * 3, 0, 0]), q[:5], 2)
+    assert small == few

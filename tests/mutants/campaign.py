@@ -33,6 +33,7 @@ EQUIVALENT = Path(__file__).with_name("equivalent.json")
 #: Imported once, before the first fork; nothing of ours is among them.
 HEAVY = ("pytest", "numpy", "scipy.optimize", "scipy.integrate", "scipy.sparse.linalg", "flint", "highspy")
 MEMORY = 16 * 2**30  # bytes of address space for one mutant
+SKIPPED = 77  # exit status of a run in which every test was skipped
 
 
 def sampled(size: int, seed: int) -> list[Mutant]:
@@ -70,14 +71,14 @@ def copied(folder: Path) -> None:
 
 
 def run(folder: Path, tests: list[str], seconds: int, cache: bool = False) -> str:
-    """What a forked pytest says: "killed", "survived" or "timeout"."""
+    """What a forked pytest says: "killed", "survived", "timeout", or "skipped" if it skipped every test."""
     child = os.fork()
     if child == 0:
         _child(folder, tests, seconds, cache)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return "timeout" if os.WTERMSIG(status) == signal.SIGKILL else "killed"
-    return "survived" if os.WEXITSTATUS(status) == 0 else "killed"
+    return {0: "survived", SKIPPED: "skipped"}.get(os.WEXITSTATUS(status), "killed")
 
 
 def _child(folder: Path, tests: list[str], seconds: int, cache: bool) -> None:
@@ -100,12 +101,24 @@ def _child(folder: Path, tests: list[str], seconds: int, cache: bool) -> None:
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
-    code = 1
+    code, ran = 1, Ran()
     try:
-        code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests]))
+        code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests], plugins=[ran]))
+        if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not ran.passed:
+            code = SKIPPED
     finally:
         os.kill(watched, signal.SIGKILL)
         os._exit(code)
+
+
+class Ran:
+    """A plugin of pytest that counts the tests that passed."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.passed += report.when == "call" and report.passed
 
 
 class MutantRows:
@@ -121,7 +134,9 @@ class MutantRows:
 
     def done(self, key: str, tests: str) -> bool:
         row = self.found.get(key)
-        return row is not None and (row["outcome"] != "survived" or row["tests"] == tests)
+        if row is None or row["outcome"] == "skipped":  # what is missing may have been installed
+            return False
+        return row["outcome"] != "survived" or row["tests"] == tests
 
     def add(self, row: dict[str, Any]) -> None:
         self.found[row["key"]] = row
@@ -169,7 +184,7 @@ def campaign(chosen: list[Mutant], rows: MutantRows) -> None:
 def _limit(folder: Path, tests: list[str]) -> int:
     """Seconds for one mutant: five times what the unchanged source takes, which must pass."""
     started = time.perf_counter()
-    if run(folder, tests, 600, cache=True) != "survived":
+    if run(folder, tests, 600, cache=True) not in ("survived", "skipped"):
         sys.exit(f"the unchanged source fails {' '.join(tests)}")
     return 20 + int(5 * (time.perf_counter() - started))
 
@@ -183,12 +198,14 @@ def report(chosen: list[Mutant], rows: MutantRows) -> int:
         survived = row["outcome"] == "survived"
         outcome = row["outcome"] if not survived else "equivalent" if mutant.identity in argued else "survived"
         counts[outcome] += 1
-        if outcome == "survived":
-            print(f"{mutant.path}:{mutant.place[0]}\n  - {mutant.before}\n  + {mutant.after}")
-    killed, possible = counts["killed"] + counts["timeout"], len(chosen) - counts["equivalent"]
+        if outcome in ("survived", "skipped"):
+            why = " (every test of it is skipped here)" if outcome == "skipped" else ""
+            print(f"{mutant.path}:{mutant.place[0]}{why}\n  - {mutant.before}\n  + {mutant.after}")
+    killed = counts["killed"] + counts["timeout"]
+    possible = len(chosen) - counts["equivalent"] - counts["skipped"]
     print(
         f"sampled {len(chosen)}, killed {killed} (of them {counts['timeout']} by the time limit), "
-        f"equivalent {counts['equivalent']}, survived {counts['survived']}: "
+        f"equivalent {counts['equivalent']}, skipped {counts['skipped']}, survived {counts['survived']}: "
         f"{100 * killed / max(1, possible):.1f} % of the others killed"
     )
     return int(10 * killed < 9 * possible)

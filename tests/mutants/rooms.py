@@ -19,9 +19,20 @@ _NUMBERS = (
     "test_axes",
     "test_measure",
     "test_random_expressions",
+    "test_functions",
 )
-_SOURCES = ("test_generators", "test_arguments", "test_undone", "test_leaks", "test_load")
-_TORCH = ("test_torch_refused", "test_refused", "test_torch", "test_algebra", "test_sampled")
+_SOURCES = ("test_generators", "test_without_replacement", "test_arguments", "test_undone", "test_leaks", "test_load")
+_TORCH = (
+    "test_torch_refused",
+    "test_refused",
+    "test_torch",
+    "test_torch_tensors",
+    "test_functions",
+    "test_axes",
+    "test_unset",
+    "test_algebra",
+    "test_sampled",
+)
 
 
 def _symbolic(*names: str) -> tuple[str, ...]:
@@ -30,12 +41,13 @@ def _symbolic(*names: str) -> tuple[str, ...]:
 
 #: Beginning of a path -> its tests; the longest beginning counts.
 TESTS: dict[str, tuple[str, ...]] = {
-    "simulator/symbolic": _symbolic(*_SOURCES, "test_uniforms", "test_torch"),
+    "simulator/symbolic": _symbolic(*_SOURCES, "test_uniforms", "test_torch", "test_torch_tensors"),
     "simulator/symbolic/numbers": _symbolic(*_NUMBERS, "test_torch"),
     "simulator/symbolic/knowledge": _symbolic(*_NUMBERS, *_SOURCES),
     "simulator/symbolic/arrays": _symbolic(*_NUMBERS, "test_torch", "test_arguments"),
     "simulator/symbolic/sources": _symbolic(*_SOURCES, "test_torch", "test_races"),
     "simulator/symbolic/tensors": _symbolic(*_TORCH, "test_generators", "test_arguments"),
+    "simulator/symbolic/tensors/table.py": _symbolic(*_TORCH, "test_generators", "test_arguments", "test_leaks"),
     "simulator/symbolic/numbers/unset.py": _symbolic("test_unset"),
     "simulator/symbolic/sources/empty.py": _symbolic("test_unset"),
     "simulator/symbolic/sources/triton_kernels.py": _symbolic("test_triton"),
@@ -49,6 +61,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/laws/precision.py": (_LAWS + "test_precision.py",),
     "simulator/laws/structured": (
         _LAWS + "test_structured_size.py",
+        _LAWS + "test_structured_calls.py",
         _STRUCTURED + "verifiers_that_offer_nothing_are_refused_by_name",
         _STRUCTURED + "structured_law_equals_the_enumerated_one_exactly",
         _STRUCTURED + "streamed_metrics_are_those_of_the_law",
@@ -56,6 +69,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         _STRUCTURED + "a_batch_equals_its_instances_one_by_one",
     ),
     "simulator/laws/structured/collapsed.py": (_LAWS + "test_collapsed.py",),
+    "simulator/laws/structured/steady.py": (_LAWS + "test_collapsed.py",),
     "simulator/verdicts": tuple(f"tests/simulator/verdicts/test_{name}.py" for name in ("lossless", "conformance")),
     "simulator/verdicts/compatibility.py": ("tests/simulator/verdicts/test_compatibility.py",),
     "simulator/verdicts/conformance.py": (
@@ -70,6 +84,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         _LP + "test_optimum.py::test_both_bounds_are_recomputed_from_plan_and_prices",
         _LP + "test_optimum.py::test_one_path_is_block_verification_exactly",
         _LP + "test_optimum.py::test_bad_input_is_named",
+        _LP + "test_optimum.py::test_programs_that_are_too_large_are_not_begun",
         _LP + "reference/test_programs.py",
         _LP + "test_tiny_masses.py",
     ),
@@ -79,8 +94,10 @@ TESTS: dict[str, tuple[str, ...]] = {
         _LP + "reference/test_programs.py",
         _AGREEMENT + "corner_cases_agree",
     ),
+    "lp_analysis/__init__.py": (_LP + "test_certificates.py", _LP + "test_worked_example.py"),
     "lp_analysis/certificates.py": (_LP + "test_certificates.py", _LP + "test_certificate_doors.py"),
     "lp_analysis/checker.py": (_LP + "test_certificates.py", _LP + "test_certificate_doors.py"),
+    "lp_analysis/reference/information.py": (_LP + "reference/test_information.py",),
     "lp_analysis/reference": (
         _LP + "reference/test_programs.py",
         _AGREEMENT + "programs_side_by_side",

@@ -223,7 +223,21 @@ def _sort_in_place(self: SymbolicArray, axis: int = -1, *arguments: Any, **optio
 
 _METHODS = (
     *("argmax", "argmin", "argsort", "searchsorted", "cumsum", "cumprod", "sum", "prod", "max", "min", "clip"),
-    *("mean", "dot", "std", "var", "take", "choose", "compress", "partition", "argpartition", "round", "trace"),
+    *(
+        "any",
+        "all",
+        "mean",
+        "dot",
+        "std",
+        "var",
+        "take",
+        "choose",
+        "compress",
+        "partition",
+        "argpartition",
+        "round",
+        "trace",
+    ),
 )
 
 

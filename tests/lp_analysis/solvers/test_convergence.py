@@ -109,3 +109,13 @@ def test_knots_without_use_are_dropped_and_never_two_neighbours():
     assert dropped
     assert all(b - a > 1 for a, b in pairwise(dropped))
     assert {0, 16}.isdisjoint(dropped)
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 0, 1), (2, 2, 1, 1), (3, 2, 0, 1)], ids=str)
+def test_column_generation_ends_when_no_order_is_new_whatever_the_gap(monkeypatch, shape):
+    rounds, search = counted(monkeypatch, Columns, "solve"), Search()
+    columns = Columns(subject_of(shape, "perturbed"))
+    generate(columns, -1.0, search)  # a gap that cannot be met
+    orders = sum(len(each) for each in columns.orders)
+    assert len(rounds) <= orders + 1, "every round but the last adds an order"
+    assert abs(search.gap) <= 1e-9  # of the solver

@@ -189,3 +189,9 @@ def test_estimate_sees_every_outcome_of_a_scheme_that_flips() -> None:
     estimate_size(keep, INSTANCE.target, INSTANCE.draft, Flipping(2, 0, 1), np.random.default_rng(0))
     assert {first for first, _, _ in seen} == {True, False}
     assert all(rest == [True, False] for _, *rest in seen)
+
+
+@pytest.mark.parametrize("power", [0, 10, 52, 998])
+def test_a_size_is_a_number_as_long_as_floats_hold_it(power: int) -> None:
+    assert Size(trees=2**power, runs_per_tree=1.0).runs == 2.0**power
+    assert Size(trees=2 ** (power + 1024), runs_per_tree=1.0).runs == float("inf")

@@ -247,3 +247,43 @@ def test_tables_need_room_too() -> None:
         for process in (tables, markov(4, 1))
     )
     assert in_tables - by_state >= sum(table.nbytes for table in tables.tables)
+
+
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        (5 * 2**20, r"more than 5\.0 MiB"),
+        (255 * 2**20, r"more than 255\.0 MiB"),
+        (2**28, r"more than 0\.2 GiB"),
+        (6 * GIB, r"more than 6\.0 GiB"),
+        (2**52, r"more than 4,194,304\.0 GiB"),
+    ],
+)
+def test_memory_is_told_in_units_that_can_be_read(memory: float, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(size_module, "STEPS", {True: np.inf, False: np.inf})
+    for scheme in (Delayed(1, 0, 60), Delayed(1, 0, 200)):
+        with pytest.raises(TooLarge, match=rf"about 2\^\d+ GiB, {said}") as caught:
+            structured_work(make("block"), Unread(4), Unread(4), scheme, FLOAT64, memory)
+        power = re.search(r"2\^(\d+) GiB", str(caught.value))
+        assert power is not None
+        assert 2 * scheme.depth - 30 < int(power[1]) < 2 * scheme.depth - 15  # 4^L contexts of several floats
+    if memory > 6 * GIB:
+        return
+    with pytest.raises(TooLarge, match=rf"about \d[\d,]*\.\d [MG]iB, {said}"):
+        structured_work(make("block"), Unread(2**16), Unread(2**16), Delayed(1, 0, 1), RATIONAL, memory)
+
+
+@pytest.mark.parametrize(("size", "depth"), [(4, 7), (8, 5), (16, 4)])
+def test_tables_are_predicted_to_the_byte(size: int, depth: int) -> None:
+    """The rows of the target to depth L, those of the draft to depth L - 1."""
+    held = sum(8 * size ** (d + 1) for depths in (range(depth + 1), range(depth)) for d in depths)
+    scheme = Delayed(2, 0, depth)
+    in_tables, by_state = (
+        next(
+            each
+            for each in size_module._modes(make("block"), process, process, scheme, FLOAT64)
+            if each.mode == METRICS
+        )
+        for process in (Unread(size), markov(size, 1))
+    )
+    assert in_tables.bytes - by_state.bytes == pytest.approx(held, rel=2 / size**depth)  # the sum to infinity backwards

@@ -7,8 +7,8 @@ import random
 import pytest
 from flint import fmpq
 
-from simulator.errors import InvalidInput
-from simulator.symbolic import load
+from simulator.errors import InvalidInput, InvalidVerifier
+from simulator.symbolic import load, loading
 
 HALF = fmpq(1, 2)
 SOURCE = """
@@ -127,3 +127,35 @@ def test_neighbours_can_be_imported(law, tmp_path):
     )
     (tmp_path / "main.py").write_text("from neighbour_of_test import draw\n")
     assert law(load(tmp_path / "main.py", "draw")) == {True: HALF, False: HALF}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import torch", ["torch"]),
+        ("import os, torch.nn as nn", ["torch"]),
+        ("from torch import nn", ["torch"]),
+        ("from torch.nn import functional", ["torch"]),
+        ("import torchlike, os.torch", []),
+        ("torch = 3", []),
+    ],
+)
+def test_torch_is_imported_before_a_function_that_imports_it(tmp_path, monkeypatch, text, expected):
+    path, imported = tmp_path / "late.py", []
+    path.write_text(f"def f():\n    {text}\n")
+    monkeypatch.setattr(loading.importlib, "import_module", imported.append)
+    load(path, "f")
+    assert imported == expected
+
+
+def test_a_file_may_start_threads_while_it_is_imported_and_not_while_it_is_followed(tmp_path, law):
+    pytest.importorskip("torch")
+    path = tmp_path / "threads.py"
+    path.write_text(
+        "import threading\nBOX = []\ndef work():\n    thread = threading.Thread(target=BOX.append, args=[1])\n"
+        "    thread.start()\n    thread.join()\n    return len(BOX)\nwork()\ndef f():\n    return 3\n"
+    )
+    assert law(load(path, "f")) == {3: 1}
+    assert load(path, "work")() == 2
+    with pytest.raises(InvalidVerifier, match="a thread is started"):
+        law(load(path, "work"))

@@ -69,6 +69,50 @@ def test_zero_weights_never_win(law, q):
         assert found == {1: q(1, 2), 2: q(1, 2)}
 
 
+def test_weights_that_never_win_cost_nothing(follow, q):
+    w = np.array([0.0, 0.5, 0.25, 0.0, 0.25])
+    with np.errstate(divide="ignore"):
+        ways = [
+            lambda: int(np.argmax(w / np.random.exponential(size=5))),
+            lambda: int(np.argmin(np.random.exponential(size=5) / w)),
+            lambda: int(np.argmax(np.log(w) + np.random.gumbel(size=5))),
+        ]
+        for function in ways:
+            found = follow(function)
+            assert found.runs == 3
+            assert {i: float(mass) for i, mass in found.law.items()} == {1: 0.5, 2: 0.25, 4: 0.25}
+
+
+@pytest.mark.parametrize(
+    ("function", "first"),
+    [
+        # the largest of e_0 and w e_1: e_0 is smaller with probability w / (1 + w)
+        (lambda e, w: np.argmax(e * w), 0.25),
+        (lambda e, w: np.argmin(-e * w), 0.25),
+        (lambda e, w: np.argmin(1 / (e * w)), 0.25),
+        (lambda e, w: np.argmax(np.log(e) + np.log(w)), 0.25),
+        (lambda e, w: np.argmin(np.exp(-e * w)), 0.25),
+        (lambda e, w: np.argmin(e * w), 0.75),
+        (lambda e, w: np.argmax(-e * w), 0.75),
+        (lambda e, w: np.argmax(1 / (e * w)), 0.75),
+        (lambda e, w: np.argmin(np.log(e) + np.log(w)), 0.75),
+        (lambda e, w: np.argmax(np.exp(-e * w)), 0.75),
+    ],
+)
+def test_the_last_of_a_race_is_not_its_first(law, function, first):
+    found = law(lambda: int(function(np.random.exponential(size=2), np.array([1.0, 3.0]))))
+    assert float(found[0]) == pytest.approx(first, rel=1e-15)  # logarithms of the weights are floats
+    assert sum(found.values()) == 1
+
+
+def test_a_number_does_not_race_against_itself(law, q):
+    def function():
+        e, other = np.random.exponential(size=2)
+        return int(np.argmin([e, 2 * e])), int(np.argmax([e, 2 * e])), int(np.argmin([2 * e, other, e]))
+
+    assert law(function) == {(0, 1, 1): q(1, 2), (0, 1, 2): q(1, 2)}
+
+
 def test_rows_of_races_are_cheap(follow, q):
     p = np.full((2, 8), 0.125)
     found = follow(lambda: np.argmax(p / np.random.exponential(size=(2, 8)), axis=1).tolist())

@@ -157,3 +157,13 @@ def test_unknown_kind_of_freshness():
         intercepted(EnumeratingCoin(RATIONAL), fresh="x"),
     ):
         pass
+
+
+def test_wide_numbers_end_with_the_call():
+    before = torch.get_default_dtype(), np.float32, torch.float32, torch.Tensor.float
+    with intercepted(EnumeratingCoin(RATIONAL), wide=True):
+        assert torch.get_default_dtype() == torch.ones(1).float().dtype == torch.float64
+        assert np.float32 is np.float64
+        assert torch.float32 is torch.float16 is torch.float64
+    assert before == (torch.get_default_dtype(), np.float32, torch.float32, torch.Tensor.float)
+    assert torch.ones(1).dtype == torch.ones(1).double().float().dtype == torch.float32 != torch.float64

@@ -181,6 +181,40 @@ def test_infinite_and_undefined_thresholds(law):
     assert law(function) == {(True, False, True, True, 0.0, 0.0, True): 1}
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("u + inf", math.inf), ("inf + u", math.inf), ("u - inf", -math.inf), ("inf - u", math.inf),
+        ("-inf - u", -math.inf), ("u - -inf", math.inf), ("u * inf", math.inf), ("u * -inf", -math.inf),
+        ("-u * inf", -math.inf), ("inf * u", math.inf), ("u / inf", 0.0), ("-u / inf", 0.0), ("inf / u", math.inf),
+        ("-inf / u", -math.inf), ("u / 0.0", math.inf), ("-u / 0.0", -math.inf), ("(u - 2) / 0.0", -math.inf),
+        ("0.0 * u", 0.0), ("u ** 0", 1.0), ("1 ** u", 1.0), ("u < inf", True), ("inf <= u", False), ("u > -inf", True),
+        ("u == inf", False), ("u != -inf", True), ("u < nan", False), ("u >= nan", False), ("nan <= u", False),
+        ("nan > u", False), ("u == nan", False), ("u != nan", True),
+    ],
+)  # fmt: skip
+def test_infinities_and_nan_as_floats_have_them(law, expression, value):
+    assert law(lambda: eval(expression, {"u": random.random(), "inf": math.inf, "nan": NAN})) == {value: 1}
+
+
+@pytest.mark.parametrize("expression", ["u + nan", "nan + u", "u - nan", "nan - u", "u * nan", "nan * u", "u / nan"])
+def test_nan_spreads_as_floats_have_it(law, expression):
+    assert law(lambda: math.isnan(eval(expression, {"u": random.random(), "nan": NAN}))) == {True: 1}
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 0.0, 1.0, 1.5, math.inf])
+def test_a_threshold_outside_is_no_decision(follow, q, threshold):
+    def function():
+        u, e = random.random(), -math.log(random.random())
+        outside = u < threshold, u >= threshold, e > -1
+        return *outside, u < 0.25
+
+    below = threshold > 0.5
+    found = follow(function)
+    assert found.law == {(below, not below, True, True): q(1, 4), (below, not below, True, False): q(3, 4)}
+    assert found.reuse == set()
+
+
 def test_sorting(law, q):
     six = {q(1, 6)}
     assert set(law(lambda: np.argsort(np.random.rand(3)).tolist()).values()) == six

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import operator
+
 import numpy as np
 import pytest
 
@@ -102,3 +105,38 @@ def test_unfilled_memory_of_other_types_keeps_its_type(law):
         return [each.dtype.kind for each in made]
 
     assert law(function) == {("b", "c", "U", "i"): 1}
+
+
+@pytest.mark.parametrize(
+    "decide",
+    [
+        bool, int, float, hash, round, abs, math.floor, math.ceil, math.trunc, operator.index, lambda x: [0, 1][x],
+        lambda x: x < 1, lambda x: x > 1.0, lambda x: x == 0, lambda x: x != 0, lambda x: x <= np.random.random(),
+        lambda x: np.random.random() < x, lambda x: bool(x + 1 > 0), lambda x: bool(np.isfinite(x)),
+        lambda x: bool(np.isnan(x)), lambda x: int(np.argmax([x, 1.0])), lambda x: divmod(1.0 + x, 2)[0] > 1,
+    ],
+)  # fmt: skip
+def test_every_decision_on_a_number_that_was_never_set_is_refused(law, decide):
+    def function():
+        found = decide(np.empty(1)[0])
+        return bool(found > 0)
+
+    with pytest.raises(NotFollowed, match=r"never set.*test_unset\.py"):
+        law(function)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda u, where: u[where],
+        lambda u, where: u.index_select(0, where),
+        lambda u, where: u.gather(0, where),
+        lambda u, where: u.reshape(1, 3)[torch.tensor([0, 0]), where],
+    ],
+)
+def test_an_index_that_was_never_set_is_refused(law, function):
+    def decided():
+        return (function(torch.rand(3), torch.empty(2, dtype=torch.int64)) < 0.5).tolist()
+
+    with pytest.raises(NotFollowed, match=r"never set"):
+        law(decided)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from simulator import SCHEMES, Card, Coin, DraftNode, UnsupportedTree, Verdict, check
 from simulator.verdicts.compatibility import compatibility
-from simulator.verdicts.conformance import CASES
+from simulator.verdicts.conformance import CASES, checks_for
 from verifiers import STANDALONE, make
 
 
@@ -51,3 +53,19 @@ def test_refused_trees_are_not_defined() -> None:
     cell = compatibility(RefusesBranches(), "delayed", 1)
     assert cell.status == "not defined"
     assert cell.undefined == sum(scheme.as_dict()["L1"] == 0 for _, scheme in CASES["delayed"])
+
+
+class Delaying:
+    """Naive sampling that declares delayed trees only."""
+
+    card: Card = replace(make("nss").card, lossless_for=("delayed",))
+    verify = make("nss").verify
+
+
+def test_unless_told_otherwise_a_cell_is_judged_on_the_instances_of_the_conformance_checks() -> None:
+    wanted = sum(
+        len(list(each.run.args[-1]()))  # type: ignore[attr-defined]
+        for each in checks_for(Delaying())
+        if each.name.startswith("lossless")
+    )
+    assert compatibility(Delaying(), "delayed").instances == wanted

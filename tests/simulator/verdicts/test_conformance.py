@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
 import verifiers
-from simulator import Card, Coin, DraftNode, Verdict
+from simulator import Card, Coin, Delayed, DraftNode, Verdict
 from simulator.instances.families import CORNER_CASES
-from simulator.verdicts.conformance import SHAPES, checks_for, conformance_instances, corner_instances
+from simulator.verdicts.conformance import (
+    CASES,
+    DENOMINATOR,
+    SHAPES,
+    checks_for,
+    conformance_instances,
+    corner_instances,
+)
 
 
 class Claims:
@@ -88,3 +96,40 @@ def test_shapes_cover_three_paths_three_tokens_and_a_trunk() -> None:
     assert {K for _, K, _, _ in SHAPES} >= {2, 3}
     assert {size for size, _, _, _ in SHAPES} >= {2, 3}
     assert {L1 for _, _, L1, _ in SHAPES} >= {0, 1}
+
+
+@pytest.mark.parametrize("scheme", CASES)
+def test_cases_of_a_scheme_have_two_and_three_tokens_and_as_many_as_are_drafted(scheme: str) -> None:
+    assert {size for size, _ in CASES[scheme]} == {2, 3}
+    assert len(set(CASES[scheme])) == len(CASES[scheme])
+    for size, tree in CASES[scheme]:
+        if scheme in ("without_replacement", "top_k", "greedy"):  # drafts at one node differ
+            assert tree.as_dict()["K"] <= size
+
+
+class Watching:
+    """Remembers the target rows at the root, as multiples of 1/20."""
+
+    def __init__(self) -> None:
+        self.card = replace(verifiers.make("naive").card, lossless_for=("delayed",))
+        self.seen: set[tuple[int, ...]] = set()
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        self.seen.add(tuple(round(float(mass) * DENOMINATOR) for mass in root.target))
+        return verifiers.make("naive").verify(root, coin)
+
+
+def test_every_check_looks_at_random_instances_of_two_families_at_least() -> None:
+    verifier = Watching()
+    for each in checks_for(verifier):
+        verifier.seen.clear()
+        each()
+        rows = [
+            {tuple(round(float(mass) * DENOMINATOR) for mass in instance.target.row(())) for instance in instances}
+            for shape in SHAPES
+            if str(Delayed(*shape[1:])).removeprefix("delayed(").rstrip(")").replace(", ", "-") in each.name
+            for instances in [islice(conformance_instances(shape, 2), 2)]
+        ]
+        assert len(rows) == 1, each.name
+        if "corner" not in each.name:
+            assert rows[0] <= verifier.seen, each.name

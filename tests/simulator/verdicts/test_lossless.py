@@ -22,6 +22,7 @@ from simulator import (
 from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.drafts import WithoutReplacement
 from simulator.instances.processes import tabulate
+from simulator.verdicts.lossless import Evaluator
 
 P = MarkovProcess(RATIONAL.vector([["1/3", "2/3"]]))
 Q = MarkovProcess(RATIONAL.vector([["2/3", "1/3"]]))
@@ -119,3 +120,17 @@ def test_requests_that_cannot_be_served_are_refused(
 def test_float_processes_are_refused_in_a_rational_check() -> None:
     with pytest.raises(InvalidInput, match="target holds floats; rational arithmetic needs exact rows"):
         check(NAIVE, MarkovProcess(np.array([[0.5, 0.5]])), Q, STEP)
+
+
+@pytest.mark.parametrize("name", ["naive", "specinfer", "block", "traversal"])
+def test_the_long_run_of_tokens_without_memory_is_that_of_one_block(name: str) -> None:
+    evaluator = Evaluator(verifiers.make(name))
+    found = evaluator.steady_state(P, Q, STEP)
+    assert found.efficiency == evaluator.check(P, Q, STEP).block_efficiency == Fraction(5, 3)
+
+
+@pytest.mark.parametrize(("target", "draft"), [(True, False), (False, True), (False, False)])
+def test_a_long_run_needs_processes_without_an_end(target: bool, draft: bool) -> None:
+    pair = [given if markov else tabulate(given, 1, RATIONAL) for given, markov in ((P, target), (Q, draft))]
+    with pytest.raises(InvalidInput, match="a steady state needs Markov processes"):
+        Evaluator(NAIVE).steady_state(*pair, STEP)

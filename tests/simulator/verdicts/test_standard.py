@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
-from simulator import InvalidInput, InvalidVerifier, UnsupportedTree, assert_lossless
-from simulator.verdicts.standard import instances_of, shapes_of, standard_check, standard_jobs
+from simulator import (
+    SCHEMES,
+    Delayed,
+    InvalidInput,
+    InvalidVerifier,
+    TableProcess,
+    UnsupportedTree,
+    assert_lossless,
+    check,
+)
+from simulator.verdicts.search import grid_size
+from simulator.verdicts.standard import (
+    BRANCHES,
+    CORE,
+    CORE_RANDOM,
+    LENGTHS,
+    MOST_GRID,
+    RANDOM,
+    THIRDS,
+    TRUNKS,
+    VOCABULARIES,
+    instances_of,
+    shapes_of,
+    standard_check,
+    standard_jobs,
+)
 from verifiers import STANDALONE, make
 
 TESTS = Path(__file__).resolve().parents[2]
@@ -114,3 +141,64 @@ def test_the_set_is_the_same_every_time_and_holds_what_it_says() -> None:
     one, other = ([instance.digest() for instance in instances_of(case)] for _ in range(2))
     assert one == other
     assert len(one) == sum(job.case == case for job in jobs)
+
+
+class TopKOnly(ONE_PATH.Liar):  # type: ignore[name-defined]
+    """A control for trees of the likeliest tokens."""
+
+    card = replace(ONE_PATH.Liar.card, name="top_k_only", lossless_for=("top_k",), control=True)
+
+
+def lossless_on(*schemes: str) -> Any:
+    """A judge for whom everything is lossless on these schemes, and nothing else is a tree."""
+    passed = check(make("naive"), *[TableProcess([np.full((1, 2), 0.5)])] * 2, Delayed(1, 0, 0), "float64")
+
+    def judge(instance: Any, scheme: Any) -> Any:
+        if scheme.name not in schemes:
+            raise UnsupportedTree("not these")
+        return passed
+
+    return judge
+
+
+@pytest.mark.parametrize(("declared", "others"), [("top_k", "delayed"), ("topology", "delayed")])
+def test_what_is_refused_does_not_count_and_takes_nothing_from_the_rest(declared: str, others: str) -> None:
+    class Verifier(TopKOnly):
+        card = replace(TopKOnly.card, lossless_for=(declared,))
+
+    found = standard_check(Verifier(), lossless_on(declared), facts=False)
+    assert found.refused == (others,)
+    assert found.schemes == (declared,)
+    assert found.instances == sum(job.case[1].name == declared for job in standard_jobs())
+    assert found.covered == Counter(job.case for job in standard_jobs() if job.case[1].name == declared)
+    assert found.lossless
+    named = [each for each in found.missing if each.startswith("K > ")]
+    assert named == ([f"K > {max(BRANCHES)}"] if declared == "top_k" else [])
+
+
+def test_shapes_are_every_tree_once_and_one_path_among_them() -> None:
+    for name in SCHEMES:
+        shapes = shapes_of(name)
+        assert len(set(shapes)) == len(shapes)
+        fields = [scheme.as_dict() for _, scheme in shapes]
+        if all("L1" in each for each in fields) and name != "adaptive":
+            single = [each for each in fields if each["K"] == 1]
+            assert {each["L1"] for each in single} <= {0}, "a path is a path wherever its trunk ends"
+        if name in ("delayed", "without_replacement", "top_k", "greedy"):
+            assert {(size, each["L2"]) for (size, _), each in zip(shapes, fields, strict=True) if each["K"] == 1} == {
+                (size, length) for size in VOCABULARIES for length in LENGTHS
+            }
+            assert {each["L1"] for each in fields} == set(TRUNKS)
+
+
+def test_the_grid_is_sampled_evenly_where_it_is_large() -> None:
+    random = CORE + RANDOM - CORE_RANDOM
+    gridded = 0
+    for case in {job.case for job in standard_jobs()}:
+        count = sum(job.case == case for job in standard_jobs())
+        whole = grid_size(case[0], case[1].depth, THIRDS) if case[0] == 2 else 0
+        assert random <= count <= random + MOST_GRID
+        if 0 < whole <= 10**4:
+            gridded += 1
+            assert count - random >= min(whole, MOST_GRID / 2)
+    assert gridded > 5

@@ -1,0 +1,56 @@
+"""The smallest tree, and what a structured engine asks of the functions that a verifier offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import verifiers
+from simulator import BlockLaw, Delayed, Instance
+from simulator.laws.enumeration import enumerate_law
+from simulator.laws.structured import TableRows, structure_of, structured_law, structured_metrics
+from simulator.protocol import Verifier
+from simulator.structures import TopDown
+from simulator.verdicts.conformance import conformance_instances, corner_instances
+
+OFFERING = [name for name in verifiers.STANDALONE if structure_of(verifiers.make(name), Delayed(2, 1, 1))]
+
+
+def structured(verifier: Verifier, instance: Instance, scheme: Delayed) -> BlockLaw:
+    return structured_law(verifier, TableRows.of(instance.target, instance.draft), scheme)
+
+
+def tables(law: BlockLaw) -> list[list[Any]]:
+    return [masses.tolist() for masses in law.correction]
+
+
+@pytest.mark.parametrize("name", OFFERING)
+def test_a_tree_of_no_drafts_gives_one_token_of_the_target(name: str) -> None:
+    verifier, scheme = verifiers.make(name), Delayed(1, 0, 0)
+    for instance in (*conformance_instances((3, 1, 0, 0), 2), *corner_instances((3, 1, 0, 0))):
+        law = structured(verifier, instance, scheme)
+        assert (
+            tables(law)
+            == tables(enumerate_law(verifier, instance.target, instance.draft, scheme))
+            == [instance.target.tables[0].tolist()]
+        )
+        (metrics,) = structured_metrics(verifier, TableRows.of(instance.target, instance.draft), scheme)
+        assert (metrics.depth_distribution, metrics.max_deviation) == ([1], 0)
+
+
+@pytest.mark.parametrize("scheme", [Delayed(3, 0, 4), Delayed(2, 1, 3), Delayed(2, 3, 1), Delayed(1, 0, 4)], ids=str)
+def test_a_child_law_is_asked_for_no_more_and_no_fewer_paths_than_there_may_be(scheme: Delayed) -> None:
+    specinfer, asked = verifiers.make("specinfer"), set()
+
+    def child_law(p: Any, q: Any, k: int) -> Any:
+        asked.add(k)
+        return specinfer.structure.child_law(p, q, k)
+
+    class Asked:
+        card, verify, structure = specinfer.card, specinfer.verify, TopDown(child_law=child_law)
+
+    instance = next(conformance_instances((2, scheme.K, scheme.L1, scheme.L2), 1))
+    law = structured(Asked(), instance, scheme)
+    assert tables(law) == tables(structured(specinfer, instance, scheme))
+    assert asked == {*range(1, scheme.K + 1)}

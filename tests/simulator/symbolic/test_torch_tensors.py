@@ -1,0 +1,90 @@
+"""What tensors of random numbers are beside their numbers: types, shapes, devices, placeholders, addresses."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+from simulator.errors import InvalidVerifier
+from simulator.symbolic.knowledge.session import current
+from simulator.symbolic.result import plain_values
+
+torch = pytest.importorskip("torch")
+P = torch.tensor([0.5, 0.125, 0.375])
+QUARTER = fmpq(1, 4)
+KINDS = [torch.float32, torch.float64]
+
+
+@pytest.mark.parametrize("shapes", [((), ()), ((), (2,)), ((2,), ()), ((2,), (2,)), ((1,), (2, 1))], ids=str)
+@pytest.mark.parametrize("one", KINDS)
+@pytest.mark.parametrize("other", KINDS)
+def test_types_and_shapes_of_results_are_those_of_torch(law, shapes, one, other):
+    def kinds(u, v):
+        found = [u * v, u + v, u / v, v - u, torch.minimum(u, v), torch.where(u > 2, u, v), u.pow(v.new_ones(()))]
+        return [(str(each.dtype), tuple(each.shape)) for each in found]
+
+    real = kinds(torch.full(shapes[0], 0.5, dtype=one), torch.full(shapes[1], 0.5, dtype=other))
+    assert law(lambda: kinds(torch.rand(shapes[0], dtype=one), torch.full(shapes[1], 0.5, dtype=other))) == {
+        tuple(real): 1
+    }
+    assert law(lambda: kinds(torch.full(shapes[0], 0.5, dtype=one), torch.rand(shapes[1], dtype=other))) == {
+        tuple(real): 1
+    }
+
+
+def test_conversions_stay_on_the_device_of_their_tensor(law):
+    def function():
+        u = torch.rand(2)
+        with torch.device("meta"):
+            found = [u.double(), u.to(torch.float64), u.bool(), u.long(), u * 2, u.sum(), u < 0.5]
+        return [str(each.device) for each in found]
+
+    assert law(function).keys() == {("cpu",) * 7}
+
+
+def test_messages_show_a_placeholder_for_random_numbers(law):
+    def function():
+        u = torch.rand(2)
+        shown = plain_values({"u": (u, random.random()), "p": P, "n": [np.float64(0.5), np.arange(2)]})
+        return repr(shown)
+
+    (text,) = law(function)
+    assert text == (
+        "{'u': (<tensor (2,) of random numbers>, <random number>), 'p': [0.5, 0.125, 0.375], 'n': [0.5, [0, 1]]}"
+    )
+
+
+def test_memory_that_is_lent_is_found_by_address(law):
+    """What kernels do: the random numbers of a tensor, read and written by the address of its elements."""
+
+    def function():
+        tensors, u = current().tensors, torch.rand(3)
+        lent, fresh = u[1:], torch.zeros(2, dtype=torch.float64)
+        for each in (lent, fresh):
+            tensors.lend(each)
+        first, start = u.untyped_storage().data_ptr() + 4, fresh.untyped_storage().data_ptr()
+        seen = [tensors.at(first + 4 * i) for i in range(2)]
+        assert tensors.at(first - 4) is not None  # the storage is lent as a whole
+        assert tensors.at(first + 8) is tensors.at(first - 8) is tensors.at(start) is None
+        tensors.put(start + 8, seen[1])
+        tensors.put(start, None)
+        assert tensors.at(start + 8) is seen[1]
+        tensors.put(first, None)
+        assert tensors.at(first) is None
+        assert tensors.at(first + 4) is seen[1]
+        return (fresh < 0.25).tolist(), bool(seen[1] < 0.25)
+
+    assert law(function) == {((True, True), True): QUARTER, ((True, False), False): 3 * QUARTER}
+
+
+def test_a_random_number_is_not_stored_outside_of_what_was_lent(law):
+    def function():
+        tensors, u = current().tensors, torch.rand(1)
+        tensors.put(8, None)
+        tensors.put(8, u.item())
+
+    with pytest.raises(InvalidVerifier, match="stores a random number outside of the tensors"):
+        law(function)
