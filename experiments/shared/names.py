@@ -52,6 +52,11 @@ class NamedVerifier:
         return {"name": name, **{key: str(getattr(self.verifier, key)) for key in self.verifier.card.parameters}}
 
 
+def file_of(spec: str) -> str:
+    """The file in `FILE.py:NAME`; raises `InvalidInput` without a name."""
+    return _parts(spec)[0]
+
+
 _FILE = re.compile(r"\.py(:|$)")
 
 

@@ -8,8 +8,8 @@ every "empty", recomputes the law and every identity, and compares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from simulator.arithmetic import parse_fraction
 from simulator.errors import InvalidInput
@@ -17,7 +17,8 @@ from simulator.files import cut
 from simulator.theorems.explore import Explorer
 from simulator.theorems.formulas import condition_text
 from simulator.theorems.oracle import Empty, Oracle
-from simulator.theorems.polynomials import Point, rational
+from simulator.theorems.plain import plain_point, read_number
+from simulator.theorems.polynomials import Point, Ring
 from simulator.theorems.proof import Proof, Subject, follow
 from simulator.theorems.regions import Region
 from simulator.theorems.rows import Shape
@@ -37,19 +38,36 @@ class Recording(Oracle):
         self.answers.append(None if isinstance(found, Empty) else found)
         return found
 
+    def account(self) -> dict[str, Any]:
+        answers = [None if point is None else plain_point(point) for point in self.answers]
+        return {**super().account(), "answers": answers}
+
+    def absorb(self, account: Mapping[str, Any]) -> None:
+        super().absorb(account)
+        answers = account.get("answers", ())
+        self.answers += [None if point is None else tuple(map(read_number, point)) for point in answers]
+
 
 @dataclass
 class Given(Oracle):
     """An oracle that takes points from a certificate, and of the solver only that there is none."""
 
     answers: Sequence[Point | None] = ()
-    used: int = 0
+    cursor: list[int] = field(default_factory=lambda: [0])
+
+    @property
+    def used(self) -> int:
+        """How many of them were asked for, by this and all fresh ones."""
+        return self.cursor[0]
+
+    def fresh(self, ring: Ring) -> Self:
+        return replace(super().fresh(ring), answers=self.answers, cursor=self.cursor)
 
     def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
         if self.used == len(self.answers):
             return Empty.UNKNOWN
         point = self.answers[self.used]
-        self.used += 1
+        self.cursor[0] += 1
         if point is not None:
             return point if point in region else Empty.UNKNOWN
         return Empty.YES if self.is_empty(region, atom) else Empty.UNKNOWN
@@ -141,4 +159,4 @@ def _points(certificate: Mapping[str, Any], size: int) -> list[Point | None]:
 
 def _number(text: str) -> Any:
     value = parse_fraction(text)
-    return rational(value.numerator, value.denominator)
+    return read_number(str(value))

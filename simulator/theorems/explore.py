@@ -25,10 +25,9 @@ Computation = Callable[[Run], Mapping[Any, Ratio]]
 
 @dataclass
 class Explorer:
-    """Makes trees; counts what that took. told: called after each run."""
+    """Makes trees; counts what that took."""
 
     oracle: Oracle
-    told: Callable[[], None] | None = None
     runs: int = 0
     unknown: list[Region] = field(default_factory=list)
 
@@ -41,8 +40,6 @@ class Explorer:
                 tree: Tree = Leaf.of(compute(run), point)
         except OutsideHypothesis:
             tree = Gap(outside=True)
-        if self.told:
-            self.told()
         for before, question in reversed(run.decisions):
             taken = bool(self.oracle.ring.sign_at(question.atom, point) & question.mask)
             mask = question.mask if taken else ANY & ~question.mask

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from simulator.arithmetic import RATIONAL
@@ -16,8 +16,19 @@ from simulator.protocol import AttachedTree, Coin, Context, Verifier
 from simulator.theorems.coin import FollowingCoin
 from simulator.theorems.explore import Explorer
 from simulator.theorems.numbers import Run
-from simulator.theorems.oracle import Empty
-from simulator.theorems.polynomials import ZERO, Point
+from simulator.theorems.oracle import Empty, Oracle
+from simulator.theorems.plain import (
+    plain_point,
+    plain_ratio,
+    plain_region,
+    plain_tree,
+    read_number,
+    read_ratio,
+    read_region,
+    read_tree,
+)
+from simulator.theorems.points import starting_points
+from simulator.theorems.polynomials import ZERO, Point, Ring
 from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Region
 from simulator.theorems.rows import Shape, SideRows
@@ -26,6 +37,8 @@ from simulator.theorems.watch import Watch, Watched
 
 #: Makes the verifier of a run: one with free numbers has numbers of that run in it.
 Making = Callable[[Run], Verifier]
+#: Finds the masses of draft trees: takes tasks, gives their results with their numbers, in any order.
+Exploring = Callable[[Sequence[Mapping[str, Any]]], Iterable[tuple[int, Mapping[str, Any]]]]
 #: Accepted context and correction token.
 Block = tuple[Context, int]
 
@@ -89,28 +102,97 @@ def drawn(shape: Shape, draft: SideRows, run: Run) -> Iterator[tuple[AttachedTre
     return outcomes(draw, RATIONAL, FollowingCoin(run))
 
 
-def parts(
-    shape: Shape, making: Making, explorer: Explorer, progress: Callable[[str], None] | None = None
-) -> Iterator[Part]:
-    """The whole law, cell by cell of drafting. progress: told what is being done."""
-    for drafting in draftings(shape, explorer):
-        yield part_of(shape, making, drafting, explorer, progress)
-
-
-def part_of(
+def law_of(
     shape: Shape,
     making: Making,
-    drafting: Drafting,
     explorer: Explorer,
     progress: Callable[[str], None] | None = None,
-) -> Part:
-    """The law on one cell of drafting."""
-    found = []
-    for number, (tree, weight) in enumerate(drafting.drafted):
+    elsewhere: Exploring | None = None,
+) -> list[Part]:
+    """The whole law, cell by cell of drafting. progress: told what was done. elsewhere: finds the pieces."""
+    return parts_of(shape, making, draftings(shape, explorer), explorer, progress, elsewhere)
+
+
+def parts_of(
+    shape: Shape,
+    making: Making,
+    cells: Sequence[Drafting],
+    explorer: Explorer,
+    progress: Callable[[str], None] | None = None,
+    elsewhere: Exploring | None = None,
+) -> list[Part]:
+    """The law on cells of drafting, each draft tree by itself: so it is the same wherever it is found."""
+    tasks = [task_of(cell, number) for cell in cells for number in range(len(cell.drafted))]
+    here = ((number, explored(shape, making, task, explorer.oracle)) for number, task in enumerate(tasks))
+    results: dict[int, Mapping[str, Any]] = {}
+    for number, result in here if elsewhere is None else elsewhere(tasks):
+        results[number] = result
         if progress:
-            progress(f"draft tree {number + 1} of {len(drafting.drafted)}")
-        found.append(drawn_masses(shape, making, tree, weight, drafting.region, drafting.point, explorer))
-    return Part(drafting.region, tuple(tree for tree, _ in drafting.drafted), tuple(found), drafting.gap)
+            progress(f"{len(results)} of {len(tasks)} draft trees")
+    found = iter([results[number] for number in range(len(tasks))])
+    parts = []
+    for cell in cells:
+        masses = []
+        for _ in cell.drafted:
+            result = next(found)
+            explorer.runs += result["runs"]
+            explorer.oracle.absorb(result["account"])
+            masses.append(read_tree(result["masses"], shape.ring))
+            explorer.oracle.points += [tuple(map(read_number, point)) for point in result["points"]]
+        parts.append(Part(cell.region, tuple(tree for tree, _ in cell.drafted), tuple(masses), cell.gap))
+    return parts
+
+
+def task_of(cell: Drafting, number: int) -> dict[str, Any]:
+    """One draft tree on one cell of drafting, as plain data."""
+    tree, weight = cell.drafted[number]
+    children = tree.children.items()
+    return {
+        "children": [[list(context), list(map(int, tokens))] for context, tokens in children],
+        "weight": plain_ratio(weight),
+        "region": plain_region(cell.region),
+        "point": plain_point(cell.point),
+    }
+
+
+def explored(shape: Shape, making: Making, task: Mapping[str, Any], oracle: Oracle) -> dict[str, Any]:
+    """The masses of a draft tree as plain data, in a ring of their own: nothing is known of other draft trees.
+
+    oracle: of the kind that is asked.
+    """
+    own = replace(shape)
+    region, weight = read_region(task["region"], own.ring), read_ratio(task["weight"], own.ring)
+    tree = DraftTree({tuple(context): tuple(tokens) for context, tokens in task["children"]})
+    explorer = Explorer(oracle.fresh(own.ring))
+    known = starting_points(own)
+    explorer.oracle.points += known
+    masses = drawn_masses(own, making, tree, weight, region, tuple(map(read_number, task["point"])), explorer)
+    return {
+        "masses": plain_tree(masses, own.ring),
+        "points": list(map(plain_point, explorer.oracle.points[len(known) :])),
+        "runs": explorer.runs,
+        "account": explorer.oracle.account(),
+    }
+
+
+def plain_law(law: Sequence[Part], points: Sequence[Point]) -> dict[str, Any]:
+    """Parts as plain data, but for the draft trees (None for a gap), and points that were found on the way."""
+    parts = [
+        None
+        if part.gap is not None
+        else {
+            "region": plain_region(part.region),
+            "masses": [plain_tree(masses, part.region.ring) for masses in part.masses],
+        }
+        for part in law
+    ]
+    return {"parts": parts, "points": list(map(plain_point, points))}
+
+
+def read_part(law: Mapping[str, Any], number: int, ring: Ring) -> Part:
+    """One part without its draft trees."""
+    data = law["parts"][number]
+    return Part(read_region(data["region"], ring), (), tuple(read_tree(masses, ring) for masses in data["masses"]))
 
 
 def drawn_masses(

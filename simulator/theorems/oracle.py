@@ -6,10 +6,10 @@ point at hand stays as it is. Answers are kept, refusals by the few conditions t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 from flint import fmpq
 
@@ -26,6 +26,8 @@ class Empty(Enum):
     UNKNOWN = "unknown"
 
 
+#: Conditions that contradict one another, by the names of their atoms.
+Core = frozenset[tuple[str, int]]
 #: Known points that are moved, at most, before the solver is asked.
 NUDGES = 4
 
@@ -37,11 +39,25 @@ class Oracle:
     ring: Ring
     seconds: float = 10.0
     asked: int = 0
-    cores: dict[int, list[frozenset[Condition]]] = field(default_factory=dict)
+    cores: dict[str, list[Core]] = field(default_factory=dict)
+    solved: dict[Core, Any] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
     _signs: dict[Condition, int] = field(default_factory=dict)
     _found: dict[frozenset[Condition], dict[int, Any] | Empty] = field(default_factory=dict)
-    _formulas: dict[int, Any] = field(default_factory=dict)
+
+    def fresh(self, ring: Ring) -> Self:
+        """One of the same kind for another ring. It shares what z3 has said, which depends on the conditions alone, and
+        knows no points: so what it finds depends on what it is asked.
+        """
+        return type(self)(ring, self.seconds, cores=self.cores, solved=self.solved)
+
+    def account(self) -> dict[str, Any]:
+        """What it was asked, as plain data."""
+        return {"asked": self.asked}
+
+    def absorb(self, account: Mapping[str, Any]) -> None:
+        """Add the account of another."""
+        self.asked += account["asked"]
 
     def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
         """A point of `region`. near: a point that meets all conditions but, perhaps, that on `atom`."""
@@ -106,7 +122,8 @@ class Oracle:
 
     def _refused(self, region: Region, atom: int) -> bool:
         """Whether a known contradiction contains the region."""
-        return any(all(region.allowed(other) & ~mask == 0 for other, mask in core) for core in self.cores.get(atom, ()))
+        known = self.cores.get(self.ring.name(atom), ())
+        return any(all(region.allowed_by_name(name) & ~mask == 0 for name, mask in core) for core in known)
 
     def _connected(self, region: Region, atom: int) -> frozenset[Condition]:
         """The conditions that share variables with an atom, directly or through others."""
@@ -123,45 +140,54 @@ class Oracle:
         return frozenset(linked)
 
     def _solve(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
+        named = frozenset((self.ring.name(number), mask) for number, mask in conditions)
+        if named not in self.solved:
+            self.solved[named] = self._asked(conditions)
+        answer: dict[int, Any] | Empty = self.solved[named]
+        return answer
+
+    def _asked(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
+        """What z3 says. Neither what it was asked before nor the numbers of atoms play a part."""
         z3 = solver_module()
-        solver = z3.SolverFor("QF_NRA")
+        context = z3.Context()
+        solver = z3.SolverFor("QF_NRA", ctx=context)
         solver.set("timeout", int(self.seconds * 1000))
         solver.set("unsat_core", True)
-        for number, mask in sorted(conditions):
-            solver.assert_and_track(self._formula(z3, number, mask), f"c{number}")
+        listed = sorted((self.ring.name(number), number, mask) for number, mask in conditions)
+        for place, (_, number, mask) in enumerate(listed):
+            solver.assert_and_track(self._formula(z3, context, number, mask), f"c{place}")
         self.asked += 1
         answer = solver.check()
         if answer == z3.unsat:
-            named = {int(str(name)[1:]) for name in solver.unsat_core()}
-            core = frozenset(condition for condition in conditions if condition[0] in named)
-            for number in named:
-                self.cores.setdefault(number, []).append(core)
+            needed = [listed[int(str(name)[1:])] for name in solver.unsat_core()]
+            core = frozenset((name, mask) for name, _, mask in needed)
+            for name, _ in core:
+                self.cores.setdefault(name, []).append(core)
             return Empty.YES
         if answer != z3.sat:
             return Empty.UNKNOWN
         model = solver.model()
-        return self._rational(z3, model, conditions)
+        return self._rational(z3, context, model, conditions)
 
-    def _rational(self, z3: Any, model: Any, conditions: Iterable[Condition]) -> dict[int, Any] | Empty:
+    def _rational(self, z3: Any, context: Any, model: Any, conditions: Iterable[Condition]) -> dict[int, Any] | Empty:
         """The values of a model if they are rational; unknown otherwise."""
         values: dict[int, Any] = {}
         for position in self._variables(conditions):
-            value = model.eval(z3.Real(f"x{position}"), model_completion=True)
+            value = model.eval(z3.Real(f"x{position}", context), model_completion=True)
             if not z3.is_rational_value(value):
                 return Empty.UNKNOWN
             values[position] = fmpq(value.numerator_as_long(), value.denominator_as_long())
         return values
 
-    def _formula(self, z3: Any, atom: int, mask: int) -> Any:
+    def _formula(self, z3: Any, context: Any, atom: int, mask: int) -> Any:
         """A condition on a product is one on its factors: of those with an even exponent only zeros matter."""
-        odd, even = z3.RealVal(1), []
+        odd, even = z3.RealVal(1, context), []
         for part, exponent in self.ring.factors(self.ring.atoms[atom])[1]:
-            if part not in self._formulas:
-                self._formulas[part] = as_formula(z3, self.ring, self.ring.atoms[part])
+            formula = as_formula(z3, context, self.ring, self.ring.atoms[part])
             if exponent % 2:
-                odd = odd * self._formulas[part]
+                odd = odd * formula
             else:
-                even.append(self._formulas[part])
+                even.append(formula)
         return condition_formula(z3, odd, even, mask)
 
 
@@ -180,14 +206,14 @@ def condition_formula(z3: Any, odd: Any, even: Sequence[Any], mask: int) -> Any:
     return z3.And(sign, *(term != 0 for term in even))
 
 
-def as_formula(z3: Any, ring: Ring, polynomial: Polynomial) -> Any:
+def as_formula(z3: Any, context: Any, ring: Ring, polynomial: Polynomial) -> Any:
     """A polynomial in z3's language; variables are `x0, x1, ..`."""
-    total = z3.RealVal(0)
+    total = z3.RealVal(0, context)
     for exponents, coefficient in ring.terms(polynomial).items():
-        product = z3.RealVal(str(coefficient))
+        product = z3.RealVal(str(coefficient), context)
         for position, exponent in enumerate(exponents):
             for _ in range(int(exponent)):
-                product = product * z3.Real(f"x{position}")
+                product = product * z3.Real(f"x{position}", context)
         total = total + product
     return z3.simplify(total)
 

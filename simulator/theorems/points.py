@@ -12,6 +12,8 @@ from simulator.theorems.rows import Shape
 
 #: Denominators of the points that are tried, the simplest first.
 DENOMINATORS = (2, 3, 4, 5, 7, 10, 30)
+#: Denominators of the points that the search for cells begins with, and how many points of each.
+STARTING, EACH = (97, 30, 11), 16
 #: Largest denominator that simpler rows are looked for with.
 SIMPLE = 6
 
@@ -35,6 +37,12 @@ def trial_points(shape: Shape, random: Random, each: int) -> Iterator[Point]:
         for _ in range(each):
             yield random_point(shape, random, max(denominator, shape.vocab_size))
     yield shape.point
+
+
+def starting_points(shape: Shape) -> list[Point]:
+    """Points with which the search for cells begins, the same ones for every draft tree."""
+    random = Random(11)
+    return [random_point(shape, random, denominator) for denominator in STARTING for _ in range(EACH)]
 
 
 def simplest(shape: Shape, point: Point, fails: Callable[[Point], bool]) -> Point:

@@ -46,6 +46,7 @@ class Ring:
         self.zero, self.one = self.constant(0), self.constant(1)
         self.atoms: list[Polynomial] = []
         self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
         self._supports: dict[int, frozenset[int]] = {}
         self._factors: dict[str, tuple[int, tuple[tuple[int, int], ...]]] = {}
 
@@ -63,8 +64,17 @@ class Ring:
         key = str(monic)
         if key not in self._numbers:
             self._numbers[key] = len(self.atoms)
+            self._names.append(key)
             self.atoms.append(monic)
         return self._numbers[key]
+
+    def name(self, atom: int) -> str:
+        """What tells an atom apart in any ring of the same variables."""
+        return self._names[atom]
+
+    def find_atom(self, name: str) -> int | None:
+        """The atom of this name, if it has come up."""
+        return self._numbers.get(name)
 
     def factors(self, polynomial: Polynomial) -> tuple[int, tuple[tuple[int, int], ...]]:
         """The sign of the constant factor, as a mask, and the irreducible factors as atoms with their exponents."""

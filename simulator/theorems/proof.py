@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import comb
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidVerifier
@@ -22,7 +22,7 @@ from simulator.protocol import Context, Verifier
 from simulator.theorems.balance import SUM, balance, places
 from simulator.theorems.coin import FollowingCoin
 from simulator.theorems.explore import Explorer
-from simulator.theorems.laws import Making, Part, drawn, law_at, parts
+from simulator.theorems.laws import Making, Part, drawn, law_at, law_of, plain_law
 from simulator.theorems.numbers import Run
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.points import random_point, simplest, trial_points
@@ -59,6 +59,20 @@ class Subject:
     def of(cls, verifier: Verifier) -> Subject:
         """A verifier without free numbers."""
         return cls(verifier.card.name, lambda run: verifier, lambda values: verifier)
+
+
+class Elsewhere(Protocol):
+    """Does the steps of a proof in other processes, or knows them from before; results by number, in any order."""
+
+    def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, Mapping[str, Any]]]:
+        """The masses of draft trees; see `laws.explored`."""
+        ...
+
+    def settled(
+        self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]
+    ) -> Iterable[tuple[int, Mapping[str, Any]]]:
+        """Balances, by numbers of part and place; see `settled`. law: as `laws.plain_law` has it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -102,46 +116,86 @@ class Proof:
         return self.finished and self.refutation is None and not self.open_cells
 
 
-def prove(subject: Subject, shape: Shape, explorer: Explorer | None = None, progress: Any = None) -> Proof:
-    """The answer for a shape. progress: called with the number of steps done and of all steps known so far."""
+def prove(
+    subject: Subject,
+    shape: Shape,
+    explorer: Explorer | None = None,
+    progress: Callable[[str], None] | None = None,
+    elsewhere: Elsewhere | None = None,
+) -> Proof:
+    """The answer for a shape. progress: told what was done after each step. elsewhere: does the steps."""
     proof = Proof(subject, shape, explorer or Explorer(Oracle(shape.ring)))
     random = Random(0)
     for point in trial_points(shape, random, TRIALS):
         if law_at_point(subject, shape, point).max_deviation(shape.instance(point).target) != 0:
             proof.refutation = refutation(subject, shape, point)
             return proof
-    follow(proof, progress)
+    follow(proof, progress, elsewhere)
     if proof.refutation is None:
         proof.finished = True
         compare(proof, random, COMPARED)
     return proof
 
 
-def follow(proof: Proof, progress: Any = None) -> None:
+def follow(proof: Proof, progress: Callable[[str], None] | None = None, elsewhere: Elsewhere | None = None) -> None:
     """The law and the balances of all cells, until something is refuted."""
-    shape, oracle = proof.shape, proof.explorer.oracle
-    everywhere = list(places(shape))
-    for part in parts(shape, proof.subject.formal, proof.explorer, progress):
-        proof.law.append(part)
-        if part.gap is not None:
-            if not part.gap.outside:
-                proof.open_cells.append(part.region)
-            continue
+    shape = proof.shape
+    proof.law = law_of(shape, proof.subject.formal, proof.explorer, progress, elsewhere.explored if elsewhere else None)
+    for part in proof.law:
+        if part.gap is not None and not part.gap.outside:
+            proof.open_cells.append(part.region)
         for masses in part.masses:
             for _, leaf in leaves(masses, part.region):
                 proof.verdict_cells += 1
                 values = () if isinstance(leaf, Gap) else leaf.values.values()
                 proof.degree = max([proof.degree, *(int(ratio.num.total_degree()) for ratio in values)])
-        for number, (context, token) in enumerate(everywhere):
-            if progress:
-                progress(f"balance {number + 1} of {len(everywhere)}")
-            _settle(proof, part, context, token, oracle)
-            if proof.refutation is not None:
-                return
+    everywhere = list(places(shape))
+    wanted = [(n, place) for n, part in enumerate(proof.law) if part.gap is None for place in range(len(everywhere))]
+    if elsewhere is not None:
+        wanted = _settled_elsewhere(proof, wanted, elsewhere, progress)
+    for number, (part_number, place) in enumerate(wanted):
+        context, token = everywhere[place]
+        settle(proof, proof.law[part_number], context, token)
+        if progress and elsewhere is None:
+            progress(f"{number + 1} of {len(wanted)} balances")
+        if proof.refutation is not None:
+            return
 
 
-def _settle(proof: Proof, part: Part, context: Context, token: int, oracle: Oracle) -> None:
-    """Whether one balance is zero on all its cells."""
+def _settled_elsewhere(
+    proof: Proof,
+    wanted: Sequence[tuple[int, int]],
+    elsewhere: Elsewhere,
+    progress: Callable[[str], None] | None,
+) -> list[tuple[int, int]]:
+    """Count what was found elsewhere; returns what is to be looked at here: balances that may not be zero."""
+    results: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for number, result in elsewhere.settled(plain_law(proof.law, proof.explorer.oracle.points), wanted):
+        results[wanted[number]] = result
+        if progress:
+            progress(f"{len(results)} of {len(wanted)} balances")
+    again = []
+    for key in wanted:
+        if results[key]["open"]:
+            again.append(key)
+        else:
+            proof.identities += 1
+            proof.cells += results[key]["cells"]
+            proof.explorer.oracle.absorb(results[key]["account"])
+    return again
+
+
+def settled(subject: Subject, shape: Shape, part: Part, place: int, oracle: Oracle) -> dict[str, Any]:
+    """Whether one balance is zero on all its cells, as plain data. shape: the one of the part's ring."""
+    proof = Proof(subject, shape, Explorer(oracle))
+    before = oracle.asked
+    settle(proof, part, *list(places(shape))[place], points=False)
+    return {"cells": proof.cells, "open": len(proof.open_cells), "account": {"asked": oracle.asked - before}}
+
+
+def settle(proof: Proof, part: Part, context: Context, token: int, points: bool = True) -> None:
+    """Whether one balance is zero on all its cells. points: look for one where it is not."""
+    oracle = proof.explorer.oracle
     proof.identities += 1
     for region, leaf in leaves(balance(proof.shape, part, context, token, oracle), part.region):
         proof.cells += 1
@@ -150,7 +204,7 @@ def _settle(proof: Proof, part: Part, context: Context, token: int, oracle: Orac
                 proof.open_cells.append(region)
         elif leaf.values and not is_zero(leaf.values[SUM], region, oracle):
             proof.open_cells.append(region)
-            point = nonzero_point(proof.shape, leaf.values[SUM], region, oracle)
+            point = nonzero_point(proof.shape, leaf.values[SUM], region, oracle) if points else None
             if point is not None and law_at_point(proof.subject, proof.shape, point).max_deviation(
                 proof.shape.instance(point).target
             ):

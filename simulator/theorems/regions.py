@@ -37,6 +37,11 @@ class Region:
         """The signs that are left to an atom."""
         return self.masks.get(atom, ANY)
 
+    def allowed_by_name(self, name: str) -> int:
+        """The same for an atom by its name."""
+        atom = self.ring.find_atom(name)
+        return ANY if atom is None else self.masks.get(atom, ANY)
+
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return iter(self.masks.items())
 

@@ -15,7 +15,7 @@ from typing import Any
 from simulator.instances.instance import Instance
 from simulator.theorems.balance import SUM, difference, efficiency, mass, reach
 from simulator.theorems.explore import Explorer
-from simulator.theorems.laws import Block, Part, draftings, part_of
+from simulator.theorems.laws import Block, Part, draftings, parts_of
 from simulator.theorems.nonnegative import certificate
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.points import simplest, trial_points
@@ -88,10 +88,9 @@ def relate(kind: str, one: Subject, other: Subject, shape: Shape, explorer: Expl
         if fails(point):
             relation.counterexample = _counterexample(one, other, shape, simplest(shape, point, fails))
             return relation
-    pairs: list[tuple[Part, Part]] = []
-    for drafting in draftings(shape, explorer):
-        mine, theirs = (part_of(shape, s.formal, drafting, explorer, progress) for s in (one, other))
-        pairs.append((mine, theirs))
+    cells = draftings(shape, explorer)
+    mine, theirs = (parts_of(shape, subject.formal, cells, explorer, progress) for subject in (one, other))
+    pairs = list(zip(mine, theirs, strict=True))
     oracle = explorer.oracle
     if kind == EQUALS:
         _settle(relation, _efficiencies(pairs, shape, oracle), is_zero, oracle)

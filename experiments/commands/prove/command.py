@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from experiments.shared.output import check_files
 from simulator.errors import InvalidInput
 from simulator.theorems.relations import DOMINATES, EQUALS
 
+_CORES = os.cpu_count() or 1
 _ABOUT = "What the theorem is about"
 
 Vocab = Annotated[int, typer.Option(help="Vocabulary size V.", rich_help_panel=_ABOUT)]
@@ -32,8 +34,11 @@ Formula = Annotated[bool, typer.Option("--formula", help="Block efficiency and a
 Latex = Annotated[bool, typer.Option("--latex", help="The formulas as LaTeX.")]
 Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
 Verify = Annotated[str | None, typer.Option(help="Check this certificate, without a search; exit 1 if it is rejected.")]
-Resume = Annotated[str | None, typer.Option(help="File of rows: a theorem that stands there is not proved again.")]
+Resume = Annotated[
+    str | None, typer.Option(help="File of rows: a theorem that stands there, or a step of one, is not proved again.")
+]
 MaxTrees = Annotated[int, typer.Option(min=1, help="Refuse more draft trees.", rich_help_panel="How to compute")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")]
 WitnessFile = Annotated[
     str | None, typer.Option(help="Where to save a refuting instance (default: a name made from its content).")
 ]
@@ -52,6 +57,7 @@ def prove(
     dominates: Dominates = None,
     formula: Formula = False,
     latex: Latex = False,
+    jobs: Jobs = _CORES,
     max_trees: MaxTrees = 1_000,
     certificate: Certificate = None,
     verify: Verify = None,
@@ -74,7 +80,7 @@ def prove(
         known = work.known_row(request, resume)
         if known is not None and certificate is None:
             return views.deliver_row(console, known, json_target)
-        report = work.conduct(request, formula or latex, certificate)
+        report = work.conduct(request, formula or latex, certificate, jobs, resume)
         work.keep_row(report, resume)
         return views.deliver(console, report, witness, json_target, latex)
     if (equals and dominates) or formula or latex or free or certificate or resume:

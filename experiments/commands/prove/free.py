@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import verifiers.khisti
 import verifiers.path_transport
 import verifiers.spectr
-from experiments.shared.names import NamedVerifier
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
@@ -28,6 +27,9 @@ from simulator.theorems.proof import Subject
 from verifiers._node_orders import GRAIN, Mixture
 from verifiers._tournament import GRAIN as UNITS
 from verifiers._tournament import play
+
+if TYPE_CHECKING:
+    from experiments.shared.names import NamedVerifier
 
 #: What stands for everything that a solver of this verifier chooses.
 SOLVED = "solver"

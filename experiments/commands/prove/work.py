@@ -9,12 +9,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from experiments.commands.prove.free import subject_of
-from experiments.shared.names import NamedVerifier
+from experiments.commands.prove.parallel import Place, Workshop
+from experiments.shared.code import code_digest, neighbours_digest
+from experiments.shared.names import NamedVerifier, file_of, from_file
 from experiments.shared.output import write_whole
 from experiments.shared.planned import Planned
 from experiments.shared.pool import PERIOD
 from experiments.shared.progress import bar, duration, named_errors, remark
 from experiments.shared.rows import RowFile, strong_id, versions
+from experiments.shared.schemes import scheme_spec
 from simulator.errors import InvalidInput, TooLarge
 from simulator.files import cut, parse_json, read_text
 from simulator.protocol import DraftScheme
@@ -31,6 +34,9 @@ from simulator.theorems.trees import Leaf, leaves
 
 #: Seconds after which it is said how long the rest will take.
 PATIENCE = 5.0
+#: Modules that every theorem rests on, as paths from the root.
+PROVER = ("simulator/theorems/proof", "simulator/theorems/relations")
+FREE = "experiments/commands/prove/free"
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,18 @@ class Request:
     zeros: bool
     free: tuple[str, ...]
     max_trees: int
+
+    @property
+    def code(self) -> str:
+        """A digest of all the code that a theorem about it rests on."""
+        parts = [*PROVER, *([FREE] if self.free else []), type(self.named.verifier).__module__.replace(".", "/")]
+        outside = [file_of(spec) for spec in (self.named.spec, scheme_spec(self.scheme)) if from_file(spec)]
+        return ".".join([code_digest(parts), *map(neighbours_digest, outside)])
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a row of it is known by: rows of other code, or of other libraries, are not taken for it."""
+        return {**self.about, "code": self.code, "versions": versions()}
 
     @property
     def about(self) -> dict[str, Any]:
@@ -73,6 +91,7 @@ class Report:
     proof: Proof
     trees: int
     seconds: float
+    processes: int = 1
     formulas: Sequence[FormulaCell] = ()
 
     @property
@@ -95,6 +114,7 @@ class Report:
             **fields_of(self.proof),
             "formulas": [asdict(cell) for cell in self.formulas],
             "seconds": round(self.seconds, 3),
+            "processes": self.processes,
             "versions": versions(),
         }
 
@@ -152,18 +172,30 @@ class Watch:
         self.tick(1)
 
 
-def conduct(request: Request, formulas: bool = False, certificate: str | None = None) -> Report:
-    """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work that cannot end well."""
+def conduct(
+    request: Request,
+    formulas: bool = False,
+    certificate: str | None = None,
+    jobs: int = 1,
+    resume: str | None = None,
+) -> Report:
+    """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work that cannot end well.
+
+    jobs: processes. resume: a file of rows that keeps every step.
+    """
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
     shape, trees = _shape(request, (request.named,), subject.parameters)
     start = time.perf_counter()
     steps = trees + len(list(places(shape)))
     with named_errors(request.named.label), bar(f"{request.named.label}, {shape}", steps) as tick:
-        proof = prove(subject, shape, Explorer(Recording(shape.ring)), Watch(steps, tick))
+        file = RowFile(resume)
+        place = Place.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
+        workshop = Workshop(place, jobs, request.identity, file)
+        proof = prove(subject, shape, Explorer(Recording(shape.ring)), lambda _: tick(1), workshop)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
         write_whole(certificate, json.dumps(certificate_of(proof, request.about), indent=1) + "\n")
-    return Report(request, proof, trees, time.perf_counter() - start, cells)
+    return Report(request, proof, trees, time.perf_counter() - start, workshop.processes, cells)
 
 
 def verify_certificate(request: Request, path: str) -> Verdict:
@@ -184,7 +216,7 @@ def known_row(request: Request, path: str | None) -> dict[str, Any] | None:
     """The row of this theorem in a file of rows; where another run proves it just now, once that is done."""
     if path is None:
         return None
-    file, known = RowFile(path), strong_id(request.about)
+    file, known = RowFile(path), strong_id(request.identity)
     if file.claim(known) == "theirs":
         remark("another run proves this theorem; waiting for it")
         while file.claim(known) == "theirs":
@@ -195,7 +227,7 @@ def known_row(request: Request, path: str | None) -> dict[str, Any] | None:
 def keep_row(report: Report, path: str | None) -> None:
     """Add a theorem to a file of rows; what is refuted or open is asked again next time."""
     if path is not None and report.verdict == "proved":
-        file, known = RowFile(path), strong_id(report.request.about)
+        file, known = RowFile(path), strong_id(report.request.identity)
         if known not in file.rows:  # proved again for its certificate, or by another run meanwhile
             file.add({**report.as_json(), "strong_id": known})
 

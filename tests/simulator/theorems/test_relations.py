@@ -14,7 +14,7 @@ from simulator.drafts import Delayed
 from simulator.theorems import relations
 from simulator.theorems.balance import SUM, acceptance, difference, efficiency, reach
 from simulator.theorems.explore import Explorer
-from simulator.theorems.laws import draftings, part_of
+from simulator.theorems.laws import law_of
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.proof import Subject, is_zero
 from simulator.theorems.relations import DOMINATES, EQUALS, relate
@@ -74,8 +74,7 @@ def is_everywhere(name, scheme, function, closed, size=2):
     """Whether a function of a verifier's law is a closed form of the rows, for every p and q."""
     shape = Shape(size, scheme)
     explorer = Explorer(Oracle(shape.ring))
-    (drafting,) = draftings(shape, explorer)
-    part = part_of(shape, lambda run: make(name), drafting, explorer)
+    (part,) = law_of(shape, lambda run: make(name), explorer)
 
     def formula(run):
         return {SUM: closed(SideRows(shape, run, "p"), SideRows(shape, run, "q")).as_ratio}
@@ -149,8 +148,7 @@ def test_published_acceptance_of_spectr_given_rho(size):
     subject = subject_of(find_verifier("spectr"), ("solver",), size, shape.scheme)
     assert subject.parameters == shape.parameters
     explorer = Explorer(Oracle(shape.ring))
-    (drafting,) = draftings(shape, explorer)
-    part = part_of(shape, subject.formal, drafting, explorer)
+    (part,) = law_of(shape, subject.formal, explorer)
 
     def formula(run):
         p, q = (SideRows(shape, run, side).row(()) for side in "pq")

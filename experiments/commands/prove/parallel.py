@@ -1,0 +1,178 @@
+"""The steps of a proof over processes, and kept in a file of rows, so that a proof that was ended goes on where it was.
+
+A step is a draft tree whose cells are found, or a balance that is shown to be zero. Each is found by itself and the
+same wherever it is found, so the theorem, its cells and its certificate do not depend on the number of processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.commands.prove.free import subject_of
+from experiments.shared.names import find_verifier
+from experiments.shared.pool import spread
+from experiments.shared.progress import duration, remark
+from experiments.shared.rows import RowFile, strong_id
+from experiments.shared.schemes import find_scheme, scheme_spec
+from simulator.drafts import Own
+from simulator.protocol import DraftScheme
+from simulator.theorems.certificates import Recording
+from simulator.theorems.laws import Part, explored, read_part
+from simulator.theorems.plain import read_number
+from simulator.theorems.proof import Subject, settled
+from simulator.theorems.rows import Shape
+
+#: Below this many seconds of expected work the cost of starting processes is not worth it.
+PARALLEL_FROM_SECONDS = 3.0
+#: From this many seconds it is said how long the rest will take.
+PATIENCE = 5.0
+#: How much longer a draft tree with one more node with drafts takes, as long as none was seen.
+GROWTH = 3.0
+
+Result = Mapping[str, Any]
+Step = tuple[int, Result]
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a process needs to know to make the subject and the shape: names, since objects may not travel."""
+
+    spec: str
+    vocab_size: int
+    scheme: DraftScheme | str
+    zeros: bool
+    free: tuple[str, ...]
+
+    @classmethod
+    def of(cls, spec: str, vocab_size: int, scheme: DraftScheme, zeros: bool, free: tuple[str, ...]) -> Place:
+        """The place; an outsider's scheme travels by name."""
+        return cls(spec, vocab_size, scheme_spec(scheme) if isinstance(scheme, Own) else scheme, zeros, free)
+
+    def made(self) -> tuple[Subject, Shape]:
+        """Subject and shape in this process."""
+        scheme = find_scheme(self.scheme) if isinstance(self.scheme, str) else self.scheme
+        subject = subject_of(find_verifier(self.spec), self.free, self.vocab_size, scheme)
+        return subject, Shape(self.vocab_size, scheme, self.zeros, subject.parameters)
+
+
+@dataclass
+class Workshop:
+    """Does the steps in `jobs` processes; see `proof.Elsewhere`. about: what is proved, and by which code.
+
+    kept: counts the steps that the file of rows had.
+    """
+
+    place: Place
+    jobs: int
+    about: Mapping[str, Any]
+    file: RowFile
+    kept: int = 0
+    processes: int = 1
+
+    def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
+        """The masses of draft trees."""
+        return self._steps("draft tree", tasks, _start_exploring, ())
+
+    def settled(self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]) -> Iterator[Step]:
+        """Balances."""
+        digest = hashlib.sha256(json.dumps(law).encode()).hexdigest()
+        return self._steps(f"balance of {digest}", wanted, _start_settling, (law,))
+
+    def _steps(
+        self, kind: str, tasks: Sequence[Any], start: Callable[..., None], given: tuple[Any, ...]
+    ) -> Iterator[Step]:
+        """Results by number: those from before, then here until it is known that processes are worth it, then there."""
+        names = [strong_id({**self.about, "step": kind, "task": task}) for task in tasks]
+        known = [number for number, name in enumerate(names) if name in self.file.rows]
+        self.kept += len(known)
+        for number in known:
+            yield number, self.file.rows[names[number]]["result"]
+        missing = [number for number in range(len(tasks)) if names[number] not in self.file.rows]
+        for number, result in self._found(kind.partition(" of ")[0], tasks, missing, start, given):
+            self.file.add({"strong_id": names[number], "step": kind.partition(" of ")[0], "result": result})
+            yield number, result
+
+    def _found(
+        self, kind: str, tasks: Sequence[Any], missing: list[int], start: Callable[..., None], given: tuple[Any, ...]
+    ) -> Iterator[Step]:
+        start(self.place, *given)
+        pace, said = _Pace([_size(tasks[number]) for number in missing]), False
+        for done, number in enumerate(missing):
+            left = pace.left(done)
+            if done and not said and left > PATIENCE:
+                remark(f"{len(missing) - done} of {len(missing)} {kind}s to go, {duration(left / self.jobs)}")
+                said = True
+            if done and self.jobs > 1 and len(missing) - done > 1 and left > PARALLEL_FROM_SECONDS:
+                self.processes = min(self.jobs, len(missing) - done)
+                calls = [(each, tasks[each]) for each in missing[done:]]
+                yield from spread(self.processes, _work, calls, start, self.place, *given)
+                return
+            began = time.perf_counter()
+            yield _work(number, tasks[number])
+            pace.add(time.perf_counter() - began)
+
+
+class _Pace:
+    """How long steps take, by their size: larger ones that were not seen yet are taken for `GROWTH` times as long."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes, self._seen = sizes, list[float]()
+
+    def add(self, seconds: float) -> None:
+        """One more step was done."""
+        self._seen.append(seconds)
+
+    def left(self, done: int) -> float:
+        """Seconds for all steps after the first `done`, in one process."""
+        known: dict[int, list[float]] = {}
+        for size, seconds in zip(self._sizes, self._seen, strict=False):
+            known.setdefault(size, []).append(seconds)
+        means = {size: sum(seconds) / len(seconds) for size, seconds in known.items()}
+        return sum(_mean(means, size) for size in self._sizes[done:])
+
+
+def _mean(means: Mapping[int, float], size: int) -> float:
+    if not means:
+        return 0.0
+    nearest = min(means, key=lambda known: abs(known - size))
+    return float(means[nearest] * GROWTH ** (size - nearest))
+
+
+def _size(task: Any) -> int:
+    """Nodes with drafts of a draft tree; balances are taken for equal."""
+    return len(task["children"]) if isinstance(task, Mapping) else 0
+
+
+_do: Callable[[Any], Result]
+
+
+def _work(number: int, task: Any) -> Step:
+    return number, _do(task)
+
+
+def _start_exploring(place: Place) -> None:
+    global _do  # noqa: PLW0603 - one proof for the life of the process, sent once
+    subject, shape = place.made()
+    oracle = Recording(shape.ring)
+    _do = lambda task: explored(shape, subject.formal, task, oracle)  # noqa: E731
+
+
+def _start_settling(place: Place, law: Mapping[str, Any]) -> None:
+    global _do  # noqa: PLW0603
+    subject, shape = place.made()
+    oracle = Recording(shape.ring)
+    oracle.points += [tuple(map(read_number, point)) for point in law["points"]]
+    parts: dict[int, Part] = {}
+
+    def settle(task: tuple[int, int]) -> Result:
+        number, place = task
+        if number not in parts:
+            parts[number] = read_part(law, number, shape.ring)
+        return settled(subject, shape, parts[number], place, oracle)
+
+    _do = settle

@@ -1,0 +1,102 @@
+"""`draftproof prove --jobs`: the same theorem and certificate over processes, steps that are kept, workers that die."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from experiments.commands.prove import parallel, work
+from experiments.commands.prove.parallel import _Pace
+from experiments.commands.prove.work import Request, conduct
+from experiments.shared.names import find_verifier
+from simulator.drafts import Delayed
+
+STEPS = ("--K", 1)  # four draft trees and seven balances
+
+DYING = """
+import multiprocessing, os
+from verifiers.naive import Naive
+
+if multiprocessing.parent_process():
+    os._exit(3)
+
+class Dying(Naive):
+    pass
+"""
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Processes are taken even for a moment's work."""
+    monkeypatch.setattr(parallel, "PARALLEL_FROM_SECONDS", 0.0)
+
+
+def test_two_processes_give_the_same_cells_and_the_same_certificate(draftproof, tmp_path, many):
+    rows = [
+        draftproof("prove", "block", *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json", "-").json
+        for jobs in (1, 2)
+    ]
+    assert rows[1]["processes"] == 2
+    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
+    same = ("verdict", "identities", "verdict_cells", "cells", "degree", "runs", "open_cells", "compared")
+    assert [rows[0][key] for key in same] == [rows[1][key] for key in same]
+
+
+def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
+    whole = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "whole.jsonl", "--certificate", "whole.json")
+    assert whole.code == 0
+    lines = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)
+    assert len(lines) == 1 + 4 + 7 + 1  # header, draft trees, balances, the theorem
+    (tmp_path / "part.jsonl").write_text("".join(lines[:4]) + lines[4][:40])
+    done = []
+    explored = parallel.explored
+    monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
+    ran = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "part.jsonl", "--certificate", "part.json")
+    assert ran.code == 0
+    assert len(done) == 1
+    assert (tmp_path / "part.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+
+
+def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
+    request = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), False, (), 100)
+    rows = str(tmp_path / "rows.jsonl")
+    assert conduct(request, resume=rows).verdict == "proved"
+    assert work.known_row(request, rows) is None  # the theorem itself is kept by the command
+    done = []
+    explored = parallel.explored
+    monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
+    conduct(request, resume=rows)
+    assert done == []
+    monkeypatch.setattr(work, "code_digest", lambda parts: "another")
+    conduct(request, resume=rows)
+    assert done == [1, 1]
+
+
+def test_a_worker_that_dies_ends_the_proof_without_a_verdict(draftproof, tmp_path, many):
+    (tmp_path / "dying.py").write_text(DYING)
+    ran = draftproof("prove", "dying.py:Dying", *STEPS, "--jobs", 2, "--json", "out.json")
+    assert ran.code == 2
+    assert "ended from within" in ran.err
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch):
+    from simulator.theorems import proof
+
+    monkeypatch.setattr(proof, "trial_points", lambda *_: iter(()))
+    ran = draftproof("prove", "block_by_weights", *STEPS, "--jobs", 2, "--json", "-")
+    assert ran.code == 1
+    again = draftproof("check", "block_by_weights", "--instance", ran.json["witness"]["file"], "--json", "-")
+    assert again.json["witness"]["found"] == ran.json["witness"]["found"]
+    assert json.loads(again.out)["lossless"] is False
+
+
+def test_what_is_left_is_judged_by_size():
+    pace = _Pace([2, 2, 3, 3])
+    assert pace.left(0) == 0
+    pace.add(1.0)
+    assert pace.left(1) == 1 + 2 * parallel.GROWTH
+    pace.add(3.0)
+    pace.add(5.0)
+    assert pace.left(3) == 5
