@@ -7,11 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import comb
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidVerifier
@@ -21,6 +20,7 @@ from simulator.laws.law import BlockLaw, Violation
 from simulator.protocol import Context, Verifier
 from simulator.theorems.balance import SUM, balance, places
 from simulator.theorems.coin import FollowingCoin
+from simulator.theorems.elsewhere import Elsewhere
 from simulator.theorems.explore import Explorer
 from simulator.theorems.laws import Making, Part, drawn, law_at, law_of, plain_law
 from simulator.theorems.numbers import Run
@@ -39,8 +39,6 @@ TRIALS = 3
 COMPARED = 8
 #: Points drawn, at most, for one at which the theorem claims something.
 SPARE = 32
-#: Random points by which the share of open cells is estimated.
-SAMPLED = 300
 
 
 @dataclass(frozen=True)
@@ -59,20 +57,6 @@ class Subject:
     def of(cls, verifier: Verifier) -> Subject:
         """A verifier without free numbers."""
         return cls(verifier.card.name, lambda run: verifier, lambda values: verifier)
-
-
-class Elsewhere(Protocol):
-    """Does the steps of a proof in other processes, or knows them from before; results by number, in any order."""
-
-    def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, Mapping[str, Any]]]:
-        """The masses of draft trees; see `laws.explored`."""
-        ...
-
-    def settled(
-        self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]
-    ) -> Iterable[tuple[int, Mapping[str, Any]]]:
-        """Balances, by numbers of part and place; see `settled`. law: as `laws.plain_law` has it."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -299,25 +283,6 @@ def compare(proof: Proof, random: Random, count: int) -> None:
             raise InvalidVerifier(
                 "the law by formula is not the law by enumeration: verify depends on more than the tree and the coin"
             )
-
-
-def open_share(proof: Proof, points: int = SAMPLED) -> tuple[float, float]:
-    """The share of random points that lie in open cells, and an upper bound that it exceeds in 5 of 100 samples."""
-    random, inside = Random(1), 0
-    for _ in range(points):
-        point = random_point(proof.shape, random, 997)
-        inside += any(point in region for region in proof.open_cells)
-    return inside / points, _upper(inside, points)
-
-
-def _upper(hits: int, points: int) -> float:
-    """The largest share with which so few hits still come in 5 of 100 samples (Clopper and Pearson)."""
-    low, high = hits / points, 1.0
-    for _ in range(40):
-        share = (low + high) / 2
-        chance = sum(comb(points, n) * share**n * (1 - share) ** (points - n) for n in range(hits + 1))
-        low, high = (share, high) if chance > 0.05 else (low, share)
-    return high
 
 
 def fields_of(proof: Proof) -> Mapping[str, Any]:

@@ -16,9 +16,10 @@ from experiments.shared.witnesses import save_witness, show_witness, witness_fie
 from simulator.errors import InvalidInput
 from simulator.theorems.certificates import Verdict
 from simulator.theorems.formulas import condition_text, latex
-from simulator.theorems.proof import Refutation, fields_of, open_share
+from simulator.theorems.proof import Refutation, fields_of
 from simulator.theorems.relations import DOMINATES, EQUALS
 from simulator.theorems.rows import Shape
+from simulator.theorems.shares import open_share
 from simulator.verdicts.search import Witness
 
 #: Exit codes: proved, refuted, not all cells known.

@@ -11,6 +11,7 @@ from simulator.errors import InvalidVerifier
 from simulator.laws.enumeration import enumerate_law
 from simulator.protocol import Verdict
 from simulator.theorems import proof as proofs
+from simulator.theorems import shares
 from simulator.theorems.laws import law_at
 from simulator.theorems.points import random_point
 from simulator.theorems.proof import Subject, prove
@@ -182,8 +183,8 @@ def test_law_by_formula_is_law_by_enumeration_at_a_thousand_points(name, scheme)
 def test_the_share_of_open_cells_is_an_estimate_with_a_bound():
     shape = Shape(2, Delayed(1, 0, 1))
     proof = prove(Subject.of(make("naive")), shape)
-    assert proofs.open_share(proof) == pytest.approx((0, 1 - 0.05 ** (1 / proofs.SAMPLED)), abs=1e-6)
+    assert shares.open_share(proof) == pytest.approx((0, 1 - 0.05 ** (1 / shares.SAMPLED)), abs=1e-6)
     tie = shape.ring.atom(shape.ring.variable("p_0") - shape.ring.variable("q_0"))
     proof.open_cells.append(shape.domain.with_signs(tie, 1))
-    share, most = proofs.open_share(proof)
+    share, most = shares.open_share(proof)
     assert 0.4 < share < most < 0.6
