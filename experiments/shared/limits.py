@@ -24,13 +24,21 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
         yield
         return
 
-    def late(number: int, frame: Any) -> None:
-        raise TooLarge(message)
+    armed = True
 
+    def late(number: int, frame: Any) -> None:
+        if armed:
+            raise TooLarge(message)
+
+    remaining, again = signal.getitimer(signal.ITIMER_REAL)
     before = signal.signal(signal.SIGALRM, late)
-    remaining, again = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
-        yield
-    finally:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)  # it may ring at once
+            yield
+        finally:
+            armed = False
+    finally:  # also where it rang between the end of the work and the line before
+        armed = False
         signal.setitimer(signal.ITIMER_REAL, remaining, again)
         signal.signal(signal.SIGALRM, before)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from math import ceil, sqrt
 from typing import Any
 
@@ -22,12 +23,16 @@ from experiments.models.predicted.sampled import SampledPrediction, predict_samp
 from experiments.models.predicted.truncated import Truncated, truncated_tables
 from experiments.models.validation.comparison import Agreement, ChiSquare, compare
 from experiments.models.validation.contest import Contestant, Setting, seed_of, shape_name
+from experiments.shared.limits import limited
+from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import named_errors
 from simulator.arithmetic import FLOAT64
 from simulator.drafts import Delayed
-from simulator.errors import TooLarge
+from simulator.errors import DraftproofError, TooLarge
 from simulator.instances.case import Case
+from simulator.instances.exact import exact_instance
 from simulator.instances.instance import Instance
+from simulator.verdicts.lossless import Evaluator
 
 #: What the standard errors shall be at most, with some room below the 0.02 that is promised.
 GOAL = 0.015
@@ -35,6 +40,8 @@ GOAL = 0.015
 LEAST = 1000
 #: Trees of a sampled prediction, from all roots, of which the first tell how many blocks a cell needs.
 TREES = 2048
+#: Seconds for the exact verdict of one cell.
+EXACT_SECONDS = 10.0
 #: Numbers in truncated tables, which decides how many tokens they keep.
 TRUNCATED_ENTRIES = 60_000
 
@@ -77,7 +84,7 @@ def measure_exact(
         "depths_measured": _depths(blocks, scheme.depth),
         "outcomes": {**asdict(found.outcomes), "probability": found.outcomes.probability},
         "own_law": None if own is None else {"block_efficiency": own.mean, "z": compare(own, blocks).z},
-        **_verdict(prediction if each.played is each.claim else own, tables, scheme),
+        **_verdict(each, prediction if each.played is each.claim else own, tables, scheme),
         "seconds": round(time.perf_counter() - started, 3),
     }
 
@@ -147,13 +154,35 @@ def _own_law(each: Contestant, tables: Sequence[Case], scheme: Delayed) -> Predi
         return None
 
 
-def _verdict(ran: Prediction | None, tables: Sequence[Case], scheme: Delayed) -> dict[str, Any]:
-    """Whether the verifier that runs is lossless on the tables; None where its law is not known."""
+def _verdict(each: Contestant, ran: Prediction | None, tables: Sequence[Case], scheme: Delayed) -> dict[str, Any]:
+    """Whether the verifier that runs is lossless on the tables; all None where its law is not known.
+
+    verdict: `exact` where it was asked in rational arithmetic, of the tables in multiples of 2**-52, on every root;
+    `to rounding` where that would take too long and float64 has to do. max_deviation: the larger one of both.
+    """
     if ran is None:
-        return {"max_deviation": None, "lossless": None}
+        return {"max_deviation": None, "lossless": None, "verdict": None}
     targets = [Instance.of(case.target, case.draft, scheme.depth, FLOAT64).target for case in tables]
     deviations = [float(law.metrics(rows).max_deviation) for law, rows in zip(ran.laws, targets, strict=True)]
-    return {"max_deviation": max(deviations), "lossless": all(each <= FLOAT64.tolerance for each in deviations)}
+    lossless, exact = all(each <= FLOAT64.tolerance for each in deviations), _exact(each.played, tables, scheme)
+    return {
+        "max_deviation": max([*deviations, *map(float, exact or [])]),
+        "lossless": lossless and not any(exact or []),
+        "verdict": "to rounding" if exact is None else "exact",
+    }
+
+
+def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: Delayed) -> list[Fraction] | None:
+    """The largest imbalance on each root in rational arithmetic; None where that cannot be had, or takes too long."""
+    evaluator, found = Evaluator(named.verifier), []
+    try:
+        with limited(EXACT_SECONDS, "too long"), named_errors(named.label):
+            for case in tables:
+                rows = exact_instance(case.target, case.draft, scheme.depth)
+                found.append(Fraction(evaluator.check(rows.target, rows.draft, scheme).max_deviation))
+    except DraftproofError:
+        return None
+    return found
 
 
 def truncated_of(setting: Setting, depth: int) -> list[Truncated]:

@@ -113,8 +113,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Any]:
         columns["own law"] = lambda row: f"{row['own_law']['block_efficiency']:.4f}" if row["own_law"] else "-"
         columns["z of it"] = lambda row: f"{row['own_law']['z']:+.2f}" if row["own_law"] else "-"
     if any(row.get("lossless") is not None for row in rows):
-        verdicts = {True: "to rounding", False: "REFUTED", None: "-"}
-        columns["lossless"] = lambda row: verdicts[row.get("lossless")]
+        columns["lossless"] = lambda row: "REFUTED" if row.get("lossless") is False else row.get("verdict") or "-"
     if any(row.get("truncated") for row in rows):
         columns["top tokens"] = lambda row: f"{row['truncated']['block_efficiency']:.4f}" if row["truncated"] else "-"
         columns["outside"] = lambda row: f"{row['truncated']['outside_draft']:.3f}" if row["truncated"] else "-"

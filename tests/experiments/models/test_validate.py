@@ -14,15 +14,16 @@ from experiments.models.loop.loop import Loop
 from experiments.models.loop.tree_shape import TreeShape
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
-from experiments.models.validation import checks, validation, views
+from experiments.models.validation import cells, checks, validation, views
 from experiments.models.validation.cells import Budget, cell_key
 from experiments.models.validation.contest import contestants, pair_digest, roots_of, setting
 from experiments.models.validation.validation import Contest
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.rows import RowFile
 from experiments.shared.text import EMBEDDED, read_text
-from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict
+from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
 from simulator.instances.case import Case
+from simulator.instances.exact import exact_instance
 from verifiers import make
 
 NAMES = ("naive", "specinfer", "traversal", "gbv")
@@ -71,6 +72,33 @@ def test_every_cell_and_the_whole_table_are_as_predicted(contest: Contest, table
         assert row["measured"] == pytest.approx(sum((d + 1) * m for d, m in enumerate(row["depths_measured"])))
         assert row["versions"]["torch"] == torch.__version__
     assert len({row["strong_id"] for row in rows}) == len(rows)
+
+
+def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables: list[Case]) -> None:
+    scheme = Delayed(2, 0, 1)
+    contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4"), schemes=(scheme,), budget=Budget(blocks=40))
+    rows = validation.cell_rows(contest, tables, RowFile(None))
+    assert {row["verdict"] for row in rows} == {"exact"}
+    for row, each in zip(rows, contest.contestants, strict=True):
+        found = []
+        for case in tables:
+            exact = exact_instance(case.target, case.draft, 1)
+            found.append(check(each.played.verifier, exact.target, exact.draft, scheme, engine="enumerate"))
+        assert row["lossless"] == all(each.lossless for each in found)
+        if not row["lossless"]:
+            assert row["max_deviation"] == pytest.approx(float(max(each.max_deviation for each in found)), rel=1e-12)
+    assert [row["lossless"] for row in rows] == [False, True, True, True]
+    assert "| REFUTED" in views.markdown(rows, validation.table_fields(rows))
+    assert views.markdown(rows, validation.table_fields(rows)).count("| exact") == 3
+
+
+def test_a_verdict_that_takes_too_long_is_that_of_floats(
+    tiny_pair: Pair, tables: list[Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cells, "EXACT_SECONDS", 1e-6)
+    contest = replace(contest_of(tiny_pair), schemes=SHAPES[:1], budget=Budget(blocks=40))
+    rows = validation.cell_rows(contest, tables, RowFile(None))
+    assert {(row["verdict"], row["lossless"]) for row in rows} == {("to rounding", True)}
 
 
 def test_greedy_text_leaves_out_the_penalties_of_the_folder(tiny_pair: Pair) -> None:

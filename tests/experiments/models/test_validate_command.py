@@ -98,6 +98,26 @@ def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
     assert [row["own_law"] for row in report["rows"] if row["verifier"] == "block"] == [None, None]
 
 
+def test_a_lossy_verifier_fails_unless_it_is_known(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
+    few = ("--roots", 1, "--blocks", 60, "--law-runs", 20, "--K", 1, "--L2", 1)
+    given = ("validate", "naive", "naive_from_target", *models, *few, "--resume", "rows.jsonl")
+    ran = draftproof(*given, "--json", "a.json")
+    report = json.loads(Path("a.json").read_text())
+    assert [(row["verifier"], row["lossless"], row["verdict"]) for row in report["rows"]] == [
+        ("naive", True, "exact"),
+        ("naive_from_target", False, "exact"),
+    ]
+    assert ran.code == 1
+    wrong = "naive_from_target is not lossless on the tables (--lossy naive_from_target says it is known)"
+    assert f"NOT as predicted: {wrong}" in ran.out
+    assert not report["consistent"]
+    known = draftproof(*given, "--lossy", "naive_from_target", "--json", "a.json")
+    assert known.code == 0
+    assert "all as predicted" in known.out
+    assert json.loads(Path("a.json").read_text())["known_lossy"] == ["naive_from_target"]
+    assert draftproof(*given, "--lossy", "naive").code == 1  # somebody else
+
+
 def test_without_models_a_pair_is_trained_first(
     draftproof: Callable[..., Any], tiny_recipe: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
