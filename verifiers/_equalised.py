@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from verifiers._race import SPAN, Race, over_segments, race_integral, segments, taken
+from verifiers._room import MOST_NUMBERS, check_room
 
 #: The bits that a weight keeps.
 BITS = 10
@@ -30,6 +31,8 @@ BITS = 10
 ROUNDS, POWER, STEADY = 48, 1.5, 2.0**-11
 #: How finely those rounds integrate.
 ROUGH = (1.0, 9.0)
+#: Numbers that a hull holds at once for a pair of its items.
+HELD = 4
 #: Levels `r/t` closer than this, relatively, are one block: what rounding leaves of equal ones.
 _SAME = 1e-9
 
@@ -46,7 +49,18 @@ class Chain(NamedTuple):
 
 
 def equalised(owed: Any, draft: Any, branches: tuple[int, ...], rounds: int = ROUNDS) -> Race:
-    """The race of `B` layers; owed, draft: shape `(B, n, J)`, branches: `k_c` for the `n` nodes."""
+    """The race of `B` layers; owed, draft: shape `(B, n, J)`, branches: `k_c` for the `n` nodes.
+
+    Raises `TooLarge` where the hulls of a single layer would not fit in memory.
+    """
+    batch, n, J = owed.shape
+    each = HELD * (n * J) ** 2
+    check_room("the hull of a layer", each, owed[0, 0])
+    most = max(int(MOST_NUMBERS / max(each, 1)), 1)
+    if batch > most:
+        starts = range(0, batch, most)
+        parts = [equalised(owed[i : i + most], draft[i : i + most], branches, rounds) for i in starts]
+        return Race(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
     chain = equal_blocks(owed, draft, branches)
     mantissas, exponents = np.frexp(_solved(chain, branches, rounds))
     whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64)

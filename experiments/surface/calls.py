@@ -13,6 +13,7 @@ from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
 from simulator.laws.law import BlockLaw
+from simulator.laws.structured.size import MEMORY
 from simulator.protocol import DraftScheme
 from simulator.verdicts.lossless import Check
 from simulator.verdicts.lossless import block_law as law_of
@@ -29,15 +30,17 @@ def check(
     scheme: Any = SCHEME,
     arithmetic: str = "rational",
     engine: str = "auto",
+    memory: float = MEMORY,
 ) -> Check:
     """Whether a verifier is lossless on this instance: a proof for it in rationals, up to rounding in float64.
 
     verifier: an object, a name such as `"mixed_order:a=1/3"`, or `"FILE.py:NAME"`. target, draft: processes, functions
     from context to row, one row for all contexts, or lists of tables. scheme: an object, or text such as
-    `"delayed:K=3,L1=0,L2=2"`. Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
+    `"delayed:K=3,L1=0,L2=2"`. memory: bytes that structured engines may take. Raises `InvalidInput`, `TooLarge`,
+    `UnsupportedTree` or `InvalidVerifier`.
     """
-    named = as_verifier(verifier)
-    return evaluator(named.verifier, arithmetic, engine).check(*as_pair(target, draft), as_scheme(scheme))
+    made = evaluator(as_verifier(verifier).verifier, arithmetic, engine, memory=memory)
+    return made.check(*as_pair(target, draft), as_scheme(scheme))
 
 
 def block_law(
@@ -93,7 +96,7 @@ def find_witness(
     if target is not None:
         pair = as_pair(target, draft)
         return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), shape, engine)
-    family = FamilyProblem("dirichlet", vocab_size, seed, SEARCH_DENOMINATOR)
+    family = FamilyProblem("dirichlet", vocab_size, seed, max(SEARCH_DENOMINATOR, vocab_size))
     for number in range(seed, seed + instances):
         instance = family.member(number, shape.depth, RATIONAL).rows(shape.depth)
         witness = _refuted(named, instance, shape, engine)

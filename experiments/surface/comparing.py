@@ -13,8 +13,10 @@ from experiments.surface.calls import SCHEME
 from simulator.arithmetic import arithmetic_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.laws.structured.size import MEMORY
 from simulator.protocol import DraftScheme, TokenProcess
 from simulator.shown import number_text, rows_html
+from simulator.verdicts.lossless import Evaluator
 
 #: Without being asked, the optimum is computed for delayed trees of so many paths `V**L`.
 QUICK_PATHS = 256
@@ -47,12 +49,14 @@ def compare(
     arithmetic: str = "float64",
     engine: str = "auto",
     optimum: bool | None = None,
+    memory: float = MEMORY,
 ) -> Comparison:
     """The exact block efficiency of every verifier on every scheme, each checked for losslessness, with the optimum.
 
     verifiers: one or several, as `check` takes them; None for all of the registry that are lossless on the scheme.
     schemes: one or several. optimum: None computes it for delayed trees of at most 256 paths, True for
-    all schemes, False for none; `gap` is what a lossless verifier leaves of it. Rational runs give `Fraction`s.
+    all schemes, False for none; `gap` is what a lossless verifier leaves of it. memory: bytes of structured
+    engines. Rational runs give `Fraction`s.
     """
     pair = as_pair(target, draft)
     chosen = None if verifiers is None else as_verifiers(verifiers)
@@ -60,7 +64,9 @@ def compare(
     for scheme in as_schemes(schemes):
         best = _best(pair, scheme, optimum)
         for named in chosen if chosen is not None else _lossless_on(scheme):
-            rows.append(_row(named, pair, scheme, (arithmetic, engine), best))
+            rows.append(
+                _row(evaluator(named.verifier, arithmetic, engine, memory=memory), named.label, pair, scheme, best)
+            )
     return rows
 
 
@@ -83,19 +89,19 @@ def _best(pair: tuple[TokenProcess, TokenProcess], scheme: DraftScheme, wanted: 
 
 
 def _row(
-    named: NamedVerifier,
+    judge: Evaluator,
+    label: str,
     pair: tuple[TokenProcess, TokenProcess],
     scheme: DraftScheme,
-    how: tuple[str, str],
     best: Any,
 ) -> dict[str, Any]:
-    verdict = evaluator(named.verifier, *how).check(*pair, scheme)
-    exact = arithmetic_named(how[0]).exact and not isinstance(best, ListedBound)
+    verdict = judge.check(*pair, scheme)
+    exact = arithmetic_named(judge.arithmetic).exact and not isinstance(best, ListedBound)
     upper = None if best is None else best.upper if exact else float(best.upper)
     gap = upper - verdict.block_efficiency if upper is not None and verdict.lossless else None
     fields = scheme.as_dict()
     return {
-        "verifier": named.label,
+        "verifier": label,
         "scheme": str(scheme),
         **{key: fields.get(key) for key in ("K", "L1", "L2")},
         "nodes": scheme.nodes,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidInput
+from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.grams import Grams, GramTable, TextGrams
 from simulator.instances.processes import (
     MAX_TABLE_ENTRIES,
@@ -36,7 +36,7 @@ class TextPair:
     """An order-m target and an order-n draft estimated from one text.
 
     text: the whole text, or a table of its counts. vocab_size: `V >= 2`. target_order, draft_order: `m >= n >= 0`.
-    Raises `InvalidInput` when the text has too few different symbols or the tables would be too large.
+    Raises `InvalidInput` when the text has too few different symbols, `TooLarge` when the tables would not fit.
     """
 
     text: str | GramTable
@@ -60,7 +60,7 @@ class TextPair:
                 "orders must satisfy 0 <= draft <= target"
             )
         if table_entries(self.vocab_size, self.target_order) > MAX_TABLE_ENTRIES:
-            raise InvalidInput(
+            raise TooLarge(
                 f"order {self.target_order} at V = {self.vocab_size} means more than {MAX_TABLE_ENTRIES:,} numbers; "
                 "lower one of them"
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from fractions import Fraction
-from math import inf, log2
+from math import inf, log2, prod
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,8 @@ class TableProcess:
 
     tables: `tables[d]` of shape `(V**d, V)`, all float64 or all exact (`arithmetic` is derived).
     name: what error messages call it ("target" or "draft").
-    Raises `InvalidInput` on a wrong shape, a negative entry or a row that does not sum to 1.
+    Raises `InvalidInput` on a wrong shape, a negative entry or a row that does not sum to 1, `TooLarge` above
+    `MAX_FLOAT_ENTRIES` entries.
     """
 
     #: The largest change of an entry on the way from rows of low precision; see `from_softmax`.
@@ -78,6 +79,8 @@ class TableProcess:
     def __init__(self, tables: Sequence[Any], name: str = "process") -> None:
         if not tables:
             raise InvalidInput(f"{name} has no tables; give at least the row of the empty context")
+        for table in tables:
+            check_entries(table, name)
         arrays = [as_rows(table) for table in tables]
         if arrays[0].ndim != 2 or arrays[0].shape[1] < 1:
             raise InvalidInput(f"{name}: table 0 has shape {arrays[0].shape}; it must be (1, V)")
@@ -130,6 +133,7 @@ class MarkovProcess:
     correction: Fraction = Fraction(0)
 
     def __init__(self, table: Any, root: Context = (), name: str = "process") -> None:
+        check_entries(table, name)
         array = as_rows(table)
         if array.ndim != 2 or array.shape[1] < 1:
             raise InvalidInput(f"{name}: the table has shape {array.shape}; it must be (V**m, V)")
@@ -261,6 +265,16 @@ def check_table_size(vocab_size: int, depth: int, arithmetic: Arithmetic) -> Non
         )
 
 
+def check_entries(rows: Any, name: str, most: int = MAX_FLOAT_ENTRIES) -> None:
+    """Raises `TooLarge` for an array of more entries, before it is copied; what is no array is as large as it is."""
+    entries = prod(rows.shape) if hasattr(rows, "shape") else 0
+    if entries > most:
+        raise TooLarge(
+            f"{name}: {entries:,} entries are more than {most:,}; keep fewer tokens or contexts, or give a function "
+            "from context to row"
+        )
+
+
 def check_denominator(denominator: int, vocab_size: int) -> None:
     """Raises `InvalidInput` for a common denominator that is too coarse for a row or too fine for float64."""
     if not vocab_size <= denominator <= 2**40:
@@ -271,7 +285,9 @@ def rationalise(rows: Any, denominator: int, arithmetic: Arithmetic = RATIONAL) 
     """Float rows, shape `(n, V)`, as exact rows over one denominator; the remainder goes to the largest entry.
 
     arithmetic: FLOAT64 gives the same fractions as floats, without the time and the memory of exact ones.
+    Raises `TooLarge` above `MAX_TABLE_ENTRIES` entries, `MAX_FLOAT_ENTRIES` in float64.
     """
+    check_entries(rows, "rows", MAX_TABLE_ENTRIES if arithmetic.exact else MAX_FLOAT_ENTRIES)
     floats = np.asarray(rows, dtype=np.float64)
     units = np.floor(floats * denominator).astype(int)
     units[np.arange(len(units)), floats.argmax(axis=1)] += denominator - units.sum(axis=1)

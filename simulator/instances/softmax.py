@@ -18,6 +18,7 @@ from simulator.instances.processes import (
     MarkovProcess,
     TableProcess,
     check_denominator,
+    check_entries,
     rationalise,
 )
 from simulator.protocol import Context
@@ -37,7 +38,10 @@ def from_softmax(
     The largest change of an entry is the `correction` of the result. Raises `InvalidInput` for rows that are no
     distributions (a sum further than 0.02 from 1, a negative entry), `TooLarge` above 4,000,000 entries.
     """
-    tables = [_floats(table, name) for table in rows] if _is_list_of_tables(rows) else [_floats(rows, name)]
+    given = list(rows) if _is_list_of_tables(rows) else [rows]
+    for table in given:
+        check_entries(table, name, MAX_TABLE_ENTRIES)
+    tables = [_floats(table, name) for table in given]
     if sum(table.size for table in tables) > MAX_TABLE_ENTRIES:
         raise TooLarge(f"{name}: more than {MAX_TABLE_ENTRIES:,} entries; keep fewer tokens or contexts")
     flat = [table.reshape(-1, table.shape[-1]) for table in tables]

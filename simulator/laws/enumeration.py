@@ -12,7 +12,7 @@ import numpy as np
 from simulator.arithmetic import Arithmetic
 from simulator.coins import EnumeratingCoin, Handed, outcomes
 from simulator.errors import DraftproofError, InvalidVerifier
-from simulator.instances.processes import TableProcess, context_index
+from simulator.instances.processes import TableProcess, check_table_size, context_index
 from simulator.laws.law import BlockLaw
 from simulator.protocol import (
     AttachedTree,
@@ -40,9 +40,11 @@ def enumerate_law(
     target, draft: tables in one arithmetic, down to depth `L` and `L - 1`.
     progress: called with 1 after each draft tree.
     Raises `InvalidVerifier` when `verify` asks the coin for nonsense, accepts a node outside the
-    tree, returns a token outside the vocabulary, or is no function of tree and coin.
+    tree, returns a token outside the vocabulary, or is no function of tree and coin; `TooLarge` for a law that would
+    not fit in memory.
     """
     arithmetic, size = target.arithmetic, target.vocab_size
+    check_table_size(size, scheme.depth, arithmetic)
     correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
     for tree, weight in outcomes(lambda coin: scheme.draw(draft, coin), arithmetic):
         for (accepted, token), mass in verdicts(verifier, tree, target, draft, arithmetic).items():

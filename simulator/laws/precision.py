@@ -24,7 +24,7 @@ from flint import fmpq
 from simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
 from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.instances.processes import TableProcess, context_index
+from simulator.instances.processes import TableProcess, check_table_size, context_index
 from simulator.laws.enumeration import Size, guarded, verdicts
 from simulator.laws.law import BlockLaw
 from simulator.lazy import torch_module
@@ -191,12 +191,13 @@ def low_precision_law(
     """The exact block law of a verifier that computes in `precision`, to be held against the exact `target`.
 
     target, draft: exact tables, down to depth `L` and `L - 1`. progress: called with 1 after each draft tree.
-    Raises `Breakdown` where there is no law, after all draft trees.
+    Raises `Breakdown` where there is no law, after all draft trees; `TooLarge` for one that would not fit in memory.
     """
     if not (target.arithmetic.exact and draft.arithmetic.exact):
         raise InvalidInput("the rows hold floats; a precision is audited against exact ones: see simulator.rationalise")
     rounded = RoundedProcess(target, precision), RoundedProcess(draft, precision)
     size = target.vocab_size
+    check_table_size(size, scheme.depth, RATIONAL)
     correction = [RATIONAL.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
     broken = fmpq(0)
     first: tuple[Mapping[Context, tuple[int, ...]], str] | None = None

@@ -206,9 +206,13 @@ def check(
     arithmetic: str = "rational",
     engine: str = "auto",
     progress: Progress | None = None,
+    memory: float = MEMORY,
 ) -> Check:
-    """Whether `verifier` is lossless on this instance, by the balance equation; arguments as for `block_law`."""
-    return Evaluator(verifier, arithmetic, engine).check(target, draft, scheme, progress)
+    """Whether `verifier` is lossless on this instance, by the balance equation; arguments as for `block_law`.
+
+    memory: bytes that structured engines may take.
+    """
+    return Evaluator(verifier, arithmetic, engine, memory=memory).check(target, draft, scheme, progress)
 
 
 def assert_verifier_lossless(
