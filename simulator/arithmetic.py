@@ -86,6 +86,8 @@ def as_rows(values: Any) -> Any:
         array = np.asarray(values)
     except ValueError:
         raise InvalidInput("rows of different lengths; every row must hold V probabilities") from None
+    if array.ndim < 1 or array.dtype.kind not in "fiuOU":
+        raise InvalidInput(f"{type(values).__name__} is no row; a row holds V probabilities")
     return array.astype(np.float64) if array.dtype.kind == "f" else RATIONAL.vector(values)
 
 

@@ -9,6 +9,13 @@ class InvalidInput(DraftproofError, ValueError):
     """A process, instance, scheme or parameter that breaks its contract."""
 
 
+class UnknownName(InvalidInput, KeyError):
+    """A name that nothing has."""
+
+    def __str__(self) -> str:  # a KeyError puts its text in quotes
+        return str(self.args[0])
+
+
 class UnsupportedTree(DraftproofError, ValueError):
     """A verifier met a draft tree on which its algorithm is not defined."""
 

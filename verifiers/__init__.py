@@ -8,11 +8,12 @@ names of all that need no parameters; `optimum` is made for one instance, `REGIS
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-from simulator.errors import InvalidInput
+from simulator.errors import InvalidInput, UnknownName
 from simulator.protocol import Verifier
 from verifiers.block import Block
 from verifiers.block_tree import BlockTree
@@ -76,8 +77,19 @@ _ZOO: tuple[Any, ...] = (
     Threshold,
 )
 
+
+class _Entries(dict[str, Any]):
+    """A name that is not there is told with the nearest one; see `UnknownName`."""
+
+    def __missing__(self, name: str) -> Any:
+        close = get_close_matches(str(name), self, n=1)
+        raise UnknownName(
+            f"unknown verifier {name!r}; " + (f"did you mean {close[0]!r}?" if close else f"known: {', '.join(self)}")
+        )
+
+
 #: Every entry of the zoo by name, in the order of the tables.
-REGISTRY: Mapping[str, Any] = MappingProxyType({entry.card.name: entry for entry in _ZOO})
+REGISTRY: Mapping[str, Any] = MappingProxyType(_Entries({entry.card.name: entry for entry in _ZOO}))
 
 
 def required(name: str) -> tuple[str, ...]:
@@ -92,8 +104,6 @@ STANDALONE: tuple[str, ...] = tuple(name for name in REGISTRY if not required(na
 
 def make(name: str, **parameters: Any) -> Verifier:
     """The verifier of this name; raises `InvalidInput` for unknown names and parameters and for missing ones."""
-    if name not in REGISTRY:
-        raise InvalidInput(f"unknown verifier {name!r}; known: {', '.join(REGISTRY)}")
     entry = REGISTRY[name]
     unknown = set(parameters) - set(entry.card.parameters)
     if unknown:

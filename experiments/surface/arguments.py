@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from experiments.shared.schemes import find_scheme
 from simulator.arithmetic import as_rows
 from simulator.drafts import SCHEMES, Own
 from simulator.drafts.own import CONTRACT
-from simulator.errors import InvalidInput
+from simulator.errors import DraftproofError, InvalidInput
 from simulator.instances.processes import CallableProcess, MarkovProcess, TableProcess
-from simulator.protocol import DraftScheme, TokenProcess
+from simulator.protocol import Context, DraftScheme, TokenProcess
+from simulator.raised import own_lines
 from simulator.verdicts.doors import check_verifier
 
 
@@ -69,15 +70,34 @@ def as_process(process: Any, name: str) -> TokenProcess:
     if hasattr(process, "config") and callable(process):
         raise InvalidInput(f"{name} is a model; from_model(model, prompt) makes a process of it")
     if callable(process):
-        return CallableProcess(len(process(())), process, name)
+        return _called(process, name)
     if isinstance(process, (list, tuple)) and process and all(np.ndim(table) == 2 for table in process):
         return TableProcess(process, name)
     if np.ndim(process) == 1:
-        return MarkovProcess(as_rows([process]), (), name)
+        return MarkovProcess(_rows([process], name), (), name)
     raise InvalidInput(
         f"{name} is {type(process).__name__} of shape {np.shape(process)}: give one row, a list of tables, a function "
         "from context to row, MarkovProcess(table, root=..), or from_softmax(rows, root=..)"
     )
+
+
+def _called(function: Callable[[Context], Any], name: str) -> CallableProcess:
+    """The process of a function from context to row; its vocabulary is that of the first row."""
+    try:
+        row = function(())
+    except DraftproofError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"{name} row (): the function raised {own_lines(error)}") from error
+    return CallableProcess(len(_rows(row, name)), function, name)
+
+
+def _rows(rows: Any, name: str) -> Any:
+    """The rows as an array; what is wrong with them is told with the name of the process."""
+    try:
+        return as_rows(rows)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from error
 
 
 def as_pair(target: Any, draft: Any) -> tuple[TokenProcess, TokenProcess]:

@@ -10,6 +10,7 @@ from experiments.surface.calls import SCHEME
 from lp_analysis import Optimum, cut_bound
 from lp_analysis import optimum as solve
 from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme, TokenProcess
 from simulator.shown import fields_html
 
@@ -57,7 +58,13 @@ def bound(target: Any, draft: Any, scheme: Any = SCHEME) -> Any:
 
 def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
     """`lp_analysis.optimum` for processes and schemes as `check` takes them: delayed trees, exact, with a plan."""
-    return solve(*as_pair(target, draft), as_scheme(scheme))
+    shape = as_scheme(scheme)
+    if not isinstance(shape, Delayed):
+        raise InvalidInput(
+            f"a certified optimum is for delayed trees, not for {shape}; "
+            "bound(target, draft, scheme) takes any scheme, in float64 without a certificate"
+        )
+    return solve(*as_pair(target, draft), shape)
 
 
 def listed_bound(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme) -> ListedBound:

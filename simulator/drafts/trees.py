@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from simulator.errors import InvalidVerifier
 from simulator.protocol import Context, DraftNode, TokenProcess, Vector
+from simulator.shown import rows_html
 
 
 class DraftTree:
@@ -48,6 +49,9 @@ class DraftTree:
     def __repr__(self) -> str:
         drafted = "; ".join(f"{context}: {', '.join(map(str, tokens))}" for context, tokens in self.children.items())
         return f"DraftTree({drafted or 'nothing drafted'})"
+
+    def _repr_html_(self) -> str:
+        return rows_html([{"after": context, "drafted": tokens} for context, tokens in self.children.items()])
 
     def __contains__(self, context: object) -> bool:
         """Whether `context` is a node: every step to it was drafted."""

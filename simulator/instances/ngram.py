@@ -31,7 +31,7 @@ from simulator.instances.processes import (
 from simulator.protocol import Context
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TextPair:
     """An order-m target and an order-n draft estimated from one text.
 
@@ -72,6 +72,10 @@ class TextPair:
                 f"order {self.target_order}: the table of counts goes to order {self.grams.max_order}; "
                 "lower it, or give the text itself"
             )
+
+    def __repr__(self) -> str:
+        orders = f"orders {self.target_order} and {self.draft_order}"
+        return f"TextPair(V = {self.vocab_size}, {orders}, {self.grams.length:,} symbols, text {self.digest})"
 
     @cached_property
     def grams(self) -> Grams:

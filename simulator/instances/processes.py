@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows
-from simulator.errors import InvalidInput, TooLarge
+from simulator.errors import DraftproofError, InvalidInput, TooLarge
 from simulator.files import cut
 from simulator.protocol import Context, TokenProcess, Vector
+from simulator.raised import own_lines
 
 #: Largest number of table entries (`V**(depth+1)`) of exact processes: a quarter of a GiB.
 MAX_TABLE_ENTRIES = 4_000_000
@@ -59,8 +60,10 @@ def validate_rows(rows: Any, arithmetic: Arithmetic, name: Callable[[int], str])
         total = row.sum()
         if abs(total - 1) > arithmetic.tolerance:
             way_out = "write exact fractions such as '1/3' that sum to 1"
-            if not arithmetic.exact and abs(total - 1) < 0.02:  # a softmax in low precision
-                way_out = "from_softmax(rows) divides rows of low precision by their sums"
+            if not arithmetic.exact:
+                softmax = abs(total - 1) < 0.02  # in low precision
+                way_out = "" if softmax else "take the softmax, or divide each row by its sum; "
+                way_out += "from_softmax(rows) divides rows of low precision by their sums"
             raise InvalidInput(f"{name(i)} sums to {cut(total)}, not 1; {way_out}")
 
 
@@ -213,12 +216,21 @@ class CallableProcess:
     def row(self, context: Context) -> Vector:
         """The checked row of `context`; raises `InvalidInput` if the function returns no distribution."""
         if context not in self._rows:
-            row = as_rows(self._function(context))
+            try:
+                row = as_rows(self._function(context))
+            except DraftproofError as error:
+                raise type(error)(f"{self.name} row {context}: {error}") from error
+            except Exception as error:
+                raise InvalidInput(f"{self.name} row {context}: the function raised {own_lines(error)}") from error
             if row.shape != (self.vocab_size,):
                 raise InvalidInput(f"{self.name} row {context} has shape {row.shape}; it must be ({self.vocab_size},)")
             validate_rows(row[np.newaxis], arithmetic_of(row), lambda _: f"{self.name} row {context}")
             self._rows[context] = row
         return self._rows[context]
+
+    def __repr__(self) -> str:
+        of = getattr(self._function, "__name__", type(self._function).__name__)
+        return f"CallableProcess({self.name}: V = {self.vocab_size}, rows of {of})"
 
 
 def tabulate(process: TokenProcess, depth: int, arithmetic: Arithmetic, name: str = "process") -> TableProcess:

@@ -128,6 +128,19 @@ def test_listed_bounds_and_schemes_of_ones_own_are_readable() -> None:
     assert numbers["certificate"] is None
 
 
+def test_processes_texts_and_trees_say_what_they_are() -> None:
+    def rows(context: Any) -> Any:
+        return ["1/2", "1/2"]
+
+    process = draftproof.CallableProcess(2, rows, "target")
+    assert repr(process) == "CallableProcess(target: V = 2, rows of rows)"
+    text = draftproof.TextPair("abracadabra" * 5, 3, 1, 0)
+    assert repr(text) == f"TextPair(V = 3, orders 1 and 0, 55 symbols, text {text.digest})"
+    tree = draftproof.DraftTree.from_paths((), [(0, 1), (0,)])
+    assert tree._repr_html_().count("<tr>") == 3
+    assert "<td>(0,)</td><td>(1,)</td>" in tree._repr_html_()
+
+
 def test_laws_are_exact_unless_asked_otherwise() -> None:
     import simulator
     from verifiers import make

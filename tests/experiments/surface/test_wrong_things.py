@@ -75,11 +75,34 @@ def test_wrong_verifiers_and_schemes(verifier: Any, scheme: Any, message: str) -
         (np.array([0.5001, 0.5], dtype=np.float32), "from_softmax(rows) divides rows of low precision by their sums"),
         (np.array([0.5, 0.5]), "make them exact with from_softmax(rows)"),
         (["1/3", "1/3", "1/3"], "target has 3 tokens, draft has 2"),
+        ([0.3, 0.3], "sums to 0.6, not 1; take the softmax, or divide each row by its sum; from_softmax(rows)"),
+        (["1/2", 0.5], "target: 0.5 is not an exact number; write a fraction such as '1/3'"),
+        (lambda context: 3, "target: int is no row; a row holds V probabilities"),
+        (lambda context: P if not context else 3, "target row (0,): int is no row"),
+        (lambda context: P[len(context) :], "target row (0,) has shape (1,); it must be (2,)"),
+        (lambda context: 1 / 0, "target row (): the function raised ZeroDivisionError: division by zero (test_wrong"),
+        (lambda context: P if not context else {}["row"], "target row (0,): the function raised KeyError: 'row' (test"),
     ],
 )
 def test_wrong_processes(target: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(message)):
         draftproof.check("block", target, P, Delayed(1, 0, 1))
+
+
+@pytest.mark.parametrize("look", [REGISTRY.__getitem__, draftproof.make], ids=["REGISTRY", "make"])
+def test_a_name_with_a_typo_is_told_with_the_nearest_one(look: Callable[[str], Any]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        look("travesal")
+    assert str(caught.value) == "unknown verifier 'travesal'; did you mean 'traversal'?"
+    assert isinstance(caught.value, KeyError)
+    assert "travesal" not in REGISTRY
+    assert REGISTRY.get("travesal") is None
+
+
+def test_the_optimum_of_another_scheme_is_refused_with_the_door_that_has_it() -> None:
+    with pytest.raises(InvalidInput, match=re.escape("bound(target, draft, scheme) takes any scheme")):
+        draftproof.optimum(P, P, "top_k")
+    assert draftproof.bound(P, P, "top_k").upper == pytest.approx(3)  # float64: equal rows, two tokens and one more
 
 
 def test_objects_only_doors_say_where_names_are_taken() -> None:
