@@ -7,6 +7,8 @@ import re
 #: What an error of the library advises, and the flag that does it.
 FLAGS = {
     r"allow more memory": "--max-memory",
+    r"allow more runs": "--max-runs",
+    r"the denominator of the grid": "--exhaustive",
     r"allow larger files": "draftproof --max-input MIB ..",
     r"use arithmetic float64": "--arithmetic float64",
     r"use backend (torch or )?numpy": "--backend",

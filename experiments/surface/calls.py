@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import verifiers as zoo
 from experiments.shared.names import NamedVerifier
 from experiments.shared.planned import Planned, evaluator
 from experiments.shared.problem import FamilyProblem
@@ -14,7 +16,8 @@ from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
 from simulator.laws.law import BlockLaw
 from simulator.laws.structured.size import MEMORY
-from simulator.protocol import DraftScheme
+from simulator.protocol import DraftScheme, TokenProcess
+from simulator.verdicts.costs import MOST_RUNS, assert_affordable
 from simulator.verdicts.lossless import Check
 from simulator.verdicts.lossless import block_law as law_of
 from simulator.verdicts.search import SEARCH_DENOMINATOR, Witness, shrink
@@ -31,16 +34,33 @@ def check(
     arithmetic: str = "rational",
     engine: str = "auto",
     memory: float = MEMORY,
+    max_runs: float = MOST_RUNS,
 ) -> Check:
     """Whether a verifier is lossless on this instance: a proof for it in rationals, up to rounding in float64.
 
     verifier: an object, a name such as `"mixed_order:a=1/3"`, or `"FILE.py:NAME"`. target, draft: processes, functions
     from context to row, one row for all contexts, or lists of tables. scheme: an object, or text such as
-    `"delayed:K=3,L1=0,L2=2"`. memory: bytes that structured engines may take. Raises `InvalidInput`, `TooLarge`,
-    `UnsupportedTree` or `InvalidVerifier`.
+    `"delayed:K=3,L1=0,L2=2"`. memory: bytes that structured engines may take. max_runs: of the
+    verifier, where every draft tree is enumerated. Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or
+    `InvalidVerifier`.
     """
-    made = evaluator(as_verifier(verifier).verifier, arithmetic, engine, memory=memory)
-    return made.check(*as_pair(target, draft), as_scheme(scheme))
+    named, pair, shape = as_verifier(verifier), as_pair(target, draft), as_scheme(scheme)
+    return judge(named, arithmetic, engine, memory, max_runs)(pair, shape)
+
+
+def judge(
+    named: NamedVerifier, arithmetic: str, engine: str, memory: float, max_runs: float
+) -> Callable[[tuple[TokenProcess, TokenProcess], DraftScheme], Check]:
+    """The check of one verifier on pairs and schemes, each refused with `TooLarge` before it is too much."""
+    made = evaluator(named.verifier, arithmetic, engine, memory=memory)
+    own = named.from_file or not any(named.verifier is entry for entry in zoo.REGISTRY.values())
+
+    def checked(pair: tuple[TokenProcess, TokenProcess], shape: DraftScheme) -> Check:
+        if not isinstance(named.verifier, Planned):
+            assert_affordable(made, shape, pair, max_runs, named.verifier.card.name, own)
+        return made.check(*pair, shape)
+
+    return checked
 
 
 def block_law(

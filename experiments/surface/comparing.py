@@ -6,17 +6,17 @@ from typing import Any
 
 import verifiers as zoo
 from experiments.shared.names import NamedVerifier, find_verifier
-from experiments.shared.planned import evaluator
 from experiments.surface.arguments import as_pair, as_schemes, as_verifiers
 from experiments.surface.bounding import ListedBound, bound
-from experiments.surface.calls import SCHEME
+from experiments.surface.calls import SCHEME, judge
 from simulator.arithmetic import arithmetic_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.laws.structured.size import MEMORY
 from simulator.protocol import DraftScheme, TokenProcess
 from simulator.shown import number_text, rows_html
-from simulator.verdicts.lossless import Evaluator
+from simulator.verdicts.costs import MOST_RUNS
+from simulator.verdicts.lossless import Check
 
 #: Without being asked, the optimum is computed for delayed trees of so many paths `V**L`.
 QUICK_PATHS = 256
@@ -50,13 +50,14 @@ def compare(
     engine: str = "auto",
     optimum: bool | None = None,
     memory: float = MEMORY,
+    max_runs: float = MOST_RUNS,
 ) -> Comparison:
     """The exact block efficiency of every verifier on every scheme, each checked for losslessness, with the optimum.
 
     verifiers: one or several, as `check` takes them; None for all of the registry that are lossless on the scheme.
     schemes: one or several. optimum: None computes it for delayed trees of at most 256 paths, True for
-    all schemes, False for none; `gap` is what a lossless verifier leaves of it. memory: bytes of structured
-    engines. Rational runs give `Fraction`s.
+    all schemes, False for none; `gap` is what a lossless verifier leaves of it. memory, max_runs: as for
+    `check`. Rational runs give `Fraction`s.
     """
     pair = as_pair(target, draft)
     chosen = None if verifiers is None else as_verifiers(verifiers)
@@ -65,7 +66,7 @@ def compare(
         best = _best(pair, scheme, optimum)
         for named in chosen if chosen is not None else _lossless_on(scheme):
             rows.append(
-                _row(evaluator(named.verifier, arithmetic, engine, memory=memory), named.label, pair, scheme, best)
+                _row(named.label, judge(named, arithmetic, engine, memory, max_runs)(pair, scheme), scheme, best)
             )
     return rows
 
@@ -89,14 +90,12 @@ def _best(pair: tuple[TokenProcess, TokenProcess], scheme: DraftScheme, wanted: 
 
 
 def _row(
-    judge: Evaluator,
     label: str,
-    pair: tuple[TokenProcess, TokenProcess],
+    verdict: Check,
     scheme: DraftScheme,
     best: Any,
 ) -> dict[str, Any]:
-    verdict = judge.check(*pair, scheme)
-    exact = arithmetic_named(judge.arithmetic).exact and not isinstance(best, ListedBound)
+    exact = arithmetic_named(verdict.arithmetic).exact and not isinstance(best, ListedBound)
     upper = None if best is None else best.upper if exact else float(best.upper)
     gap = upper - verdict.block_efficiency if upper is not None and verdict.lossless else None
     fields = scheme.as_dict()

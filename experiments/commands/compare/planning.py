@@ -91,7 +91,7 @@ def row_tasks(
     """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit."""
     arithmetic = arithmetic_named(settings.arithmetic)
     tasks = []
-    known: dict[Any, float] = {}
+    known: dict[str, dict[Any, float]] = {}
     roots_of = lru_cache(lambda depth: problem.roots(depth, arithmetic))
     for scheme in schemes:
         roots = roots_of(scheme.depth)

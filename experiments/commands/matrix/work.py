@@ -19,7 +19,6 @@ from experiments.shared.schemes import find_scheme
 from simulator.drafts import SCHEMES, Own
 from simulator.errors import UnsupportedTree
 from simulator.instances.families import CORNER_CASES
-from simulator.laws.structured.size import MEMORY
 from simulator.verdicts.compatibility import Cell, compatibility
 from simulator.verdicts.conformance import CASES, SizedScheme, case_instances
 
@@ -59,7 +58,7 @@ def compute(
     chosen: Sequence[NamedVerifier], wanted: Sequence[Column], count: int, max_runs: int = 2_000_000
 ) -> list[CellRow]:
     """All cells, row by row, with a bar; raises `TooLarge` for a scheme of the user's that is too large."""
-    settings = Settings("rational", "enumerate", max_runs, MEMORY)
+    settings = Settings("rational", "enumerate", max_runs)
     for column in wanted:
         for case in column.cases if column.name not in SCHEMES else ():
             _assert_size(chosen, case, count, settings)

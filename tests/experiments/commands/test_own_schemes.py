@@ -117,7 +117,10 @@ def test_a_scheme_that_is_too_large_for_the_matrix_is_refused(run):
     refused = run("matrix naive --scheme delayed:K=5,L2=3")
     said = " ".join(refused.err.split())
     assert refused.code == 2
-    assert "more than 2,000,000; the nearest shape that fits is delayed(K=3, L1=0, L2=3), or raise --max-runs" in said
+    assert (
+        "more than 2,000,000; the nearest shape that fits is delayed(K=3, L1=0, L2=3), or allow more runs (--max-runs)"
+        in said
+    )
     assert said.count("naive on delayed(K=5, L1=0, L2=3)") == 1
 
 

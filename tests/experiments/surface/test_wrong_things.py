@@ -230,6 +230,31 @@ def test_a_verifier_without_structure_is_told_what_would_make_it_fast(
     assert "structure" not in draftproof("check", "plain.py:Plain", "--vocab", 2).err
 
 
+class Plain:
+    card = draftproof.Card(name="plain", title="Draws from the target at the root", source=None)
+
+    def verify(self, root: Any, coin: Any) -> Any:
+        return draftproof.Verdict((), coin.choose(root.target))
+
+
+@pytest.mark.parametrize("door", [draftproof.check, draftproof.compare])
+def test_the_same_is_told_in_python(door: Callable[..., Any]) -> None:
+    with pytest.raises(draftproof.TooLarge) as caught:
+        door(Plain(), P, P, "delayed:K=4,L1=0,L2=6")
+    message = str(caught.value)
+    assert "needs about 3.4e+07 runs, more than 20,000,000; the nearest shape that fits is delayed(K=" in message
+    assert (
+        "or allow more runs; plain has no `structure`: with one, such as TopDown(branch=..), about 128 contexts"
+        in message
+    )
+    with pytest.raises(draftproof.TooLarge, match=r"more than 5; allow more runs$"):  # too few runs for such a word
+        door(Plain(), P, P, "delayed:K=2,L1=0,L2=1", max_runs=5)
+    with pytest.raises(draftproof.TooLarge) as caught:
+        door("typical", P, P, "delayed:K=4,L1=0,L2=6")
+    assert "structure" not in str(caught.value)  # that is not for its user to write
+    assert draftproof.check(Plain(), P, P, "delayed:K=2,L1=0,L2=1", max_runs=8).lossless
+
+
 def test_what_a_structure_raises_is_told_with_the_lines_of_its_author() -> None:
     from simulator.structures import TopDown
     from verifiers import make

@@ -1,0 +1,191 @@
+"""What a check costs, known before it is begun: draft trees and runs, or contexts and bytes; too much is refused here.
+
+Seconds are those of trials on small shapes, by the clock of whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from simulator.arithmetic import arithmetic_named
+from simulator.drafts import Delayed
+from simulator.errors import TooLarge
+from simulator.instances.instance import Instance
+from simulator.instances.processes import table_entries
+from simulator.laws.enumeration import assert_function, estimate_size
+from simulator.laws.structured import MetricsSink, TableRows, assert_offered, run
+from simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, steps, structured_work
+from simulator.protocol import DraftScheme, TokenProcess, Verifier
+from simulator.structures import offered
+from simulator.verdicts.lossless import Evaluator, choose_engine
+
+#: Runs of an enumeration that are not begun unless more are allowed.
+MOST_RUNS = 20_000_000
+#: Runs from which on it is worth a word that there is a shorter way.
+LONG = 10_000
+#: Trial evaluations have about so many steps, the larger one where the smaller was quick.
+TRIAL_STEPS = (300, 20_000)
+#: Seconds below which a trial says more about calls than about steps.
+QUICK = 0.02
+
+Clock: TypeAlias = Callable[[], float]
+#: Target and draft.
+Pair: TypeAlias = tuple[TokenProcess, TokenProcess]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The mean cost of one instance. steps: runs of `verify`, or steps of a structured engine.
+
+    trees: draft trees of an enumeration. work: how a structured engine goes about it.
+    """
+
+    engine: str
+    steps: float
+    seconds: float
+    trees: float = 0.0
+    work: Work | None = None
+
+
+@dataclass(frozen=True)
+class Costing:
+    """Costs of checks by one evaluator.
+
+    name: what errors call the verifier. clock: in seconds. own: whether it is an outsider's verifier, which is looked
+    through and told of what would make it fast. most_runs: of an enumeration. known: what trials have shown so far, for
+    the shapes of one problem.
+    """
+
+    evaluator: Evaluator
+    name: str
+    clock: Clock
+    own: bool
+    most_runs: float
+    known: dict[Any, float]
+
+    @property
+    def verifier(self) -> Verifier:
+        """The verifier itself."""
+        return self.evaluator.verifier
+
+    def cost(self, scheme: DraftScheme, samples: Sequence[Pair]) -> Cost:
+        """The mean cost of instances like `samples`.
+
+        Raises `TooLarge` for work beyond the limits, `InvalidVerifier` for an outsider's verifier that is no function
+        or does not do what it offers to structured engines.
+        """
+        if choose_engine(self.verifier, scheme, self.evaluator.engine) == "enumerate":
+            return self._enumeration(scheme, samples)
+        assert isinstance(scheme, Delayed)
+        return self._structured(scheme, samples[0])
+
+    def _enumeration(self, scheme: DraftScheme, samples: Sequence[Pair]) -> Cost:
+        generator = np.random.default_rng(0)
+        arithmetic = arithmetic_named(self.evaluator.arithmetic)
+        tries = max(1, 12 // len(samples))
+        runs = trees = sampled = seconds = 0.0
+        for target, draft in samples:
+            instance = Instance.of(target, draft, scheme.depth, arithmetic)
+            started = self.clock()
+            size = estimate_size(self.verifier, instance.target, instance.draft, scheme, generator, tries)
+            seconds += self.clock() - started
+            runs += size.runs / len(samples)
+            trees += float(min(size.trees, 10**300)) / len(samples)
+            sampled += size.runs_per_tree * tries
+        assert_runs(self.verifier, scheme, runs, self.most_runs, samples[0][0].vocab_size, self.name, self.own)
+        assert_function(self.verifier, instance.target, instance.draft, scheme, generator)
+        return Cost("enumerate", runs, runs * seconds / max(sampled, 1), trees)
+
+    def _structured(self, scheme: Delayed, sample: Pair) -> Cost:
+        arithmetic = arithmetic_named(self.evaluator.arithmetic)
+        work = structured_work(self.verifier, *sample, scheme, arithmetic, self.evaluator.memory)
+        size = sample[0].vocab_size
+        if self.own and scheme.K not in self.known:
+            self._look_through(scheme, sample)
+            self.known[scheme.K] = 0.0
+        for most in TRIAL_STEPS:
+            trial = self._trial(scheme, size, most)
+            if trial not in self.known:
+                self.known[trial] = self._trial_seconds(trial, sample)
+            if self.known[trial] > QUICK:
+                break
+        each = self.known[trial] / steps(self.verifier, trial, size)
+        shared = (
+            max(scheme.depth, 1) if work.mode == COLLAPSED else 1
+        )  # a shape adds a step to the pass of a shorter one
+        return Cost(work.engine, work.steps, work.steps * each / shared, work=work)
+
+    def _look_through(self, scheme: Delayed, sample: Pair) -> None:
+        """Raise `InvalidVerifier` for an outsider's verifier that is no function or does not do what it offers."""
+        arithmetic = arithmetic_named(self.evaluator.arithmetic)
+        trial = self._trial(scheme, sample[0].vocab_size, TRIAL_STEPS[0])
+        instance = Instance.of(*sample, trial.depth, arithmetic)
+        assert_function(self.verifier, instance.target, instance.draft, trial, np.random.default_rng(0))
+        assert_offered(self.verifier, *sample, scheme, arithmetic)
+
+    def _trial_seconds(self, trial: Delayed, sample: Pair) -> float:
+        instance = Instance.of(*sample, trial.depth, arithmetic_named(self.evaluator.arithmetic))
+        rows = TableRows.of(instance.target, instance.draft)
+        started = self.clock()
+        run(self.verifier, rows, trial, MetricsSink(rows, trial.depth))
+        return self.clock() - started
+
+    def _trial(self, scheme: Delayed, vocab_size: int, most: float) -> Delayed:
+        """The deepest shape within this one whose evaluation has at most so many steps."""
+        return deepest(scheme, lambda shape: steps(self.verifier, shape, vocab_size) <= most) or Delayed(1, 0, 0)
+
+
+def assert_affordable(
+    evaluator: Evaluator, scheme: DraftScheme, pair: Pair, most_runs: float, name: str, own: bool = False
+) -> None:
+    """Raises `TooLarge` for an enumeration of more runs than that; structured engines know their limits themselves."""
+    if choose_engine(evaluator.verifier, scheme, evaluator.engine) == "enumerate":
+        instance = Instance.of(*pair, scheme.depth, arithmetic_named(evaluator.arithmetic))
+        generator = np.random.default_rng(0)
+        size = estimate_size(evaluator.verifier, instance.target, instance.draft, scheme, generator)
+        assert_runs(evaluator.verifier, scheme, size.runs, most_runs, instance.vocab_size, name, own)
+
+
+def assert_runs(
+    verifier: Verifier, scheme: DraftScheme, runs: float, most: float, vocab_size: int, name: str, own: bool = False
+) -> None:
+    """Raises `TooLarge` above the largest number of runs. own: whether it is an outsider's verifier."""
+    if runs > most:
+        raise TooLarge(
+            f"{name} on {scheme} at V = {vocab_size} needs about {runs:.1e} runs, more than {most:,}; "
+            f"{_nearest(scheme, runs, most, vocab_size)}"
+            f"{structure_hint(verifier, scheme, runs, vocab_size, name) if own else ''}"
+        )
+
+
+def structure_hint(verifier: Verifier, scheme: DraftScheme, runs: float, vocab_size: int, name: str) -> str:
+    """For a verifier without structure: what would make it fast, and what it would cost then."""
+    if not isinstance(scheme, Delayed) or runs < LONG or offered(verifier) is not None:
+        return ""
+    contexts = table_entries(vocab_size, scheme.depth) / max(vocab_size - 1, 1)
+    return f"; {name} has no `structure`: with one, such as TopDown(branch=..), about {contexts:,.0f} contexts"
+
+
+def assert_steps(verifier: Verifier, scheme: DraftScheme, arithmetic: str, cost: Cost, count: int, name: str) -> None:
+    """Raises `TooLarge` for more instances than structured evaluation can be expected to get through."""
+    fits = int(most_steps(verifier, arithmetic_named(arithmetic)) / cost.steps)
+    if count > fits:
+        raise TooLarge(
+            f"{name} on {scheme}: {float(min(count, 10**300)):.1e} instances of {cost.steps:,.0f} steps are too many; "
+            f"{fits:,} fit, so make V, L or the denominator of the grid smaller"
+        )
+
+
+def _nearest(scheme: DraftScheme, runs: float, limit: float, vocab_size: int) -> str:
+    """The way out of an enumeration that is too large."""
+    fits = [
+        smaller
+        for smaller in scheme.reductions()
+        if 1 < smaller.depth < smaller.nodes
+        and runs * float(vocab_size) ** max(smaller.nodes - scheme.nodes, -300) <= limit
+    ]
+    return f"the nearest shape that fits is {fits[-1]}, or allow more runs" if fits else "allow more runs"
