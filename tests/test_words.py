@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 LIBRARY = ("simulator", "verifiers", "lp_analysis")
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 #: Where flags stay: lines of a report that only the command prints.
-EXCEPTED = {"simulator/audit/diagnosis/catalogue.py"}
+EXCEPTED = {"simulator/audit/diagnosis/signs.py"}
 
 
 def flags(source: str) -> list[str]:
