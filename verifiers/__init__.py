@@ -29,8 +29,10 @@ from verifiers.gbv_tree import GreedyBlockTree
 from verifiers.greedy_multi_draft import GreedyMultiDraft
 from verifiers.hsd import Hierarchical
 from verifiers.khisti import Khisti
+from verifiers.layer_greedy import LayerGreedy
 from verifiers.layer_transport import LayerTransport
 from verifiers.layer_verification import LayerVerification
+from verifiers.layer_without_replacement import LayerWithoutReplacement
 from verifiers.mixed_order import MixedOrder
 from verifiers.naive import Naive
 from verifiers.naive_tree import NaiveTree
@@ -67,7 +69,9 @@ _ZOO: tuple[Any, ...] = (
     LayerVerification,
     Optimum,
     RejectionWithoutReplacement(),
+    LayerWithoutReplacement(),
     GreedyMultiDraft(),
+    LayerGreedy(),
     TraversalInsertionOrder(),
     BlockByWeights(),
     HierarchicalUncapped(),

@@ -1,0 +1,180 @@
+"""A layer whose nodes draw sets of different tokens: the sets are listed, whatever the draft scheme makes of them.
+
+1. For each node the sets that it may draw are listed with their probabilities.
+2. Of what is drafted one pair of node and token is chosen with probability proportional to whole weights. Its law `r`
+   is a sum over all sets of all nodes together; where these are too many, a node is chosen first, with probabilities
+   proportional to the scores, then one of its drafts.
+3. `v <- v (t/r)^(3/2)`, repeated, makes `r/t` as equal as weights can, and `min(t, r)` near its largest sum.
+
+Lossless for all weights, with `r` computed for the weights that are used. Shapes: `n` nodes, `V` tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from math import comb, prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from simulator.arithmetic import RATIONAL
+from simulator.protocol import Context, Vector
+from simulator.vectors import is_tensor, minimum, top_tokens, without
+from verifiers._equalised import POWER, ROUNDS
+from verifiers._layers import Scored, Step, portion
+from verifiers._memo import memoised
+from verifiers._race import SPAN
+from verifiers._room import check_room
+
+#: Different tokens, sorted, and the probability that exactly these are drafted.
+Sets: TypeAlias = Mapping[tuple[int, ...], Any]
+#: Lists the sets of `k` tokens that a node with draft `q` may have.
+Listing: TypeAlias = Callable[[Vector, int], Sets]
+
+#: Decimals with which programs are posed, so that float64 and rational runs pose the same ones.
+DECIMALS = 10
+#: The bits that a weight keeps: a layer that draws nothing at random should lose nothing.
+BITS = 20
+#: Sets of all nodes together up to which they are raced together.
+MOST_TOGETHER = 4096
+
+
+def without_replacement_sets(q: Vector, k: int) -> Sets:
+    """`k` tokens, each from `q` without those already drawn; raises `TooLarge` for too many sets."""
+    drawable = [token for token, mass in enumerate(q.tolist()) if mass > 0]
+    check_room("a layer of sets", float(sum(comb(len(drawable), size) for size in range(k + 1))) * 2**10, q)
+    sets: dict[tuple[int, ...], Any] = {(): 1}
+    for _ in range(k):
+        larger: dict[tuple[int, ...], Any] = {}
+        for tokens, mass in sets.items():
+            left = sum(q[token] for token in drawable if token not in tokens)
+            for token in drawable:
+                if token not in tokens:
+                    key = tuple(sorted((*tokens, token)))
+                    larger[key] = larger.get(key, 0) + mass * q[token] / left
+        sets = larger or sets  # a tree of another scheme may hold a token twice
+    return sets
+
+
+def greedy_sets(q: Vector, k: int) -> Sets:
+    """The `k - 1` most probable tokens and one from the rest of `q`."""
+    top = top_tokens(q, k - 1)
+    for token in top:
+        q = without(q, token)
+    return {tuple(sorted({*top, token})): mass for token, mass in enumerate(q) if mass > 0}
+
+
+def set_step(layer: Sequence[Scored], listing: Listing) -> Step:
+    """Steps 1 to 3 for the nodes of a layer that have children."""
+    forks = [scored for scored in layer if scored.node.children]
+    count = prod(_counted(each.node.draft, each.node.draft, (listing, len(each.node.children))) for each in forks)
+    groups = [forks] if count <= MOST_TOGETHER else [[scored] for scored in forks]
+    total = sum(scored.score for scored in forks)
+    scores: dict[Context, Any] = {}
+    met: dict[Context, Vector] = {}
+    for group in groups:
+        share = sum(scored.score for scored in group) / total if len(groups) > 1 else 1
+        children = tuple(len(scored.node.children) for scored in group)
+        owed = _joined([scored.score * scored.node.target / share for scored in group])
+        draft = _joined([scored.node.draft for scored in group])
+        weights, law = _raced(owed, draft, (listing, *children))
+        kept = minimum(owed, law)
+        _score(scores, group, weights, kept, law, share)
+        size = len(group[0].node.target)
+        for place, scored in enumerate(group):
+            met[scored.node.context] = kept[place * size : (place + 1) * size] * share
+    return Step(
+        scores,
+        {context: partial(_same, row) for context, row in met.items()},
+        {context: row.sum for context, row in met.items()},
+    )
+
+
+@memoised
+def _counted(_: Vector, q: Vector, key: tuple[Listing, int]) -> int:
+    """How many sets a node may draw; key: the listing and `k`."""
+    listing, k = key
+    return len(listing(q, k))
+
+
+def _score(
+    scores: dict[Context, Any], group: Sequence[Scored], weights: Any, kept: Vector, law: Vector, share: Any
+) -> None:
+    """Add the scores of the drafted pairs of a group."""
+    size = len(group[0].node.target)
+    pairs = [(place, token) for place, scored in enumerate(group) for token in scored.node.children]
+    total = sum(int(weights[place, token]) for place, token in pairs)
+    for place, token in pairs:
+        at, weight = place * size + token, int(weights[place, token])
+        if weight and kept[at] > 0:
+            scores[*group[place].node.context, token] = portion(share * kept[at] / law[at], weight, total)
+
+
+@memoised
+def _raced(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> tuple[Any, Vector]:
+    """Whole weights, shape `(n, V)`, and their law, shape `(n V,)`; key: the listing and `k_c` for each node."""
+    listing, *numbers = key
+    n = len(numbers)
+    rows = [draft[place * len(draft) // n : (place + 1) * len(draft) // n] for place in range(n)]
+    weights = _weights(_floats(owed), [listing(_floats(row), k) for row, k in zip(rows, numbers, strict=True)], n)
+    law = _law(weights, [listing(row, k) for row, k in zip(rows, numbers, strict=True)], draft)
+    return weights, law
+
+
+def _weights(owed: Any, sets: Sequence[Sets], n: int) -> Any:
+    """Step 3."""
+    size = len(owed) // n
+    chances = np.array([prod(masses) for masses in product(*(part.values() for part in sets))], dtype=np.float64)
+    drafted = np.zeros((len(chances), n, size), dtype=bool)
+    for number, tokens in enumerate(product(*sets)):
+        for place, part in enumerate(tokens):
+            drafted[number, place, list(part)] = True
+    drafted = drafted.reshape(len(chances), -1) & (owed > 0)
+    possible = drafted.any(axis=0)
+    weights = np.where(possible, 1.0, 0.0)
+    for _ in range(ROUNDS):
+        raced = drafted * weights
+        total = raced.sum(axis=1, keepdims=True)
+        law = chances @ (raced / np.where(total > 0, total, 1))
+        weights = np.where(possible, weights * (owed / np.where(law > 0, law, 1)) ** POWER, 0.0)
+        weights = np.where(possible, np.maximum(weights / max(weights.max(), 1e-300), 2.0**-SPAN), 0.0)
+    mantissas, exponents = np.frexp(weights)
+    whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64)
+    return whole.reshape(n, size)
+
+
+def _law(weights: Any, sets: Sequence[Sets], like: Vector) -> Vector:
+    """`r`, in the arithmetic of the drafts."""
+    law = [mass * 0 for mass in like.tolist()] if not is_tensor(like) else [0.0] * len(like)
+    size = weights.shape[1]
+    for drawn in product(*(part.items() for part in sets)):
+        pairs = [(place, token) for place, (tokens, _) in enumerate(drawn) for token in tokens]
+        total = sum(int(weights[pair]) for pair in pairs)
+        if total:
+            chance = prod((mass for _, mass in drawn[1:]), start=drawn[0][1])
+            for place, token in pairs:
+                law[place * size + token] = law[place * size + token] + portion(
+                    chance, int(weights[place, token]), total
+                )
+    if is_tensor(like):
+        return like.new_tensor([float(mass) for mass in law])
+    return RATIONAL.vector(law) if like.dtype == object else np.array(law, dtype=like.dtype)
+
+
+def _floats(row: Vector) -> Any:
+    numbers = row.detach().double().cpu().numpy() if is_tensor(row) else row.astype(np.float64)
+    return numbers.round(DECIMALS)
+
+
+def _joined(rows: Sequence[Vector]) -> Vector:
+    if is_tensor(rows[0]):
+        import torch  # noqa: PLC0415 - only where a tensor came in
+
+        return torch.cat(list(rows))
+    return np.concatenate(rows)
+
+
+def _same(row: Vector) -> Vector:
+    return row

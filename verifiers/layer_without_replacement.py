@@ -1,0 +1,32 @@
+"""Layer transport for trees whose children are drawn without replacement.
+
+New here; the sweep is that of `layer_transport`, the law of what a layer may draft next is listed by sets, see
+`verifiers._layer_sets`. A node with as many children as it has tokens draws nothing: its children are there anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Verdict
+from verifiers._layer_sets import set_step, without_replacement_sets
+from verifiers._layers import sweep
+
+
+@dataclass(frozen=True)
+class LayerWithoutReplacement:
+    """See the module. Any tree whose nodes draw different tokens, as many as what is drafted above them says."""
+
+    card: ClassVar[Card] = Card(
+        name="layer_without_replacement",
+        title="Layer transport without replacement",
+        source=None,
+        lossless_for=("without_replacement", "topology", "adaptive"),
+        max_vocab=12,
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        return sweep(root, coin, partial(set_step, listing=without_replacement_sets))
