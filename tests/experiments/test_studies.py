@@ -12,7 +12,7 @@ from rich.console import Console
 import verifiers
 from experiments.cli import run_command
 from experiments.shared.rows import RowFile
-from experiments.studies import programs, share_claims, share_of_optimum, share_views
+from experiments.studies import information, programs, share_claims, share_of_optimum, share_views
 from lp_analysis.reference.comparison import ProgramRow
 
 
@@ -168,3 +168,14 @@ def test_what_is_not_finished_is_marked():
     console.print(programs.table(rows))
     assert console.file.getvalue().count("2.500000000") == 2
     assert console.file.getvalue().count("2.500000000 (not finished)") == 1
+
+
+def test_information_is_worth_nothing_on_one_path_and_a_witness_shrinks(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["information", "--families", "1", "--shapes", "1", "--json", "-"])
+    with pytest.raises(SystemExit):
+        run_command(information.main)
+    row = json.loads(capsys.readouterr().out)["rows"][0]
+    assert row["K"] == 1
+    for name in ("tree", "path", "layer_transport", "path_transport"):
+        assert row[f"{name} worst"] == pytest.approx(1, abs=information.SOLVED)
+    assert row["off"] <= information.SOLVED

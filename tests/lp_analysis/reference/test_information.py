@@ -35,9 +35,10 @@ def pairs(seed: int, size: int, depth: int, count: int) -> list:
 def test_one_path_gains_nothing_from_rows_that_it_does_not_see():
     instances = pairs(0, 2, 2, 4)
     scheme = Delayed(1, 0, 2)
-    everything, tree = (information_bound(instances, scheme, seen) for seen in ("everything", "tree"))
+    everything, tree, path = (information_bound(instances, scheme, seen) for seen in ("everything", "tree", "path"))
     block = np.mean([float(check(make("block"), p, q, scheme).block_efficiency) for p, q in instances])
     assert abs(everything - tree) <= SOLVED
+    assert abs(everything - path) <= SOLVED
     assert abs(everything - block) <= SOLVED
 
 
@@ -45,11 +46,15 @@ def test_one_path_gains_nothing_from_rows_that_it_does_not_see():
 def test_the_tree_is_between_layer_transport_and_everything(seed):
     instances = pairs(seed, 2, 2, 4)
     scheme = Delayed(2, 0, 2)
-    everything, tree = (information_bound(instances, scheme, seen) for seen in ("everything", "tree"))
+    everything, tree, path = (information_bound(instances, scheme, seen) for seen in ("everything", "tree", "path"))
+    assert path <= tree + SOLVED
+    for name in ("path_transport", "gbv", "block"):
+        efficiencies = [check(make(name), p, q, scheme).block_efficiency for p, q in instances]
+        assert np.mean([float(value) for value in efficiencies]) <= path + SOLVED
     ours = np.mean([float(check(make("layer_transport"), p, q, scheme).block_efficiency) for p, q in instances])
     assert ours <= tree + SOLVED <= everything + 2 * SOLVED
 
 
 def test_an_unknown_word_is_refused():
-    with pytest.raises(InvalidInput, match="seen = 'nothing' is unknown; choose from everything, tree"):
+    with pytest.raises(InvalidInput, match="seen = 'nothing' is unknown; choose from everything, tree, path"):
         information_bound(pairs(0, 2, 1, 1), Delayed(1, 0, 1), "nothing")
