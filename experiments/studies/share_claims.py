@@ -10,7 +10,11 @@ Row = dict[str, Any]
 
 #: Shares closer than this count as equal: they are quotients of sums in float64.
 CLOSE = 1e-9
-BEST = "path_transport"
+BEST = "layer_transport"
+#: A verifier is as good as another within this share.
+AS_GOOD = 1e-4
+#: How many of the worst are listed.
+WORST = 10
 
 
 def claims(rows: Sequence[Row]) -> str:
@@ -30,12 +34,7 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
     others = [best for best in leaders if BEST not in best]
     yield "best, to 1e-9", _counted(Counter(name for best in leaders for name in best))
     yield f"where `{BEST}` is not best ({len(others):,})", _counted(Counter(name for best in others for name in best))
-    worst = min(rows, key=lambda row: row["shares"][BEST])
-    place = ", ".join(f"{key} = {worst[key]}" for key in ("K", "L1", "L2"))
-    yield (
-        f"worst share of `{BEST}`",
-        f"{worst['shares'][BEST]:.4f} (`{worst['family']}`, V = {worst['vocab_size']}, {place})",
-    )
+    yield from _deep(rows)
     steps = [row for row in rows if row["L1"] + row["L2"] == 1]
     if steps:
         misses = {name: max(1 - row["shares"][name] for row in steps) for name in names}
@@ -49,6 +48,44 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
     yield "of what `gbv` leaves, the best `a` brings back", f"{(lost - left) / lost:.0%}" if lost > 0 else "nothing"
     deepest = max(row["L1"] + row["L2"] for row in rows)
     yield f"instances of depth {deepest}", f"{sum(row['L1'] + row['L2'] == deepest for row in rows):,}"
+
+
+def _deep(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
+    """What is said of the best verifier where trees are deeper than one step."""
+    deep = [row for row in rows if row["L1"] + row["L2"] > 1]
+    if not deep:
+        return
+    shares = sorted(row["shares"][BEST] for row in deep)
+    yield f"`{BEST}` at L > 1 ({len(deep):,})", f"mean {sum(shares) / len(shares):.5f}, worst {shares[0]:.4f}"
+    ahead = sum(row["shares"][BEST] >= _next(row)[1] - AS_GOOD for row in deep)
+    yield f"there ahead of all others, or within {AS_GOOD:.0e}", f"{ahead:,}, {ahead / len(deep):.1%}"
+    for number, row in enumerate(sorted(deep, key=lambda row: row["shares"][BEST])[:WORST], start=1):
+        shape = ", ".join(f"{key} = {row[key]}" for key in ("K", "L1", "L2", "seed"))
+        name, share = _next(row)
+        family = f"{row['family']}{row['parameters'] or ''}"
+        lost = ", ".join(f"{mass:.4f}" for mass in row["lost"][BEST][1:])
+        yield (
+            f"worst {number} of `{BEST}`",
+            f"{row['shares'][BEST]:.4f} ({family}, V = {row['vocab_size']}, {shape}; `{name}` {share:.4f}; lost at "
+            f"depths 1, 2, ..: {lost})",
+        )
+    errors = [error for row in rows for error in row.get("errors", {}).values()]
+    if errors:
+        yield "shares that are sampled", f"{len(errors):,}, largest standard error {max(errors):.1e}"
+    listed = [row for row in deep if row.get("enumerated")]
+    if listed:
+        names = list(listed[0]["enumerated"])
+        found = {name: [row["enumerated"][name] for row in listed] for name in names}
+        found |= {name: [row["shares"][name] for row in listed] for name in (BEST, "path_transport", "traversal")}
+        text = ", ".join(f"`{name}` {sum(each) / len(each):.4f} ({min(each):.4f})" for name, each in found.items())
+        yield f"by enumeration, L > 1 and few trees ({len(listed):,}), mean (worst)", text
+
+
+def _next(row: Row) -> tuple[str, float]:
+    """The best of the others, with its share."""
+    others = {name: share for name, share in row["shares"].items() if name != BEST}
+    name = max(others, key=others.__getitem__)
+    return name, others[name]
 
 
 def _leaders(row: Row) -> list[str]:

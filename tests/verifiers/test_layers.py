@@ -117,6 +117,40 @@ def test_the_closed_form_gets_as_far_as_any_transport_of_the_layer(branches):
         assert most - 1e-4 <= np.minimum(t, r).sum() <= most + ROUNDING  # weights keep a few bits
 
 
+def equalised_by_a_solver(owed, draft, branches):
+    """The base `r` of `f` with the least `sum r^2 / t`, shape of `owed`: the program as it stands in the theorem."""
+    cvxpy = pytest.importorskip("cvxpy")
+    n, J = owed.shape
+    r = cvxpy.Variable(n * J, nonneg=True)
+    bounds = []
+    for chosen in product((False, True), repeat=n * J):
+        inside = np.array(chosen).reshape(n, J)
+        met = 1 - ((1 - (draft * inside).sum(axis=1)) ** np.array(branches)).prod()
+        bounds.append(np.array(chosen, dtype=float) @ r <= met if not all(chosen) else cvxpy.sum(r) == met)
+    cost = cvxpy.sum(cvxpy.multiply(1 / owed.reshape(-1), cvxpy.square(r)))
+    cvxpy.Problem(cvxpy.Minimize(cost), bounds).solve(solver=cvxpy.CLARABEL)
+    return r.value.reshape(owed.shape)
+
+
+@pytest.mark.parametrize("branches", [(2,), (4,), (1, 2), (2, 2), (1, 1, 1)], ids=str)
+def test_the_closed_form_is_the_least_of_the_convex_program(branches):
+    n, J = len(branches), 4 if len(branches) == 1 else 2
+    generator = np.random.default_rng((n, *branches))
+    owed = generator.dirichlet(np.ones(n), 6)[:, :, None] * generator.dirichlet(np.ones(J), (6, n))
+    draft = generator.dirichlet(np.ones(J), (6, n))
+    chain = equal_blocks(owed, draft, branches)
+    for t, q, order, blocks in zip(owed, draft, chain.order, chain.blocks, strict=True):
+        law, before, inside = np.zeros(n * J), 0.0, np.zeros((n, J))
+        for block in np.unique(blocks):
+            places = order[blocks == block]
+            inside.reshape(-1)[places] = 1
+            met = 1 - ((1 - (q * inside).sum(axis=1)) ** np.array(branches)).prod()
+            law[places] = t.reshape(-1)[places] * (met - before) / t.reshape(-1)[places].sum()
+            before = met
+        solved = equalised_by_a_solver(t, q, branches)
+        assert np.allclose(law.reshape(n, J), solved, rtol=0, atol=1e-5)  # the accuracy of the solver in r
+
+
 def test_blocks_hold_what_the_law_of_a_block_needs():
     owed, draft = layers(2, 4, 50, 2)
     chain = equal_blocks(owed, draft, (1, 2))
