@@ -11,6 +11,7 @@ import typer
 from experiments.shared.names import parse_range
 from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files
+from experiments.shared.rows import RowFile
 from experiments.shared.text import EMBEDDED
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
@@ -98,7 +99,8 @@ class FileOptions:
     times: Times = None
 
     def check(self, text: str) -> None:
-        """Raises `InvalidInput`, before the work, for files that cannot be written."""
+        """Raises `InvalidInput`, before the work, for files that cannot be written and for a file of no rows."""
         outputs = {"--resume": self.resume, "--json": self.json_target}
         outputs |= {"--markdown": self.markdown, "--plot": self.plot, "--times": self.times}
         check_files((None if text == EMBEDDED else text,), outputs)
+        RowFile(self.resume)

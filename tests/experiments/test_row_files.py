@@ -120,9 +120,11 @@ def test_rows_of_other_runs_are_waited_for_and_not_computed(tmp_path):
 def test_devices_and_pipes_are_no_files_of_rows(draftproof):
     os.mkfifo("pipe")
     for path in ("/dev/full", "/dev/zero", "pipe", "x" * 300):
-        ran = draftproof("compare", "nss", "--vocab", 2, "--L2", 1, "--resume", path)
-        assert ran.code == 2
-        assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")
+        for command in (("compare", "nss", "--vocab", 2, "--L2", 1), ("validate", "naive")):
+            ran = draftproof(*command, "--resume", path)
+            assert ran.code == 2
+            assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")
+            assert "training" not in ran.err  # it is said before the work
 
 
 def test_a_full_disk_is_said_in_one_line(tmp_path, monkeypatch):
