@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.prove.work import Request, conduct, relate_two
+from experiments.commands.prove.relating import relate_two
+from experiments.commands.prove.work import Request, conduct
 from experiments.shared.names import find_verifier
 from experiments.shared.output import write_whole
 from experiments.shared.progress import remark

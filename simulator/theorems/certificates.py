@@ -133,7 +133,7 @@ def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> V
         )
     if certificate.get("variables") != list(shape.ring.names):
         raise InvalidInput("the certificate has other variables than the shape; give the shape that it is about")
-    oracle = Given(shape.ring, answers=_points(certificate, len(shape.ring.names)))
+    oracle = Given(shape.ring, answers=points_in(certificate, len(shape.ring.names)))
     proof = Proof(subject, shape, Explorer(oracle))
     follow(proof)
     proof.finished = proof.refutation is None
@@ -146,7 +146,8 @@ def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> V
     return Verdict(True, "every cell is lossless, and no point is outside all cells", proof)
 
 
-def _points(certificate: Mapping[str, Any], size: int) -> list[Point | None]:
+def points_in(certificate: Mapping[str, Any], size: int) -> list[Point | None]:
+    """The answers of a certificate; raises `InvalidInput` for what is none."""
     answers = certificate.get("answers")
     try:
         assert isinstance(answers, list)

@@ -17,7 +17,7 @@ from simulator.theorems.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial,
 from simulator.theorems.regions import Region
 
 #: Largest number of factors in a product, of products in a search, and denominator of a coefficient.
-FACTORS, PRODUCTS, DENOMINATOR = 2, 500, 64
+FACTORS, PRODUCTS, DENOMINATOR = 4, 4_000, 64
 
 
 @dataclass(frozen=True)

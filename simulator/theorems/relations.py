@@ -6,7 +6,7 @@ first, `D(c)` of one never below `D(c)` of the other, since those are smaller fu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from random import Random
@@ -15,18 +15,22 @@ from typing import Any
 from simulator.instances.instance import Instance
 from simulator.theorems.balance import SUM, difference, efficiency, mass, reach
 from simulator.theorems.explore import Explorer
+from simulator.theorems.judgements import SIGNS, SOLVER, Judgement, Judging, judged_nonnegative, judged_zero
 from simulator.theorems.laws import Block, Part, draftings, parts_of
-from simulator.theorems.nonnegative import certificate
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.points import simplest, trial_points
-from simulator.theorems.polynomials import NEGATIVE, POSITIVE, Point
+from simulator.theorems.polynomials import Point
 from simulator.theorems.proof import TRIALS, Subject, is_zero, law_at_point
 from simulator.theorems.ratios import Ratio
-from simulator.theorems.regions import Question, Region
+from simulator.theorems.regions import Region
 from simulator.theorems.rows import Shape
 from simulator.theorems.trees import Gap, Tree, leaves
 
 EQUALS, DOMINATES = "equals", "dominates"
+#: What is compared: one function, or those of all contexts, of which it is the sum.
+EFFICIENCY, REACHES = "block efficiency, cell by cell", "the reach of every context"
+#: Two laws, part by part.
+Pairs = Sequence[tuple[Part, Part]]
 #: Points tried for each denominator before a relation is proved.
 EACH = 4 * TRIALS
 
@@ -44,8 +48,8 @@ class Counterexample:
 class Relation:
     """What is known about `one` and `other`. by: how it was shown; cells: pieces of the differences looked at.
 
-    certified, solved: of the cells on which one is never below the other, those shown by multiplication only, and those
-    shown by the solver. That the cells cover everything is the solver's word in both.
+    judgements: why it holds on each cell where it is claimed, in their order. That the cells cover everything is the
+    solver's word in any case.
     """
 
     kind: str
@@ -54,8 +58,7 @@ class Relation:
     shape: Shape
     by: str = ""
     cells: int = 0
-    certified: int = 0
-    solved: int = 0
+    judgements: list[Judgement] = field(default_factory=list)
     finished: bool = False
     same_law: bool | None = None
     open_cells: list[Region] = field(default_factory=list)
@@ -66,14 +69,15 @@ class Relation:
         """Whether it holds for every p and q of the shape."""
         return self.finished and self.counterexample is None and not self.open_cells
 
-    def is_never_negative(self, ratio: Ratio, region: Region, oracle: Oracle) -> bool:
-        """Whether a difference is proved to be at least 0; counts by what."""
-        if is_shown_nonnegative(ratio, region):
-            self.certified += 1
-            return True
-        solved = is_never_negative(ratio, region, oracle)
-        self.solved += solved
-        return solved
+    @property
+    def certified(self) -> int:
+        """Cells on which one is shown never to be below the other by multiplication only, where they differ."""
+        return sum(judgement == SIGNS or isinstance(judgement, Mapping) for judgement in self.judgements)
+
+    @property
+    def solved(self) -> int:
+        """Cells on which that is the solver's word."""
+        return self.judgements.count(SOLVER)
 
 
 def relate(kind: str, one: Subject, other: Subject, shape: Shape, explorer: Explorer, progress: Any = None) -> Relation:
@@ -88,75 +92,60 @@ def relate(kind: str, one: Subject, other: Subject, shape: Shape, explorer: Expl
         if fails(point):
             relation.counterexample = _counterexample(one, other, shape, simplest(shape, point, fails))
             return relation
-    cells = draftings(shape, explorer)
-    mine, theirs = (parts_of(shape, subject.formal, cells, explorer, progress) for subject in (one, other))
-    pairs = list(zip(mine, theirs, strict=True))
+    pairs = both_laws(one, other, shape, explorer, progress)
     oracle = explorer.oracle
     if kind == EQUALS:
-        _settle(relation, _efficiencies(pairs, shape, oracle), is_zero, oracle)
-        relation.by = "block efficiency, cell by cell"
-        relation.same_law = not relation.open_cells and _same_law(pairs, shape, oracle)
+        judge_cells(relation, pairs, EFFICIENCY, oracle, judged_zero)
+        relation.same_law = not relation.open_cells and same_law(pairs, shape, oracle)
     else:
-        _settle(relation, _reaches(pairs, shape, oracle), relation.is_never_negative, oracle)
-        relation.by = "the reach of every context"
+        judge_cells(relation, pairs, REACHES, oracle, judged_nonnegative)
         if relation.open_cells:
-            relation.open_cells.clear()
-            relation.certified = relation.solved = 0
-            relation.by = "block efficiency, cell by cell"
-            _settle(relation, _efficiencies(pairs, shape, oracle), relation.is_never_negative, oracle)
+            judge_cells(relation, pairs, EFFICIENCY, oracle, judged_nonnegative)
     relation.finished = True
     return relation
 
 
-def is_shown_nonnegative(ratio: Ratio, region: Region) -> bool:
-    """Whether it is shown by multiplication only that a function is at least 0 at every point of a region."""
-    if region.ask((ratio.num, ratio.den), NEGATIVE) is False:  # a product of atoms with known signs
-        return True
-    for sign, numerator in ((POSITIVE, ratio.num), (NEGATIVE, -ratio.num)):
-        if region.ask((ratio.den,), sign) is True:
-            return certificate(numerator, region) is not None
-    return False
+def both_laws(one: Subject, other: Subject, shape: Shape, explorer: Explorer, progress: Any = None) -> Pairs:
+    """The laws of two verifiers on the same cells of drafting."""
+    cells = draftings(shape, explorer)
+    mine, theirs = (parts_of(shape, subject.formal, cells, explorer, progress) for subject in (one, other))
+    return list(zip(mine, theirs, strict=True))
 
 
-def is_never_negative(ratio: Ratio, region: Region, oracle: Oracle) -> bool:
-    """Whether the solver proves that a function is at least 0 at every point of a region."""
-    answer = region.ask((ratio.num, ratio.den), NEGATIVE)
-    if isinstance(answer, Question):
-        return oracle.is_empty(region.with_signs(answer.atom, answer.mask), answer.atom)
-    return not answer
-
-
-def _settle(
-    relation: Relation,
-    differences: Iterator[tuple[Region, Tree]],
-    holds: Callable[[Ratio, Region, Oracle], bool],
-    oracle: Oracle,
-) -> None:
-    """Check every cell of every difference; what cannot be shown stays open."""
-    for where, tree in differences:
+def judge_cells(relation: Relation, pairs: Pairs, by: str, oracle: Oracle, judged: Judging) -> None:
+    """Judge every cell of every difference, from the beginning; what cannot be shown stays open."""
+    relation.by, relation.cells = by, 0
+    relation.judgements, relation.open_cells = [], []
+    zero = Ratio(relation.shape.ring, relation.shape.ring.zero)
+    differences = _reaches if by == REACHES else _efficiencies
+    for where, tree in differences(pairs, relation.shape, oracle):
         for region, leaf in leaves(tree, where):
             relation.cells += 1
             if isinstance(leaf, Gap):
                 if not leaf.outside:
                     relation.open_cells.append(region)
-            elif leaf.values and not holds(leaf.values[SUM], region, oracle):
+                continue
+            judgement = judged(leaf.values.get(SUM, zero), region, oracle)
+            if judgement is None:
                 relation.open_cells.append(region)
+            else:
+                relation.judgements.append(judgement)
 
 
-def _efficiencies(pairs: Sequence[tuple[Part, Part]], shape: Shape, oracle: Oracle) -> Iterator[tuple[Region, Tree]]:
+def _efficiencies(pairs: Pairs, shape: Shape, oracle: Oracle) -> Iterator[tuple[Region, Tree]]:
     for one, other in pairs:
         mine, theirs = (part.gap or efficiency(shape, part, oracle) for part in (one, other))
         yield one.region, difference(mine, theirs, shape, one, oracle)
 
 
-def _reaches(pairs: Sequence[tuple[Part, Part]], shape: Shape, oracle: Oracle) -> Iterator[tuple[Region, Tree]]:
+def _reaches(pairs: Pairs, shape: Shape, oracle: Oracle) -> Iterator[tuple[Region, Tree]]:
     for one, other in pairs:
         for context in shape.contexts[1:]:
             mine, theirs = (part.gap or reach(shape, part, context, oracle) for part in (one, other))
             yield one.region, difference(mine, theirs, shape, one, oracle)
 
 
-def _same_law(pairs: Sequence[tuple[Part, Part]], shape: Shape, oracle: Oracle) -> bool:
+def same_law(pairs: Pairs, shape: Shape, oracle: Oracle) -> bool:
     """Whether every block has the same mass under both."""
     blocks: list[Block] = [(c, y) for c, y in product(shape.contexts, range(shape.vocab_size))]
     for one, other in pairs:

@@ -66,15 +66,19 @@ def prove(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Is VERIFIER lossless for every p and q? Exit 0: proved; 1: refuted; 2: bad input; 3: not all cells are known."""
-    from experiments.commands.prove import views, work
+    from experiments.commands.prove import relating, views, work
 
     outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
     check_files((verify,), {**outputs, "--resume": resume})
     request = work.Request(find_verifier(verifier), vocab, shape.build(), zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
     if verify is not None:
-        if equals or dominates or certificate or resume or formula or latex:
-            raise InvalidInput("--verify checks one file; beside it only the shape, --free and --json have a meaning")
+        if (equals and dominates) or certificate or resume or formula or latex:
+            raise InvalidInput("--verify checks one file; beside it only what it is about and --json have a meaning")
+        if equals or dominates:
+            kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
+            found = relating.verify_relation(request, kind, find_verifier(str(other)), verify)
+            return views.deliver_relation_verdict(console, found, json_target)
         return views.deliver_verdict(console, work.verify_certificate(request, verify), json_target)
     if equals is None and dominates is None:
         known = work.known_row(request, resume)
@@ -83,8 +87,8 @@ def prove(
         report = work.conduct(request, formula or latex, certificate, jobs, resume)
         work.keep_row(report, resume)
         return views.deliver(console, report, witness, json_target, latex)
-    if (equals and dominates) or formula or latex or free or certificate or resume:
+    if (equals and dominates) or formula or latex or free or resume:
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
     kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
-    related = work.relate_two(request, kind, find_verifier(str(other)))
+    related = relating.relate_two(request, kind, find_verifier(str(other)), certificate)
     return views.deliver_relation(console, related, witness, json_target)

@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from experiments.commands.prove.work import Related, Report, conditions
+from experiments.commands.prove.relating import Related
+from experiments.commands.prove.work import Report, conditions
 from experiments.shared.output import write_json, write_whole
 from experiments.shared.progress import remark
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
@@ -17,6 +18,7 @@ from simulator.errors import InvalidInput
 from simulator.theorems.certificates import Verdict
 from simulator.theorems.formulas import condition_text, latex
 from simulator.theorems.proof import Refutation, fields_of
+from simulator.theorems.relation_certificates import Verdict as RelationVerdict
 from simulator.theorems.relations import DOMINATES, EQUALS
 from simulator.theorems.rows import Shape
 from simulator.theorems.shares import open_share
@@ -97,6 +99,20 @@ def deliver_verdict(console: Console, verdict: Verdict, json_target: str | None)
         f"solver, {verdict.proof.identities} identities"
     )
     write_json(json_target, {"valid": verdict.valid, "reason": verdict.reason, **fields_of(verdict.proof)})
+    return 0 if verdict.valid else 1
+
+
+def deliver_relation_verdict(console: Console, verdict: RelationVerdict, json_target: str | None) -> int:
+    """Whether the certificate of a relation holds."""
+    style = "bold green" if verdict.valid else "bold red"
+    console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))
+    relation = verdict.relation
+    console.print(
+        f"  {relation.cells} cells, {relation.certified} by multiplication only, {relation.solved} by the solver, "
+        f"which was asked {verdict.asked} questions in all"
+    )
+    fields = {"valid": verdict.valid, "reason": verdict.reason, "cells": relation.cells}
+    write_json(json_target, {**fields, "certified": relation.certified, "solved": relation.solved})
     return 0 if verdict.valid else 1
 
 

@@ -15,7 +15,7 @@ from experiments.shared.names import NamedVerifier, file_of, from_file
 from experiments.shared.output import write_whole
 from experiments.shared.planned import Planned
 from experiments.shared.pool import PERIOD
-from experiments.shared.progress import bar, duration, named_errors, remark
+from experiments.shared.progress import bar, named_errors, remark
 from experiments.shared.rows import RowFile, strong_id, versions
 from experiments.shared.schemes import scheme_spec
 from simulator.errors import InvalidInput, TooLarge
@@ -25,15 +25,12 @@ from simulator.theorems.balance import SUM, acceptance, efficiency, places
 from simulator.theorems.certificates import Recording, Verdict, certificate_of, checked
 from simulator.theorems.explore import Explorer
 from simulator.theorems.formulas import condition_text
-from simulator.theorems.oracle import Oracle, solver_module
-from simulator.theorems.proof import Proof, Subject, fields_of, prove
+from simulator.theorems.oracle import solver_module
+from simulator.theorems.proof import Proof, fields_of, prove
 from simulator.theorems.regions import Region
-from simulator.theorems.relations import Relation, relate
 from simulator.theorems.rows import Shape
 from simulator.theorems.trees import Leaf, leaves
 
-#: Seconds after which it is said how long the rest will take.
-PATIENCE = 5.0
 #: Modules that every theorem rests on, as paths from the root.
 PROVER = ("simulator/theorems/proof", "simulator/theorems/relations")
 FREE = "experiments/commands/prove/free"
@@ -119,59 +116,6 @@ class Report:
         }
 
 
-@dataclass(frozen=True)
-class Related:
-    """The answer about two verifiers."""
-
-    request: Request
-    other: NamedVerifier
-    relation: Relation
-    trees: int
-    seconds: float
-
-    @property
-    def verdict(self) -> str:
-        """proved, refuted or open."""
-        return "proved" if self.relation.proved else "refuted" if self.relation.counterexample else "open"
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields that programs read."""
-        relation = self.relation
-        return {
-            "verifier": self.request.named.label,
-            "relation": relation.kind,
-            "other": self.other.label,
-            "vocab_size": relation.shape.vocab_size,
-            "scheme": relation.shape.scheme.as_dict(),
-            "zeros": relation.shape.zeros,
-            "verdict": self.verdict,
-            "by": relation.by,
-            "same_law": relation.same_law,
-            "cells": relation.cells,
-            "certified": relation.certified,
-            "solved": relation.solved,
-            "open_cells": len(relation.open_cells),
-            "seconds": round(self.seconds, 3),
-            "versions": versions(),
-        }
-
-
-class Watch:
-    """Advances a bar by steps, and says once how long all of it will take."""
-
-    def __init__(self, total: int, tick: Any) -> None:
-        self.total, self.done, self.tick, self.start = total, 0, tick, time.perf_counter()
-        self.silent = False
-
-    def __call__(self, step: str) -> None:
-        elapsed = time.perf_counter() - self.start
-        if not self.silent and elapsed > PATIENCE and self.done:
-            remark(f"{step}: {duration(elapsed / self.done * (self.total - self.done))} to go")
-            self.silent = True
-        self.done += 1
-        self.tick(1)
-
-
 def conduct(
     request: Request,
     formulas: bool = False,
@@ -184,7 +128,7 @@ def conduct(
     jobs: processes. resume: a file of rows that keeps every step.
     """
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
-    shape, trees = _shape(request, (request.named,), subject.parameters)
+    shape, trees = shape_of(request, (request.named,), subject.parameters)
     start = time.perf_counter()
     steps = trees + len(list(places(shape)))
     with named_errors(request.named.label), bar(f"{request.named.label}, {shape}", steps) as tick:
@@ -200,14 +144,9 @@ def conduct(
 
 def verify_certificate(request: Request, path: str) -> Verdict:
     """Whether a certificate holds for what is asked; raises `InvalidInput` for one about something else."""
-    fields = parse_json(read_text(path, "certificate"), f"certificate {cut(path)}")
-    different = [
-        key for key, value in request.about.items() if not isinstance(fields, dict) or fields.get(key) != value
-    ]
-    if different:
-        raise InvalidInput(f"{cut(path)} is about another {different[0]}; give the verifier and shape that it is about")
+    fields = certificate_about(path, request.about)
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
-    shape, _ = _shape(request, (request.named,), subject.parameters)
+    shape, _ = shape_of(request, (request.named,), subject.parameters)
     with named_errors(request.named.label):
         return checked(fields, subject, shape)
 
@@ -232,18 +171,16 @@ def keep_row(report: Report, path: str | None) -> None:
             file.add({**report.as_json(), "strong_id": known})
 
 
-def relate_two(request: Request, kind: str, other: NamedVerifier) -> Related:
-    """The relation between two verifiers, with progress."""
-    shape, trees = _shape(request, (request.named, other), ())
-    start = time.perf_counter()
-    one, two = (Subject.of(named.verifier) for named in (request.named, other))
-    label = f"{request.named.label} {kind} {other.label}"
-    with named_errors(label), bar(f"{label}, {shape}", 2 * trees) as tick:
-        relation = relate(kind, one, two, shape, Explorer(Oracle(shape.ring)), Watch(2 * trees, tick))
-    return Related(request, other, relation, trees, time.perf_counter() - start)
+def certificate_about(path: str, about: dict[str, Any]) -> dict[str, Any]:
+    """The content of a certificate about this; raises `InvalidInput` for one about something else."""
+    fields: Any = parse_json(read_text(path, "certificate"), f"certificate {cut(path)}")
+    different = [key for key, value in about.items() if not isinstance(fields, dict) or fields.get(key) != value]
+    if different:
+        raise InvalidInput(f"{cut(path)} is about another {different[0]}; give the verifier and shape that it is about")
+    return dict(fields)
 
 
-def _shape(request: Request, named: Sequence[NamedVerifier], parameters: tuple[str, ...]) -> tuple[Shape, int]:
+def shape_of(request: Request, named: Sequence[NamedVerifier], parameters: tuple[str, ...]) -> tuple[Shape, int]:
     """The shape of a theorem and how many draft trees it has."""
     for each in named:
         if isinstance(each.verifier, Planned):

@@ -156,6 +156,21 @@ def test_answers_of_another_kind_are_bad_input(draftproof, answers):
     assert "must be null or" in ran.err
 
 
+def test_the_certificate_of_a_relation_is_written_and_checked(draftproof, tmp_path):
+    about = ("prove", "block", "--dominates", "naive", *ONE_STEP)
+    assert draftproof(*about, "--certificate", "d.json").code == 0
+    ran = draftproof(*about, "--verify", "d.json", "--json", "-")
+    assert ran.code == 0
+    assert ran.json["valid"] is True
+    file = tmp_path / "d.json"
+    file.write_text(file.read_text().replace('"equal"', '"surely"', 1))
+    ran = draftproof(*about, "--verify", "d.json")
+    assert ran.code == 1
+    assert "REJECTED" in ran.out
+    for others in (("block", "--equals", "naive"), ("naive", "--dominates", "block"), ("block",)):
+        assert draftproof("prove", *others, *ONE_STEP, "--verify", "d.json").code == 2
+
+
 def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproof, monkeypatch):
     from experiments.commands.prove import work
 

@@ -1,0 +1,105 @@
+"""`draftproof prove A --equals B`, `--dominates B`: a relation of two verifiers at one shape, for all p and q."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.commands.prove.work import Request, certificate_about, shape_of
+from experiments.shared.names import NamedVerifier
+from experiments.shared.output import write_whole
+from experiments.shared.progress import bar, duration, named_errors, remark
+from experiments.shared.rows import versions
+from simulator.theorems.certificates import Recording
+from simulator.theorems.explore import Explorer
+from simulator.theorems.proof import Subject
+from simulator.theorems.relation_certificates import Verdict, checked_relation, relation_certificate
+from simulator.theorems.relations import Relation, relate
+
+#: Seconds after which it is said how long the rest will take.
+PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Related:
+    """The answer about two verifiers."""
+
+    request: Request
+    other: NamedVerifier
+    relation: Relation
+    trees: int
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        """proved, refuted or open."""
+        return "proved" if self.relation.proved else "refuted" if self.relation.counterexample else "open"
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields that programs read."""
+        relation = self.relation
+        return {
+            "verifier": self.request.named.label,
+            "relation": relation.kind,
+            "other": self.other.label,
+            "vocab_size": relation.shape.vocab_size,
+            "scheme": relation.shape.scheme.as_dict(),
+            "zeros": relation.shape.zeros,
+            "verdict": self.verdict,
+            "by": relation.by,
+            "same_law": relation.same_law,
+            "cells": relation.cells,
+            "certified": relation.certified,
+            "solved": relation.solved,
+            "open_cells": len(relation.open_cells),
+            "seconds": round(self.seconds, 3),
+            "versions": versions(),
+        }
+
+
+class Watch:
+    """Advances a bar by steps, and says once how long all of it will take."""
+
+    def __init__(self, total: int, tick: Any) -> None:
+        self.total, self.done, self.tick, self.start = total, 0, tick, time.perf_counter()
+        self.silent = False
+
+    def __call__(self, step: str) -> None:
+        elapsed = time.perf_counter() - self.start
+        if not self.silent and elapsed > PATIENCE and self.done:
+            remark(f"{step}: {duration(elapsed / self.done * (self.total - self.done))} to go")
+            self.silent = True
+        self.done += 1
+        self.tick(1)
+
+
+def relate_two(request: Request, kind: str, other: NamedVerifier, certificate: str | None = None) -> Related:
+    """The relation between two verifiers, with progress. certificate: a file for its certificate."""
+    shape, trees = shape_of(request, (request.named, other), ())
+    start = time.perf_counter()
+    one, two = (Subject.of(named.verifier) for named in (request.named, other))
+    label = f"{request.named.label} {kind} {other.label}"
+    with named_errors(label), bar(f"{label}, {shape}", 2 * trees) as tick:
+        explorer = Explorer(Recording(shape.ring))
+        relation = relate(kind, one, two, shape, explorer, Watch(2 * trees, tick))
+    if certificate is not None and relation.proved:
+        about = related_about(request, kind, other)
+        fields = relation_certificate(relation, explorer.oracle, about)
+        write_whole(certificate, json.dumps(fields, indent=1) + "\n")
+    return Related(request, other, relation, trees, time.perf_counter() - start)
+
+
+def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str, Any]:
+    """Everything that defines a relation."""
+    return {**request.about, "relation": kind, "other": other.identity}
+
+
+def verify_relation(request: Request, kind: str, other: NamedVerifier, path: str) -> Verdict:
+    """Whether the certificate of a relation holds; raises `InvalidInput` for one about something else."""
+    fields = certificate_about(path, related_about(request, kind, other))
+    shape, _ = shape_of(request, (request.named, other), ())
+    one, two = (Subject.of(named.verifier) for named in (request.named, other))
+    with named_errors(f"{request.named.label} {kind} {other.label}"):
+        return checked_relation(fields, kind, one, two, shape)

@@ -1,0 +1,84 @@
+"""Why a function is zero, or never negative, on one cell: as plain data that is checked without a search.
+
+`"equal"`: it is the zero function. `"zero"`: it is zero there by the ties of the cell. `"signs"`: it is a product of
+atoms with known signs. A mapping: a sum that `nonnegative.holds`, of the numerator times `sign`. `"solver"`: of z3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from simulator.theorems.nonnegative import Term, certificate, holds
+from simulator.theorems.oracle import Oracle
+from simulator.theorems.plain import read_polynomial
+from simulator.theorems.polynomials import NEGATIVE, POSITIVE
+from simulator.theorems.proof import is_zero
+from simulator.theorems.ratios import Ratio
+from simulator.theorems.regions import Question, Region
+
+EQUAL, ZERO, SIGNS, SOLVER = "equal", "zero", "signs", "solver"
+#: One of the words, or a sum.
+Judgement = str | Mapping[str, Any]
+Judging = Callable[[Ratio, Region, Oracle], Judgement | None]
+
+
+def judged_zero(ratio: Ratio, region: Region, oracle: Oracle) -> Judgement | None:
+    """Why a function is zero on a region; None where that is not shown."""
+    if ratio.is_zero:
+        return EQUAL
+    return ZERO if is_zero(ratio, region, oracle) else None
+
+
+def judged_nonnegative(ratio: Ratio, region: Region, oracle: Oracle) -> Judgement | None:
+    """Why a function is never negative on a region, by multiplication only if such a reason is found."""
+    if ratio.is_zero:
+        return EQUAL
+    if _by_signs(ratio, region):
+        return SIGNS
+    for sign in (1, -1):
+        if region.ask((ratio.den,), POSITIVE if sign > 0 else NEGATIVE) is True:
+            found = certificate(ratio.num * sign, region)
+            if found is not None:
+                terms = [[str(term.coefficient), [region.ring.name(atom) for atom in term.atoms]] for term in found]
+                return {"sign": sign, "sum": terms}
+    return SOLVER if _by_solver(ratio, region, oracle) else None
+
+
+def stands(judgement: Judgement, ratio: Ratio, region: Region, oracle: Oracle) -> bool:
+    """Whether a judgement is right. Only `SOLVER`, and `ZERO` where substitution does not show it, asks the solver."""
+    if judgement == EQUAL:
+        return ratio.is_zero
+    if judgement == ZERO:
+        return is_zero(ratio, region, oracle)
+    if judgement == SIGNS:
+        return _by_signs(ratio, region)
+    if judgement == SOLVER:
+        return _by_solver(ratio, region, oracle)
+    return isinstance(judgement, Mapping) and _sum_stands(judgement, ratio, region)
+
+
+def _sum_stands(judgement: Mapping[str, Any], ratio: Ratio, region: Region) -> bool:
+    try:
+        sign = judgement["sign"]
+        terms = [
+            Term(Fraction(coefficient), tuple(region.ring.atom(read_polynomial(name, region.ring)) for name in names))
+            for coefficient, names in judgement["sum"]
+        ]
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        return False
+    if sign not in (1, -1) or region.ask((ratio.den,), POSITIVE if sign > 0 else NEGATIVE) is not True:
+        return False
+    return holds(terms, ratio.num * sign, region)
+
+
+def _by_signs(ratio: Ratio, region: Region) -> bool:
+    return region.ask((ratio.num, ratio.den), NEGATIVE) is False
+
+
+def _by_solver(ratio: Ratio, region: Region, oracle: Oracle) -> bool:
+    answer = region.ask((ratio.num, ratio.den), NEGATIVE)
+    if isinstance(answer, Question):
+        return oracle.is_empty(region.with_signs(answer.atom, answer.mask), answer.atom)
+    return not answer

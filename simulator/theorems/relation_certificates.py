@@ -1,0 +1,91 @@
+"""Certificates of relations: the cells, and why the relation holds on each, so that a check needs no search.
+
+The check follows both verifiers at the points given, asks the solver to confirm every "empty", recomputes every
+difference, and checks each judgement: sums of products by multiplication only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.errors import InvalidInput
+from simulator.theorems.certificates import Given, Recording, points_in
+from simulator.theorems.explore import Explorer
+from simulator.theorems.judgements import Judgement, stands
+from simulator.theorems.oracle import Oracle
+from simulator.theorems.plain import plain_point
+from simulator.theorems.proof import Subject
+from simulator.theorems.ratios import Ratio
+from simulator.theorems.regions import Region
+from simulator.theorems.relations import EFFICIENCY, EQUALS, REACHES, Relation, both_laws, judge_cells, same_law
+from simulator.theorems.rows import Shape
+
+FORMAT = "draftproof relation 1"
+
+
+def relation_certificate(relation: Relation, oracle: Oracle, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The certificate of a relation that a `Recording` oracle helped to find. about: what names it.
+
+    Raises `InvalidInput` for what is not proved.
+    """
+    if not relation.proved or not isinstance(oracle, Recording):
+        raise InvalidInput("only what is proved has a certificate")
+    return {
+        "format": FORMAT,
+        **about,
+        "variables": list(relation.shape.ring.names),
+        "answers": [None if point is None else plain_point(point) for point in oracle.answers],
+        "by": relation.by,
+        "same_law": relation.same_law,
+        "judgements": relation.judgements,
+    }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a certificate holds, and if not why."""
+
+    valid: bool
+    reason: str
+    relation: Relation
+    asked: int
+
+
+def checked_relation(certificate: Mapping[str, Any], kind: str, one: Subject, other: Subject, shape: Shape) -> Verdict:
+    """Check a certificate about these verifiers, without a search; raises `InvalidInput` if it is none."""
+    if certificate.get("format") != FORMAT:
+        raise InvalidInput(f"no certificate of a relation: its format is not {FORMAT!r}")
+    if certificate.get("variables") != list(shape.ring.names):
+        raise InvalidInput("the certificate has other variables than the shape; give the shape that it is about")
+    given = certificate.get("judgements")
+    by = certificate.get("by")
+    if not isinstance(given, list) or by not in ((EFFICIENCY,) if kind == EQUALS else (EFFICIENCY, REACHES)):
+        raise InvalidInput("it does not say why the relation holds on each cell, or what is compared there")
+    oracle = Given(shape.ring, answers=points_in(certificate, len(shape.ring.names)))
+    relation = Relation(kind, one, other, shape)
+    pairs = both_laws(one, other, shape, Explorer(oracle))
+    rest = iter(given)
+
+    def judged(ratio: Ratio, region: Region, asked: Oracle) -> Judgement | None:
+        judgement = next(rest, None)
+        allowed = kind != EQUALS or judgement in ("equal", "zero")
+        right = judgement is not None and allowed and stands(judgement, ratio, region, asked)
+        return judgement if right else None
+
+    judge_cells(relation, pairs, str(by), oracle, judged)
+    relation.finished = True
+    return Verdict(*_reason(relation, oracle, given, certificate, pairs), relation, oracle.asked)
+
+
+def _reason(
+    relation: Relation, oracle: Given, given: list[Judgement], certificate: Mapping[str, Any], pairs: Any
+) -> tuple[bool, str]:
+    if relation.open_cells:
+        return False, f"on {len(relation.open_cells)} cells what it says does not show the relation"
+    if oracle.used < len(oracle.answers) or len(given) > len(relation.judgements):
+        return False, "some of its answers belong to no question, or some of its judgements to no cell"
+    if certificate.get("same_law") and not same_law(pairs, relation.shape, oracle):
+        return False, "the laws are not the same"
+    return True, "the relation holds on every cell, and no point is outside all cells"
