@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.pages.theorems import PAGE, PATH, Claim, claims, lines, row_of
-from experiments.shared.rows import strong_id
+from experiments.pages.theorem_claims import PATH, Claim, claims
+from experiments.pages.theorems import PAGE, lines, row_of, stale
 from simulator.drafts import Delayed
 from simulator.theorems.relations import DOMINATES, EQUALS
 
@@ -13,13 +13,15 @@ QUICK = [
     Claim("naive", 2, PATH),
     Claim("block", 2, PATH),
     Claim("specinfer", 2, Delayed(2, 0, 1)),
+    Claim("naive_from_target", 2, Delayed(1, 0, 1)),
     Claim("naive_tree", 2, PATH, kind=EQUALS, other="naive"),
     Claim("gbv", 2, Delayed(2, 0, 1), kind=DOMINATES, other="block"),
 ]
 
 
 def without_seconds(line: str) -> str:
-    return line.rpartition("| ")[0].rpartition("| ")[0]
+    """A row without seconds and the digest of code."""
+    return line.rsplit(" | ", 2)[0]
 
 
 @pytest.mark.parametrize("claim", QUICK, ids=lambda claim: f"{claim.verifier} {claim.kind} {claim.other}")
@@ -31,11 +33,30 @@ def test_the_page_says_what_its_claims_give(claim):
 
 
 def test_a_refuted_relation_is_no_conjecture():
-    text = "\n".join(lines([row_of(claim) for claim in QUICK[3:]]))
+    text = "\n".join(lines([row_of(claim) for claim in QUICK[4:]]))
     assert "- naive_tree equals naive (1 shape)" in text
     assert "- gbv dominates block" not in text
 
 
 def test_no_claim_stands_twice():
-    keys = [strong_id(claim.fields()) for claim in claims()]
+    keys = [claim.strong_id for claim in claims()]
     assert len(keys) == len(set(keys))
+
+
+def test_a_row_of_other_code_is_stale():
+    claim = QUICK[3]
+    row = row_of(claim)
+    assert claim not in stale("\n".join(lines([row])))
+    assert claim in stale("\n".join(lines([{**row, "code": "00000000"}])))
+    assert claim in stale("")
+
+
+def test_every_lossy_one_is_confirmed_by_a_check():
+    row = row_of(QUICK[3])
+    assert row["verdict"] == "refuted"
+    assert row["confirmed"] not in (None, "not confirmed")
+
+
+@pytest.mark.heavy
+def test_no_row_of_the_page_is_stale():
+    assert stale(PAGE.read_text(encoding="utf-8")) == []
