@@ -74,12 +74,18 @@ def _about(shape: Shape, free: int) -> str:
 
 def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
     """Every function on every cell."""
+    if report.formulas and not as_latex:
+        console.print("  p_0 is p(0), p10_2 is p(2 | 1, 0), the last probability of a row is 1 without the others")
     for name, cells in groupby(report.formulas, key=lambda cell: cell.name):
         console.print(f"  {name}")
+        where: dict[str, list[str]] = {}
         for cell in cells:
-            where = ", ".join(cell.conditions) or "everywhere"
-            formula, where = (latex(cell.formula), latex(where)) if as_latex else (cell.formula, where)
-            console.print(f"    {formula}    where {where}", soft_wrap=True)
+            where.setdefault(cell.formula, []).append(", ".join(cell.conditions))
+        for formula, places in where.items():
+            text = "; or ".join(places) if all(places) else ""
+            text = f"where {text}" if text else "everywhere"
+            shown = (latex(formula), latex(text)) if as_latex else (formula, text)
+            console.print("    {}    {}".format(*shown), soft_wrap=True)
 
 
 def deliver_row(console: Console, row: dict[str, Any], json_target: str | None) -> int:

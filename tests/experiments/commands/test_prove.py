@@ -78,6 +78,15 @@ def test_formulas_of_one_step_are_the_overlap(draftproof):
     assert r"-p(0) + q(0) + 2    where p(0) \ge q(0)" in draftproof("prove", "naive", *ONE_STEP, "--latex").out
 
 
+def test_cells_with_one_formula_stand_on_one_line(draftproof):
+    ran = draftproof("prove", "nss", *ONE_STEP, "--formula")
+    assert "    2*p_0*q_0 - p_0 - q_0 + 2    everywhere" in ran.out
+    assert "p_0 is p(0)" in ran.out
+    cells = draftproof("prove", "naive", *ONE_STEP, "--vocab", 3, "--formula").out.splitlines()
+    formulas = [line.split("    ")[1] for line in cells if line.startswith("    ")]
+    assert len(formulas) == len(set(formulas)) == 12
+
+
 def test_block_has_twelve_formulas_for_two_tokens(draftproof):
     ran = draftproof("prove", "block", "--K", 1, "--formula", "--json", "-")
     formulas = [cell["formula"] for cell in ran.json["formulas"] if cell["name"] == "block efficiency"]

@@ -110,25 +110,48 @@ def test_published_acceptance_rates_of_one_node(name, scheme):
     assert is_everywhere(name, scheme, acceptance, lambda p, q: PUBLISHED[name](p.row(()), q.row(()), scheme.K))
 
 
-def test_specinfer_accepts_all_but_the_product_of_its_misses():
+@pytest.mark.parametrize("drafts", [2, 3])
+def test_specinfer_accepts_all_but_the_product_of_its_misses(drafts):
     def closed(p, q):
         target, draft, missed = p.row(()), q.row(()), 1
-        for _ in range(2):
+        for _ in range(drafts):
             excess = positive_part(target - draft)
             share = positive_part(draft - target).sum()
             missed = missed * share
             target = excess / excess.sum() if excess.sum() > 0 else target
         return 1 - missed
 
-    assert is_everywhere("specinfer", Delayed(2, 0, 1), acceptance, closed)
+    assert is_everywhere("specinfer", Delayed(drafts, 0, 1), acceptance, closed)
 
 
-def test_the_reach_of_block_is_the_mass_of_the_draft_times_its_weight():
-    def closed(p, q):
-        first = np.minimum(q.row(())[0], p.row(())[0])
-        return np.minimum(q.row(())[0] * q.row((0,))[1], first * p.row((0,))[1])
+def reach_of_block(p, q, context):
+    """`D(c y) = min(D(c) p(y|c), Q(c y))` with `Q` the mass of the draft: no law on one path reaches more."""
+    reached = drafted = 1
+    for depth, token in enumerate(context):
+        drafted = drafted * q.row(context[:depth])[token]
+        reached = np.minimum(reached * p.row(context[:depth])[token], drafted)
+    return reached
 
-    assert is_everywhere("block", ONE_PATH, lambda *given: reach(*given[:2], (0, 1), given[2]), closed)
+
+def block_reaches(size, scheme):
+    """Whether that is the reach of every context but the root, and its square is not."""
+    for context in Shape(size, scheme).contexts[1:]:
+
+        def reached(shape, part, oracle, context=context):
+            return reach(shape, part, context, oracle)
+
+        assert is_everywhere("block", scheme, reached, lambda p, q, c=context: reach_of_block(p, q, c), size)
+        assert not is_everywhere("block", scheme, reached, lambda p, q, c=context: reach_of_block(p, q, c) ** 2, size)
+
+
+def test_the_reach_of_block_is_the_largest_of_one_path():
+    block_reaches(2, ONE_PATH)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("size", "scheme"), [(2, Delayed(1, 0, 3)), (3, ONE_PATH)], ids=str)
+def test_the_reach_of_block_on_longer_paths_and_more_tokens(size, scheme):
+    block_reaches(size, scheme)
 
 
 def accepted_by_spectr(p, q, rho):
@@ -168,13 +191,54 @@ def branching(name, p, q, y):
     later = excess / excess.sum() if excess.sum() > 0 else p
     once = minimum(p, q)[y]
     missed = 1 - minimum(p, q).sum()
+    if name == "nss":
+        return p[y] * (1 - (1 - q[y]) ** 2)
     if name == "specinfer":
         return once + missed * minimum(later, q)[y]
     return once + positive_part(p - q)[y] * q[y]  # naive_tree: a correction that was drafted is accepted
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("name", ["specinfer", "naive_tree"])
+def branching_of_khisti(p, q, weights, y):
+    """Two drafts, `weights[i, j]` that `i` wins of `i < j`: the winner is accepted, or the loser is the correction."""
+    size = len(p)
+    w = {(i, j): weights[i, j] if i < j else 1 - weights[j, i] for i in range(size) for j in range(size) if i != j}
+    won = [q[i] * (q[i] + sum(2 * w[i, j] * q[j] for j in range(size) if j != i)) for i in range(size)]
+    law = np.array(won, dtype=object)
+    left = positive_part(p - law)
+    total = minimum(p, law)[y]
+    if left.sum() > 0:
+        rejected = positive_part(law - p) / law
+        total = total + left[y] / left.sum() * sum(
+            2 * w[x, y] * q[x] * q[y] * rejected[x] for x in range(size) if x != y
+        )
+    return total
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.heavy)])
+def test_published_branching_law_of_khisti_for_all_weights(size):
+    pairs = [(i, j) for i in range(size) for j in range(i + 1, size)]
+    names = tuple(f"w_1_{i}{j}" for i, j in pairs)
+    shape = Shape(size, Delayed(2, 0, 1), parameters=names)
+    subject = subject_of(find_verifier("khisti"), ("solver",), size, shape.scheme)
+    assert subject.parameters == names
+    explorer = Explorer(Oracle(shape.ring))
+    (part,) = law_of(shape, subject.formal, explorer)
+    for token in range(size - 1):
+
+        def formula(run, token=token):
+            p, q = (SideRows(shape, run, side).row(()) for side in "pq")
+            weights = {pair: parameter(shape, run, name) for pair, name in zip(pairs, names, strict=True)}
+            return {SUM: branching_of_khisti(p, q, weights, token).as_ratio}
+
+        wanted = explorer.tree(formula, shape.domain, shape.point)
+        accepted = reach(shape, part, (token,), explorer.oracle)
+        apart = list(leaves(difference(accepted, wanted, shape, part, explorer.oracle), shape.domain))
+        assert apart
+        assert all(not leaf.values or is_zero(leaf.values[SUM], region, explorer.oracle) for region, leaf in apart)
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("name", ["nss", "specinfer", "naive_tree"])
 def test_published_branching_laws_of_two_drafts(name, size):
     for token in range(size - 1):
 
