@@ -213,3 +213,18 @@ def test_numbers_beyond_all_memory_are_refused_with_one_line(key):
     with pytest.raises(InvalidInput, match=f"{key} above.*make it smaller") as caught:
         check_certificate(fields | {"instance": fields["instance"] | {key: 10**400}})
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("digits", [1, 30, 98, 400])
+def test_what_is_wrong_is_shown_whole_where_it_fits_a_line(digits):
+    instance = perturbed()
+    found = optimum(instance.target, instance.draft, Delayed(*SHAPE))
+    fields = certificate(*pair(instance), found)
+    number = "9" * digits
+    with pytest.raises(InvalidInput) as caught:
+        check_certificate(fields | {"upper": number})
+    said = str(caught.value)
+    assert fields["upper"] in said
+    assert (f"states {number}, recomputed" in said) == (digits < 100)
+    assert ("400 characters" in said) == (digits == 400)
+    assert len(said) < 400

@@ -47,6 +47,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/arrays": _symbolic(*_NUMBERS, "test_torch", "test_arguments"),
     "simulator/symbolic/sources": _symbolic(*_SOURCES, "test_torch", "test_races"),
     "simulator/symbolic/tensors": _symbolic(*_TORCH, "test_generators", "test_arguments"),
+    **dict.fromkeys(
+        (f"simulator/symbolic/{name}.py" for name in ("compiled", "lifting", "loading", "missing", "taking")),
+        _symbolic("test_taking", "test_load", "test_torch", "test_generators"),
+    ),
     "simulator/symbolic/tensors/table.py": _symbolic(*_TORCH, "test_generators", "test_arguments", "test_leaks"),
     "simulator/symbolic/numbers/unset.py": _symbolic("test_unset"),
     "simulator/symbolic/sources/empty.py": _symbolic("test_unset"),
@@ -71,6 +75,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/laws/structured/collapsed.py": (_LAWS + "test_collapsed.py",),
     "simulator/laws/structured/steady.py": (_LAWS + "test_collapsed.py",),
     "simulator/verdicts": tuple(f"tests/simulator/verdicts/test_{name}.py" for name in ("lossless", "conformance")),
+    "simulator/verdicts/doors.py": (
+        "tests/simulator/verdicts/test_lossless.py",
+        "tests/experiments/surface/test_wrong_things.py",
+    ),
     "simulator/verdicts/compatibility.py": ("tests/simulator/verdicts/test_compatibility.py",),
     "simulator/verdicts/conformance.py": (
         "tests/simulator/verdicts/test_conformance.py",

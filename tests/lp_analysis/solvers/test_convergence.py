@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lp_analysis.solvers.columns import Columns, generate
+from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from lp_analysis.solvers.interior import LevelProgram
 from lp_analysis.solvers.levels import first_knots, refined
 from lp_analysis.solvers.minimise import Search, minimise
@@ -119,3 +120,26 @@ def test_column_generation_ends_when_no_order_is_new_whatever_the_gap(monkeypatc
     orders = sum(len(each) for each in columns.orders)
     assert len(rounds) <= orders + 1, "every round but the last adds an order"
     assert abs(search.gap) <= 1e-9  # of the solver
+
+
+@pytest.mark.parametrize("smallest", [1e-8, 5e-8, 1e-9])
+def test_models_are_solved_beyond_the_accuracy_that_solvers_begin_with(smallest):
+    model = warm_model()
+    model.addCols(1, np.ones(1), np.zeros(1), np.ones(1), 0, EMPTY[0], *EMPTY)
+    model.addRow(smallest, INFINITY, 1, np.array([0], dtype=np.int32), np.ones(1))
+    model.run()
+    assert model.getSolution().col_value[0] == pytest.approx(smallest, rel=1e-3)
+
+
+@pytest.mark.parametrize("family", ["perturbed", "dirichlet"])
+@pytest.mark.parametrize("shape", [(2, 3, 0, 3), (3, 2, 1, 2), (4, 3, 0, 3), (2, 2, 2, 1), (3, 4, 0, 1)], ids=str)
+def test_the_interior_begins_in_the_interior(shape, family):
+    subject = subject_of(shape, family)
+    program = LevelProgram(subject, first_knots(len(subject.trunks), 16))
+    state = program.start()
+    for part in (*state.slack, *state.multiplier, *state.omega):
+        assert (part > 0).all()
+    assert state.mu > 0
+    missing = program.rows.adjoint(state.multiplier)
+    for cost, found in zip(program.cost[2:], missing[2:], strict=True):
+        assert found == pytest.approx(cost, rel=1e-12)  # a transport from the first step on

@@ -68,6 +68,7 @@ def test_memory_that_is_lent_is_found_by_address(law):
         first, start = u.untyped_storage().data_ptr() + 4, fresh.untyped_storage().data_ptr()
         seen = [tensors.at(first + 4 * i) for i in range(2)]
         assert tensors.at(first - 4) is not None  # the storage is lent as a whole
+        assert tensors.at(first - 5) is tensors.at(first + 9) is None  # a byte beside it
         assert tensors.at(first + 8) is tensors.at(first - 8) is tensors.at(start) is None
         tensors.put(start + 8, seen[1])
         tensors.put(start, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -134,3 +135,14 @@ def test_a_long_run_needs_processes_without_an_end(target: bool, draft: bool) ->
     pair = [given if markov else tabulate(given, 1, RATIONAL) for given, markov in ((P, target), (Q, draft))]
     with pytest.raises(InvalidInput, match="a steady state needs Markov processes"):
         Evaluator(NAIVE).steady_state(*pair, STEP)
+
+
+@pytest.mark.parametrize("verifier", [NAIVE, BIASED], ids=lambda verifier: verifier.card.name)
+@pytest.mark.parametrize("kinds", [(True, True), (True, False), (False, True), (False, False)], ids=str)
+def test_small_laws_are_kept_whole_however_the_rows_are_given(verifier: Any, kinds: tuple[bool, bool]) -> None:
+    pair = [given if markov else tabulate(given, 2, RATIONAL) for given, markov in zip((P, Q), kinds, strict=True)]
+    for scheme in (STEP, Delayed(1, 0, 2), Delayed(2, 1, 1)):
+        found = check(verifier, *pair, scheme, engine="structured")
+        wanted = check(verifier, P, Q, scheme, engine="enumerate")
+        assert found.engine == "structured (top-down)"
+        assert found.to_dict() | {"engine": None} == wanted.to_dict() | {"engine": None}

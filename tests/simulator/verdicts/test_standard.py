@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from simulator import (
+    FAMILIES,
     SCHEMES,
     Delayed,
     InvalidInput,
@@ -27,6 +28,7 @@ from simulator.verdicts.standard import (
     BRANCHES,
     CORE,
     CORE_RANDOM,
+    ENUMERATED,
     LENGTHS,
     MOST_GRID,
     RANDOM,
@@ -34,6 +36,7 @@ from simulator.verdicts.standard import (
     TRUNKS,
     VOCABULARIES,
     instances_of,
+    judge_of,
     shapes_of,
     standard_check,
     standard_jobs,
@@ -202,3 +205,13 @@ def test_the_grid_is_sampled_evenly_where_it_is_large() -> None:
             gridded += 1
             assert count - random >= min(whole, MOST_GRID / 2)
     assert gridded > 5
+
+
+def test_few_trees_are_enumerated_and_many_are_not() -> None:
+    instance = FAMILIES["ties"].instance(3, 2, np.random.default_rng(0))
+    judge = judge_of(make("specinfer"))
+    for scheme in (Delayed(1, 0, 2), Delayed(2, 0, 1), Delayed(2, 0, 2), Delayed(3, 0, 2)):
+        few = scheme.count(instance.draft) <= ENUMERATED
+        assert judge(instance, scheme).engine.startswith("enumerate" if few else "structured")
+        assert judge(instance, scheme).lossless
+    assert Delayed(3, 0, 2).count(instance.draft) > ENUMERATED
