@@ -118,6 +118,10 @@ class Region:
         """The whole number below x."""
         return compare.floor(self, x)
 
+    def bounds(self, x: Any) -> tuple[Any, Any]:
+        """Numbers between which x lies, infinite where nothing better is known at once."""
+        return compare.bounds(self, x)
+
     def extreme(self, kind: str, members: Sequence[Any]) -> Any:
         """The minimum or maximum ("min", "max") of numbers."""
         return compare.extreme(self, kind, members)

@@ -33,9 +33,9 @@ def real(value: Any) -> Any:
     return None
 
 
-def as_float(value: fmpq) -> float:
-    """The nearest float."""
-    return int(value.p) / int(value.q)
+def as_float(value: Any) -> float:
+    """The nearest float of a rational; what is infinite or NaN is a float already."""
+    return int(value.p) / int(value.q) if type(value) is fmpq else float(value)
 
 
 def _rounded(ball: Any) -> fmpq:

@@ -8,6 +8,7 @@ from typing import Any
 from flint import fmpq
 
 from simulator.symbolic.numbers.exact import as_float
+from simulator.symbolic.numbers.functions import power
 from simulator.symbolic.numbers.symbol import Symbol, Variable
 
 
@@ -39,10 +40,14 @@ class Extreme(Symbol):
 
     def raised(self, exponent: fmpq) -> Any:
         found = self.chosen()
-        return found.raised(exponent) if isinstance(found, Symbol) else found ** as_float(exponent)
+        return found.raised(exponent) if isinstance(found, Symbol) else power(found, as_float(exponent))
 
     def log(self) -> Any:
-        return self._each(lambda x: x.log(), _log)
+        bounds = self.variable.region.bounds
+        if all(bounds(x)[0] >= 0 for x in self.members):
+            return self._each(lambda x: x.log(), _log)
+        found = self.chosen()  # a logarithm does not keep the order of numbers below 0
+        return found.log() if isinstance(found, Symbol) else _log(found)
 
     def exp(self) -> Any:
         return self._each(lambda x: x.exp(), lambda x: math.exp(x) if x < 700 else math.inf)
@@ -66,4 +71,4 @@ class Extreme(Symbol):
 
 
 def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
+    return math.log(value) if value > 0 else (-math.inf if value == 0 else math.nan)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from flint import fmpq
 
-from simulator.symbolic.numbers.exact import ONE, ZERO, log, real
+from simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log, real
 from simulator.symbolic.where import refusal, refused_operation
 
 
@@ -130,7 +130,8 @@ class Symbol:
         c = real(other)
         if c is None:
             return NotImplemented
-        return self.raised(-ONE) * c
+        found = self.raised(-ONE)
+        return found * (c if isinstance(found, Symbol) else as_float(c))
 
     def __pow__(self, other: Any) -> Any:
         c = real(other)

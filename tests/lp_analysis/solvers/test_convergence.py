@@ -7,11 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from lp_analysis.nodes import meets
 from lp_analysis.solvers.columns import Columns, generate
 from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from lp_analysis.solvers.interior import LevelProgram
-from lp_analysis.solvers.levels import first_knots, refined
-from lp_analysis.solvers.minimise import Search, minimise
+from lp_analysis.solvers.levels import _without_idle, first_knots, refined
+from lp_analysis.solvers.minimise import Search, _blended, minimise
 from lp_analysis.subject import Subject
 from simulator.drafts import Delayed
 from simulator.instances.families import FAMILIES
@@ -143,3 +144,30 @@ def test_the_interior_begins_in_the_interior(shape, family):
     missing = program.rows.adjoint(state.multiplier)
     for cost, found in zip(program.cost[2:], missing[2:], strict=True):
         assert found == pytest.approx(cost, rel=1e-12)  # a transport from the first step on
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_a_knot_is_dropped_when_the_budget_pays_for_it_and_not_before(seed, K):
+    rng = np.random.default_rng(seed)
+    x, jumps, knots = np.sort(rng.random(60)), rng.random(60), np.array([0.0, 0.1, 0.3, 0.45, 0.7, 1.0])
+
+    def lost(kept):
+        return float((jumps * (meets(x, K) - np.interp(x, kept, meets(kept, K)))).sum())
+
+    rises = [lost(np.delete(knots, j)) - lost(knots) for j in range(1, len(knots) - 1)]
+    cheapest = 1 + int(np.argmin(rises))
+    share = min(rises) / lost(knots)
+    more, less = (_without_idle([jumps], [x], knots[None], K, share * factor) for factor in (1 + 1e-9, 1 - 1e-9))
+    assert more.tolist() == [np.delete(knots, cheapest).tolist()]
+    assert less.tolist() == [knots.tolist()]
+
+
+def test_tables_with_tiny_entries_get_an_interior_and_stay_distributions():
+    tables = [np.array([[0.0, 1.0]]), np.array([[0.25, 0.75], [1e-30, 1.0]]), np.full((4, 2), 0.5)]
+    blended = _blended(tables)
+    for table, own in zip(blended, tables, strict=True):
+        assert (table > 1e-10).all()
+        assert table.sum(1) == pytest.approx(1, abs=1e-15)
+        assert abs(table - own).max() <= 1e-9
+    assert blended[2] is tables[2]

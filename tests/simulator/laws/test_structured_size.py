@@ -287,3 +287,16 @@ def test_tables_are_predicted_to_the_byte(size: int, depth: int) -> None:
         for process in (Unread(size), markov(size, 1))
     )
     assert in_tables.bytes - by_state.bytes == pytest.approx(held, rel=2 / size**depth)  # the sum to infinity backwards
+
+
+def test_where_states_collapse_no_law_above_a_mebibyte_is_kept() -> None:
+    kept = []
+    for size in range(2, 24):
+        process = markov(size, 1)
+        for depth in range(1, 8):
+            law = size_module._modes(make("specinfer"), process, process, Delayed(2, 0, depth), FLOAT64)[0]
+            found = mode("specinfer", process, Delayed(2, 0, depth))
+            assert found == (LAW if law.bytes <= 2**20 else COLLAPSED)
+            kept.append(law.bytes)
+    assert any(2**20 < size <= 1.5 * 2**20 for size in kept)
+    assert any(2**19 < size <= 2**20 for size in kept)

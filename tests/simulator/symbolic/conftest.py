@@ -107,7 +107,7 @@ LIBRARIES: dict[str, dict[str, Any]] = {
 
 def followed(library: str, tests: list[str], kinds: str) -> Any:
     """The function that draws a number for every letter of kinds ("u" or "e") and makes the tests."""
-    names = LIBRARIES[library]
+    names = {"inf": math.inf} | LIBRARIES[library]
 
     def function() -> Any:
         given = {n: names["uniform" if kind == "u" else "exponential"]() for n, kind in zip(NAMES, kinds, strict=False)}

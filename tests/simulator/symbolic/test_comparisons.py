@@ -63,3 +63,16 @@ def test_a_bound_that_is_known_already_asks_nothing(follow, q):
     found = follow(function)
     assert found.law == {None: q(1, 2), True: q(1, 2)}
     assert found.reuse == set()
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 3.0])
+def test_a_coin_of_exactly_0_is_an_infinite_exponential(law, factor):
+    def function():
+        u, v = random.random(), random.random()
+        larger = -factor * math.log(u) > 1 - math.log(v)
+        return larger, u == 0, v == 0
+
+    found = law(function, boundary=True)
+    assert {key for key in found if key[1] and not key[2]} == {(True, True, False)}
+    assert {key for key in found if key[2] and not key[1]} == {(False, False, True)}
+    assert {key for key in found if not key[1] and not key[2]} == {(True, False, False), (False, False, False)}

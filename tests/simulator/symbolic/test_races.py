@@ -208,3 +208,32 @@ def test_threshold_on_exponential_noise(law):
     assert found[True, True] == pytest.approx((1 - math.exp(-3)) / 3, rel=1e-14)  # exponentials of floats
     assert found[True, False] == pytest.approx(math.exp(-3) / 3, rel=1e-14)
     assert sum(found.values()) == pytest.approx(1, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("function", "first"),
+    [
+        # e_0 and e_1 shifted: P(e_0 < e_1 + c) = 1 - exp(-c) / 2 for c >= 0
+        (lambda e: np.argmin(e + np.array([0.0, 1.0])), 1 - math.exp(-1) / 2),
+        (lambda e: np.argmin(e - np.array([0.0, 1.0])), math.exp(-1) / 2),
+        (lambda e: np.argmin(e - np.array([2.0, 1.0])), 1 - math.exp(-1) / 2),
+        (lambda e: np.argmax(e + np.array([0.0, 1.0])), math.exp(-1) / 2),
+        (lambda e: np.argmax(-e + np.array([1.0, 0.0])), 1 - math.exp(-1) / 2),
+        # powers: e_0 < e_1 / 2
+        (lambda e: np.argmin(e**2 / np.array([1.0, 0.25])), 2 / 3),
+        (lambda e: np.argmin(e**2 / np.array([1.0, 4.0])), 1 / 3),
+        (lambda e: np.argmax(e**-2 * np.array([1.0, 4.0])), 1 / 3),
+        (lambda e: np.argmax(np.array([-1.0, -4.0]) / e**2), 2 / 3),
+        (lambda e: np.argmin(np.array([-1.0, -4.0]) / e), 0.2),
+        (lambda e: np.argmax(np.array([-1.0, -4.0]) / e), 0.8),
+        (lambda e: np.argmin(3 * np.log(e) - np.log(np.array([1.0, 8.0]))), 1 / 3),
+        # e_0 alone has a weight above the constant
+        (lambda e: np.argmin(np.array([e[0], 1.0], dtype=object)), 1 - math.exp(-1)),
+        (lambda e: np.argmax(np.array([1 / e[0], 1.0], dtype=object)), 1 - math.exp(-1)),
+        (lambda e: np.argmax(np.array([e[0], -1.0], dtype=object)), 1.0),
+    ],
+)
+def test_what_looks_like_a_race_is_decided_by_its_numbers(law, function, first):
+    found = law(lambda: int(function(np.random.exponential(size=2))))
+    assert float(found[0]) == pytest.approx(first, rel=1e-14)  # exponentials and logarithms of floats
+    assert sum(found.values()) == 1

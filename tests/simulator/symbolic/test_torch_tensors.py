@@ -89,3 +89,25 @@ def test_a_random_number_is_not_stored_outside_of_what_was_lent(law):
 
     with pytest.raises(InvalidVerifier, match="stores a random number outside of the tensors"):
         law(function)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64, bool])
+def test_numbers_of_numpy_keep_their_type_and_their_memory(law, dtype):
+    def function():
+        array = np.zeros(2, dtype=dtype)
+        tensor, single = torch.from_numpy(array), torch.frombuffer(array, dtype=torch.int8)
+        array[0] = 1
+        return str(tensor.dtype), tensor.tolist(), bool(single.sum() > 0), (torch.rand(1) < tensor.double()).tolist()
+
+    kind = str(torch.from_numpy(np.zeros(1, dtype=dtype)).dtype)
+    assert law(function) == {(kind, (1, 0), True, (True, False)): 1}
+
+
+def test_a_tensor_from_an_array_of_random_numbers_is_a_copy(law):
+    def function():
+        array = np.random.random(2)
+        tensor = torch.from_numpy(array)
+        return str(tensor.dtype), (tensor < 0.5).tolist(), (array < 0.5).tolist()
+
+    found = law(function)
+    assert found.keys() == {("torch.float64", (a, b), (a, b)) for a in (True, False) for b in (True, False)}

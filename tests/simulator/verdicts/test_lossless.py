@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -146,3 +147,17 @@ def test_small_laws_are_kept_whole_however_the_rows_are_given(verifier: Any, kin
         wanted = check(verifier, P, Q, scheme, engine="enumerate")
         assert found.engine == "structured (top-down)"
         assert found.to_dict() | {"engine": None} == wanted.to_dict() | {"engine": None}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        SimpleNamespace(card=NAIVE.card, verify=3),
+        SimpleNamespace(verify=NAIVE.verify),
+        SimpleNamespace(card=NAIVE.card),
+    ],
+    ids=lambda each: ",".join(vars(each)),
+)
+def test_an_object_without_a_card_or_without_verify_is_no_verifier(wrong: Any) -> None:
+    with pytest.raises(InvalidInput):
+        check(wrong, P, Q, STEP)
