@@ -158,3 +158,26 @@ def test_largest_of_scaled_uniforms_against_an_integral(law, scales, in_torch):
             area = Fraction(high ** (n + 1) - low ** (n + 1), n + 1)
             total += area / int(np.prod(smaller)) if smaller else Fraction(high - low)
         assert fraction(found[i]) == total / a
+
+
+@pytest.mark.parametrize(
+    ("expected", "function"),
+    [
+        ([0.2, 0.8], lambda u: np.round(u, 1).tolist()),
+        ([0.2, 0.8], lambda u: u.round(1).tolist()),
+        (0.75, lambda u: np.sum(u, where=np.array([False, True])).item()),
+        (0.75, lambda u: np.interp(u, [0.0, 1.0], [0.0, 1.0])[1].item()),
+        (1.0, lambda u: abs(np.fft.fft(u)[0]).item()),
+        (0.25, lambda u: np.std(u).item()),
+        (1, lambda u: int(np.argmax(u))),
+        ([0.25, 1.0], lambda u: np.cumsum(u).tolist()),
+        ([True, False], lambda u: (u < 0.5).tolist()),
+    ],
+)
+def test_an_array_in_which_every_random_number_was_replaced_is_one_of_floats(law, expected, function):
+    def followed():
+        u = np.random.random(2)
+        u[0], u[1:] = 0.25, 0.75
+        return function(u)
+
+    assert law(followed) == {tuple(expected) if isinstance(expected, list) else expected: 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import numpy as np
@@ -111,3 +112,46 @@ def test_a_tensor_from_an_array_of_random_numbers_is_a_copy(law):
 
     found = law(function)
     assert found.keys() == {("torch.float64", (a, b), (a, b)) for a in (True, False) for b in (True, False)}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: torch.rand(2, device="cuda"),
+        lambda: torch.rand(2, device="cuda:1", dtype=torch.float64),
+        lambda: torch.rand(2, device=torch.device("cuda", 0)),
+        lambda: torch.rand(2).to("cuda"),
+        lambda: torch.rand(2).to(device="cuda", dtype=torch.float64),
+        lambda: torch.rand(2).cuda(),
+        lambda: torch.rand(2, pin_memory=True),
+        lambda: torch.rand(2) * torch.ones(2, device="cuda"),
+        lambda: torch.full((2,), torch.rand(()).item(), device="cuda"),
+        lambda: torch.empty(2, device="cuda").exponential_(),
+    ],
+)
+def test_other_devices_are_taken_for_this_one_and_noted(follow, function):
+    found = follow(lambda: str(function().device))
+    assert found.law == {"cpu": 1}
+    assert any("tensors stay on the CPU where it asks for another device" in note for note in found.notes)
+
+
+def test_no_note_where_everything_is_on_this_device(follow):
+    found = follow(lambda: str((torch.rand(2, device="cpu", dtype=torch.float64).to("cpu") * 2).device))
+    assert found.law == {"cpu": 1}
+    assert found.notes == set()
+
+
+def test_the_interpreter_of_kernels_may_read_addresses_and_nobody_else(law):
+    place = os.path.join("site-packages", "triton", "runtime", "interpreter.py")
+    names: dict = {}
+    exec(compile("def address(tensor):\n    return tensor.data_ptr()\n", place, "exec"), names)
+
+    def function():
+        tensors, u = current().tensors, torch.rand(2)
+        assert tensors.at(u.untyped_storage().data_ptr()) is None
+        start = names["address"](u)
+        return bool(tensors.at(start) < 0.5), bool(tensors.at(start + 4) < 0.5)
+
+    assert law(function) == {(a, b): QUARTER for a in (True, False) for b in (True, False)}
+    with pytest.raises(InvalidVerifier, match="the address of a tensor"):
+        law(lambda: torch.rand(2).data_ptr())

@@ -105,6 +105,8 @@ def test_cases_of_a_scheme_have_two_and_three_tokens_and_as_many_as_are_drafted(
     for size, tree in CASES[scheme]:
         if scheme in ("without_replacement", "top_k", "greedy"):  # drafts at one node differ
             assert tree.as_dict()["K"] <= size
+        fields = tree.as_dict()
+        assert max(fields.get("tree", fields.get("widths", [1]))) <= size, "each child may be another token"
 
 
 class Watching:
