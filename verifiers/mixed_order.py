@@ -16,12 +16,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
-from simulator.arithmetic import as_fraction
 from simulator.drafts.trees import first_path
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
 from simulator.structures import OnePath, Selection
 from verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
+from verifiers._parameters import hold_fractions
 from verifiers._paths import block_verify, count_iid_branches
 from verifiers._weights import child_weights, settle
 
@@ -41,7 +41,7 @@ class MixedOrder:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "a", as_fraction(self.a, "mixed_order: a"))
+        hold_fractions(self)
         if not 0 <= self.a <= 1:
             raise InvalidInput(f"mixed_order: a = {self.a} must lie between 0 and 1")
 

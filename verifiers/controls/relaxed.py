@@ -15,11 +15,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
-from simulator.arithmetic import as_fraction
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import normalised, one_draft_law, positive_part, residual, token_by_token
+from verifiers._parameters import hold_fractions
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Relaxed:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "w", as_fraction(self.w, "relaxed: w"))
+        hold_fractions(self)
         if not 0 <= self.w <= 1:
             raise InvalidInput(f"relaxed: w = {self.w} must lie between 0 and 1")
 

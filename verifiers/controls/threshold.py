@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from simulator.arithmetic import as_fraction
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import one_hot, stacked, without
+from verifiers._parameters import hold_fractions
 from verifiers._top_down import walk
 
 
@@ -41,8 +41,7 @@ class Threshold:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "single", as_fraction(self.single, "threshold: single"))
-        object.__setattr__(self, "total", as_fraction(self.total, "threshold: total"))
+        hold_fractions(self)
         if not (0 < self.single <= 1 and 0 < self.total <= 1):
             raise InvalidInput(f"threshold: single = {self.single} and total = {self.total} must lie in (0, 1]")
 

@@ -14,9 +14,9 @@ from fractions import Fraction
 from math import exp, log
 from typing import ClassVar
 
-from simulator.arithmetic import as_fraction
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from verifiers._parameters import hold_fractions
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,7 @@ class Typical:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", as_fraction(self.epsilon, "typical: epsilon"))
-        object.__setattr__(self, "delta", as_fraction(self.delta, "typical: delta"))
+        hold_fractions(self)
         if not (self.epsilon > 0 and self.delta > 0):
             raise InvalidInput(f"typical: epsilon = {self.epsilon} and delta = {self.delta} must be positive")
 
