@@ -22,7 +22,7 @@ from experiments.models.pair.warp import Warp
 from experiments.shared.progress import Tick, bar, remark
 from experiments.shared.temporary import temporary
 from simulator.errors import InvalidInput
-from simulator.files import parse_json, read_text
+from simulator.files import cut, parse_json, read_text
 
 #: Characters of the sample, and of the held-out text before it.
 SAMPLE, PROMPT = 240, 40
@@ -56,10 +56,13 @@ def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
         remark(f"{role}: {made[role].steps} steps in {perf_counter() - begun:.0f} s, loss {made[role].loss:.3f} bits")
     models = [made[role].model for role, _, _ in _roles(recipe)]
     quality = measure(models, training, held_out, len(corpus.held_out), recipe.vocab_size, recipe.target_plan.window)
-    with quiet_loading():
-        for role, trained in made.items():
-            trained.model.save_pretrained(folder / role)
-            tokenizer.save(folder / role)
+    try:
+        with quiet_loading():
+            for role, trained in made.items():
+                trained.model.save_pretrained(folder / role)
+                tokenizer.save(folder / role)
+    except Exception as error:  # the libraries that write have errors of their own for a full disk
+        raise InvalidInput(f"the pair cannot be written: {cut(error, 160)}; make room and run again") from None
     return {
         "strong_id": recipe.strong_id,
         "text": corpus.name,
