@@ -76,3 +76,29 @@ def test_a_coin_of_exactly_0_is_an_infinite_exponential(law, factor):
     assert {key for key in found if key[1] and not key[2]} == {(True, True, False)}
     assert {key for key in found if key[2] and not key[1]} == {(False, False, True)}
     assert {key for key in found if not key[1] and not key[2]} == {(True, False, False), (False, False, False)}
+
+
+@pytest.mark.parametrize(
+    ("function", "thresholds", "below"),
+    [
+        (lambda u, v: u, [0.25, 0.5], [0.25, 0.5]),
+        (lambda u, v: u, [0.5, math.inf], [0.5, 1]),
+        (lambda u, v: u, [-math.inf, 0.5], [0, 0.5]),
+        (lambda u, v: 1 - u, [0.25, math.inf], [0.25, 1]),
+        (lambda u, v: u + v, [0.5, 1.0, 1.5], [1 / 8, 1 / 2, 7 / 8]),
+        (lambda u, v: u - v, [-0.5, 0.0, 0.5], [1 / 8, 1 / 2, 7 / 8]),
+        (lambda u, v: u * v, [0.25], [0.25 * (1 + math.log(4))]),
+        (lambda u, v: u**2, [0.25, 1.0], [0.5, 1]),
+        (lambda u, v: np.minimum(u, v), [0.25, 0.5], [7 / 16, 3 / 4]),
+        (lambda u, v: -np.log(u), [0.5, 1.0], [1 - math.exp(-0.5), 1 - math.exp(-1)]),
+        (lambda u, v: np.log(u), [-1.0, -0.5], [math.exp(-1), math.exp(-0.5)]),
+        (lambda u, v: np.log(u) + np.log(v), [-1.0], [2 * math.exp(-1)]),
+        (lambda u, v: np.exp(u), [1.5, 2.0], [math.log(1.5), math.log(2)]),
+    ],
+)
+def test_the_place_of_any_number_in_a_row(law, function, thresholds, below):
+    edges = [0.0, *below, 1.0]
+    wanted = {i: high - low for i, (low, high) in enumerate(pairwise(edges)) if high > low}
+    for side in ("left", "right"):
+        found = law(lambda side=side: int(np.searchsorted(thresholds, function(*np.random.random(2)), side=side)))
+        assert {i: float(mass) for i, mass in found.items()} == pytest.approx(wanted, abs=1e-15)  # floats of the edges
