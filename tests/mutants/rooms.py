@@ -11,6 +11,7 @@ _LP = "tests/lp_analysis/"
 _AGREEMENT = _LP + "reference/test_agreement.py::test_"
 _STRUCTURED = _LAWS + "test_structured_laws.py::test_"
 _NUMBERS = (
+    "test_functions",
     "test_comparisons",
     "test_uniforms",
     "test_races",
@@ -19,16 +20,15 @@ _NUMBERS = (
     "test_axes",
     "test_measure",
     "test_random_expressions",
-    "test_functions",
 )
 _SOURCES = ("test_generators", "test_without_replacement", "test_arguments", "test_undone", "test_leaks", "test_load")
 _TORCH = (
+    "test_functions",
+    "test_torch_tensors",
+    "test_axes",
     "test_torch_refused",
     "test_refused",
     "test_torch",
-    "test_torch_tensors",
-    "test_functions",
-    "test_axes",
     "test_unset",
     "test_algebra",
     "test_sampled",
@@ -75,6 +75,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/laws/structured/collapsed.py": (_LAWS + "test_collapsed.py",),
     "simulator/laws/structured/steady.py": (_LAWS + "test_collapsed.py",),
     "simulator/verdicts": tuple(f"tests/simulator/verdicts/test_{name}.py" for name in ("lossless", "conformance")),
+    "simulator/verdicts/costs.py": (
+        "tests/experiments/surface/test_wrong_things.py",
+        "tests/experiments/test_cost_and_engines.py",
+    ),
     "simulator/verdicts/doors.py": (
         "tests/simulator/verdicts/test_lossless.py",
         "tests/experiments/surface/test_wrong_things.py",
