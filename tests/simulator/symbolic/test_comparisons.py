@@ -89,7 +89,7 @@ def test_a_coin_of_exactly_0_is_an_infinite_exponential(law, factor):
         (lambda u, v: u - v, [-0.5, 0.0, 0.5], [1 / 8, 1 / 2, 7 / 8]),
         (lambda u, v: u * v, [0.25], [0.25 * (1 + math.log(4))]),
         (lambda u, v: u**2, [0.25, 1.0], [0.5, 1]),
-        (lambda u, v: np.minimum(u, v), [0.25, 0.5], [7 / 16, 3 / 4]),
+        (np.minimum, [0.25, 0.5], [7 / 16, 3 / 4]),
         (lambda u, v: -np.log(u), [0.5, 1.0], [1 - math.exp(-0.5), 1 - math.exp(-1)]),
         (lambda u, v: np.log(u), [-1.0, -0.5], [math.exp(-1), math.exp(-0.5)]),
         (lambda u, v: np.log(u) + np.log(v), [-1.0], [2 * math.exp(-1)]),
