@@ -145,6 +145,23 @@ def _rounded(side: TableProcess, denominator: int) -> TableProcess:
     return TableProcess(tables)
 
 
+def witness() -> list[Pair]:
+    """Two instances, equal but for `q(.|0)`, on which seeing the tree alone costs one part in 101 at K = 2, L = 3.
+
+    After 0 the target goes on 1, 0 and after 1 likewise, for sure; drafts after 0 go on with 1, or with 0.
+    """
+    certain, other, even = (1, 0), (0, 1), ("1/2", "1/2")
+    target = [[("3/4", "1/4")], [other, other], [certain] * 4, [certain] * 8]
+    drafts = [[[even], [after, even], [certain] * 4] for after in (other, certain)]
+    return [(_process(target), _process(draft)) for draft in drafts]
+
+
+def _process(tables: Sequence[Sequence[Sequence[Any]]]) -> TableProcess:
+    return TableProcess(
+        [np.array([[RATIONAL.number(entry) for entry in row] for row in rows], dtype=object) for rows in tables]
+    )
+
+
 def searched(scheme: Delayed, size: int, seeds: int, tick: Any) -> tuple[float, list[Pair], int]:
     """The family of two instances with the largest cost, and on how many there is one."""
     worst, kept, above = 0.0, family(0, size, scheme.depth, 2, 2), 0
@@ -203,7 +220,12 @@ def main(
         found = {depth: searched(Delayed(2, 0, depth), 2, search, tick) for depth in (2, 3) if search}
     if rows:
         console.print(table(rows, families))
-    write_json(json_target, {"rows": rows, "search": {depth: part[0] for depth, part in found.items()}})
+    known = {seen: information_bound(witness(), Delayed(2, 0, 3), seen) for seen in ("everything", "tree", "path")}
+    values = ", ".join(f"{seen} {value:.5f}" for seen, value in known.items())
+    console.print(f"where the tree is not enough, V = 2, K = 2, L = 3: {values}\n{described(witness())}")
+    write_json(
+        json_target, {"rows": rows, "witness": known, "search": {depth: part[0] for depth, part in found.items()}}
+    )
     for depth, (worst, pairs, above) in found.items():
         console.print(f"V = 2, K = 2, L = {depth}: a cost on {above} of {search} families, at most {worst:.2e}")
         if worst > SOLVED:

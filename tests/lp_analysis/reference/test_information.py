@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flint import fmpq
 
 from lp_analysis.reference.information import information_bound
 from simulator import Delayed, InvalidInput, TableProcess, check
@@ -58,3 +59,18 @@ def test_the_tree_is_between_layer_transport_and_everything(seed):
 def test_an_unknown_word_is_refused():
     with pytest.raises(InvalidInput, match="seen = 'nothing' is unknown; choose from everything, tree, path"):
         information_bound(pairs(0, 2, 1, 1), Delayed(1, 0, 1), "nothing")
+
+
+def test_where_the_tree_is_not_enough():
+    def process(*tables):
+        return TableProcess(
+            [np.array([[fmpq(*map(int, entry.split("/"))) for entry in row] for row in rows]) for rows in tables]
+        )
+
+    certain, other, even = ("1/1", "0/1"), ("0/1", "1/1"), ("1/2", "1/2")
+    target = process([("3/4", "1/4")], [other, other], [certain] * 4, [certain] * 8)
+    instances = [(target, process([even], [after, even], [certain] * 4)) for after in (other, certain)]
+    values = {seen: information_bound(instances, Delayed(2, 0, 3), seen) for seen in ("everything", "tree", "path")}
+    assert values == pytest.approx({"everything": 101 / 32, "tree": 25 / 8, "path": 25 / 8}, abs=SOLVED)
+    shorter = [information_bound(instances, Delayed(2, 0, 2), seen) for seen in ("everything", "tree")]
+    assert shorter == pytest.approx([shorter[0]] * 2, abs=SOLVED)
