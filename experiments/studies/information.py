@@ -156,7 +156,7 @@ def witness() -> list[Pair]:
     return [(_process(target), _process(draft)) for draft in drafts]
 
 
-def _process(tables: Sequence[Sequence[Sequence[Any]]]) -> TableProcess:
+def _process(tables: Sequence[Any]) -> TableProcess:
     return TableProcess(
         [np.array([[RATIONAL.number(entry) for entry in row] for row in rows], dtype=object) for rows in tables]
     )

@@ -12,8 +12,13 @@ from rich.console import Console
 import verifiers
 from experiments.cli import run_command
 from experiments.shared.rows import RowFile
-from experiments.studies import information, programs, share_claims, share_of_optimum, share_views
+from experiments.studies import information, layer_ideas, programs, share_claims, share_of_optimum, share_views
+from lp_analysis import optimum
 from lp_analysis.reference.comparison import ProgramRow
+from simulator import Instance, check
+from simulator.arithmetic import FLOAT64
+from simulator.laws.structured import MetricsSink, TableRows
+from simulator.laws.structured.layered import layered_law
 
 
 @pytest.fixture
@@ -179,3 +184,17 @@ def test_information_is_worth_nothing_on_one_path_and_a_witness_shrinks(monkeypa
     for name in ("tree", "path", "layer_transport", "path_transport"):
         assert row[f"{name} worst"] == pytest.approx(1, abs=information.SOLVED)
     assert row["off"] <= information.SOLVED
+
+
+def test_ideas_are_lossless_races_and_the_first_is_the_verifier():
+    scheme, instance = next(iter(layer_ideas.instances()))
+    found = layer_ideas.shares(scheme, instance)
+    assert all(0.5 < share <= 1 + 1e-9 for share in found.values())
+    ours = check(verifiers.make("layer_transport"), instance.target, instance.draft, scheme, "float64")
+    upper = optimum(instance.target, instance.draft, scheme, gap=1e-6).upper
+    assert found["equalised"] == pytest.approx(float(ours.block_efficiency) / float(upper), abs=1e-6)
+    floats = Instance.of(instance.target, instance.draft, scheme.depth, FLOAT64)
+    for racing in layer_ideas.IDEAS.values():
+        sink = MetricsSink(TableRows.of(floats.target, floats.draft), scheme.depth)
+        layered_law(layer_ideas.structure(racing), TableRows.of(floats.target, floats.draft), scheme, sink)
+        assert sink.metrics(0).max_deviation <= 1e-11  # the error of the integral
