@@ -14,6 +14,7 @@ from experiments.commands.audit.command import audit
 from experiments.commands.bound.command import bound
 from experiments.commands.check.command import check
 from experiments.commands.compare.command import compare
+from experiments.commands.gallery.command import gallery
 from experiments.commands.listing.command import list_command
 from experiments.commands.matrix.command import matrix
 from experiments.commands.precision.command import precision
@@ -137,7 +138,7 @@ def _options(
 
 
 app.command("list")(list_command)
-for command in (check, prove, audit, compare, bound, matrix, precision, train, validate):
+for command in (check, prove, audit, compare, bound, matrix, precision, train, validate, gallery):
     app.command()(command)
 
 if __name__ == "__main__":

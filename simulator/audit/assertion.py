@@ -17,6 +17,7 @@ from simulator.audit.rows import RowForm, kind_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
+from simulator.lazy import torch_module
 from simulator.protocol import DraftScheme, TokenProcess, Verifier
 from simulator.verdicts.lossless import assert_verifier_lossless
 from simulator.verdicts.standard import judge_of, standard_check
@@ -50,6 +51,8 @@ def make_audit(
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
+    if rows.library == "torch":  # followed from the first call on, also where only that imports it
+        torch_module("rows in torch")
     label = str(name or getattr(function, "__name__", type(function).__name__))
     audited = Audited(
         function, chosen, rows, label, dict(keywords or {}), batch > 1, coins, typed=typed or {}, notes=tuple(notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def conduct(request: Request) -> Report:
     on all of them in a way that another call might mend.
     """
     report = Report(request)
-    surveyed = _survey(report)
+    surveyed = survey(report)
     cases, sizes = [case for case, _ in surveyed], [size for _, size in surveyed]
     report.calls = sum(size.runs for size in sizes)
     trees = sum(size.trees for size in sizes)
@@ -63,8 +64,7 @@ def conduct(request: Request) -> Report:
     )
     with bar(f"{request.audit.name}: draft trees", trees) as tick:
         try:
-            for case in cases:
-                _judge(report, case, tick)
+            judge_all(report, cases, tick)
             if request.boundary:
                 _run_corners(report)
         except KeyboardInterrupt:
@@ -90,6 +90,12 @@ def _evidence(report: Report, refuted: Finding) -> Evidence:
     return Evidence(audit, refuted, report.findings, _known(), judged)
 
 
+def judge_all(report: Report, cases: Sequence[Case], tick: Progress) -> None:
+    """Add what is found on these cases."""
+    for case in cases:
+        _judge(report, case, tick)
+
+
 def _judge(report: Report, case: Case, tick: Progress) -> None:
     """Add what is found on one case."""
     audit = report.request.audit
@@ -111,19 +117,21 @@ def _where(request: Request, case: Case) -> str:
 
 
 @dataclass(frozen=True)
-class _Size:
+class Size:
+    """How large a case is: draft trees, calls of the function, seconds."""
+
     trees: int
     runs: float
     seconds: float
 
 
-def _survey(report: Report) -> list[tuple[Case, _Size]]:
+def survey(report: Report) -> list[tuple[Case, Size]]:
     """How large each case is, from some of its trees; what fails already there goes to the failures.
 
     Raises `TooLarge`, and `InvalidVerifier` for state between calls.
     """
     request = report.request
-    sizes: list[tuple[Case, _Size]] = []
+    sizes: list[tuple[Case, Size]] = []
     for case in request.cases:
         with named_errors(_where(request, case)):
             try:
@@ -144,7 +152,7 @@ def _survey(report: Report) -> list[tuple[Case, _Size]]:
     return sizes
 
 
-def _size(audit: Audit, case: Case) -> _Size:
+def _size(audit: Audit, case: Case) -> Size:
     """Some trees are tried, more of them as long as that is quick: where trees differ, few of them say little."""
     trees = audit.trees(case.instance, case.scheme)
     most = min(trees, SAMPLES) if audit.batch == 1 else 1
@@ -152,7 +160,7 @@ def _size(audit: Audit, case: Case) -> _Size:
     started = time.perf_counter()
     while len(runs) < most and (not runs or time.perf_counter() - started < PATIENCE):
         runs.append(audit.runs(case.instance, case.scheme, 1, seed=len(runs)))
-    return _Size(trees, sum(runs) / len(runs), (time.perf_counter() - started) / len(runs) * trees)
+    return Size(trees, sum(runs) / len(runs), (time.perf_counter() - started) / len(runs) * trees)
 
 
 def _run_corners(report: Report) -> None:

@@ -8,13 +8,15 @@ from functools import partial
 
 from simulator.audit.diagnosis.evidence import Evidence
 from simulator.audit.diagnosis.many_paths import Recursive
-from simulator.audit.diagnosis.processings import Reprocessed, draft_temperatures, meets, processings
+from simulator.audit.diagnosis.processings import FITTED, Reprocessed, draft_temperatures, meets, processings
 from simulator.audit.diagnosis.references import Blockwise, TokenWise
 from simulator.audit.judge import Finding
 from simulator.audit.processing import Processing
 from simulator.instances.instance import Instance
 from simulator.protocol import Verifier
 
+#: So many times what a fit leaves must be wrong before a fit can tell anything.
+TELLING = 100
 #: What may be raw, in the words of the report.
 _RAW = {("draft",): "q raw and p processed", ("target",): "p raw and q processed", ("target", "draft"): "raw rows"}
 _VERIFIERS: tuple[tuple[str, Verifier], ...] = (
@@ -27,6 +29,8 @@ _VERIFIERS: tuple[tuple[str, Verifier], ...] = (
 def processed_target(evidence: Evidence) -> str | None:
     """The block has the law of `p` at another temperature, or of its top tokens, on every compared instance."""
     if not evidence.audit.processing.nothing or evidence.audit.batch > 1:
+        return None
+    if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:  # p itself would fit as well
         return None
     for processing in processings(evidence.finding):
         if all(meets(each, processing) for each in evidence.compared):
@@ -45,6 +49,8 @@ def judged_otherwise(evidence: Evidence) -> str | None:
                     return f"its law is, number by number, that of {verifier_name} with {text}"
         return None
     draft = evidence.draft_row
+    if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:
+        return None
     for temperature in draft_temperatures(evidence.finding, draft) if draft is not None else ():
         rows = partial(_tempered, evidence, Processing(temperature=temperature))
         if evidence.behaves_like(_shown(TokenWise(), ("draft",), rows)):

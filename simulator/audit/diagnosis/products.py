@@ -17,7 +17,7 @@ from simulator.audit.rows import Kind, RowForm
 #: What the product of the uniforms is compared with, and which token is the last one that is accepted.
 THRESHOLDS = ("the ratio of the token", "the product of the ratios", "the product of the capped ratios")
 ENDS = ("before the first failure", "at the last success")
-CORRECTIONS = ("(p - q)+", "p", "(w p - q)+ of block verification")
+CORRECTIONS = ("(p - q)+", "p", "(w p - q)+ of block verification", "(w p - q)+, token 0 where that is nothing")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Multiplied:
                 1 if self.correction == CORRECTIONS[0] else _weight(draft_token_ids[:kept], draft_probs, target_probs)
             )
             excess = [max(scale * a - b, 0) for a, b in zip(weights, draft_probs[kept], strict=True)]
-            weights = excess if sum(excess) > 0 else weights
+            weights = excess if sum(excess) > 0 else weights if self.correction != CORRECTIONS[3] else [1]
         return [[*draft_token_ids[:kept], _chosen(weights, final_uniforms[0])]]
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@ lossless."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import Any
 
@@ -243,3 +244,20 @@ def test_a_counterfactual_must_hold_on_a_second_refuted_instance():
     together = {each.name for each in diagnose(Evidence(audit, three, [three, two]))}
     assert "coin reuse" in alone
     assert "coin reuse" not in together
+
+
+def test_a_guard_against_division_by_zero_is_no_temperature():
+    """Deviations far below what a fit tells apart: a temperature of 1 would fit."""
+
+    def guarded(tokens, q, p):
+        for i, token in enumerate(tokens):
+            if random.random() >= p[i][token] / (q[i][token] + 1e-10):
+                rest = [max(a - b, 0) for a, b in zip(p[i], q[i], strict=True)]
+                return i, random.choices(range(len(rest)), weights=rest if sum(rest) > 0 else p[i])[0]
+        return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
+
+    audit = make_audit(guarded, "chain")
+    findings = [audit.judge(each.instance, each.scheme) for each in default_cases(audit.audited.interface)]
+    refuted = [each for each in findings if not each.lossless]
+    assert 0 < refuted[0].check.max_deviation < 1e-8
+    assert {each.name for each in diagnose(Evidence(audit, refuted[0], findings))} <= {"first token exact"}

@@ -1,0 +1,32 @@
+"""EAGLE-2 and 3: the posterior of candidate arrays, for drafts that are the likeliest tokens; and HSD's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from simulator.symbolic import take
+
+
+def token_wise(checkout: Path, path: str) -> Any:
+    """`evaluate_posterior` with a logits processor that changes nothing."""
+    judge = take(checkout / path, "evaluate_posterior").function
+
+    def evaluate_posterior(p: Any, candidates: Any) -> Any:
+        return judge(p, candidates, _unchanged)
+
+    return evaluate_posterior
+
+
+def hierarchical(checkout: Path, path: str) -> Any:
+    """The same with `hsd=True`."""
+    judge = take(checkout / path, "evaluate_posterior").function
+
+    def evaluate_posterior(p: Any, candidates: Any) -> Any:
+        return judge(p, candidates, _unchanged, hsd=True)
+
+    return evaluate_posterior
+
+
+def _unchanged(ids: Any, scores: Any) -> Any:
+    return scores

@@ -1,0 +1,47 @@
+"""vllm-ascend's rejection sampler in torch: acceptance, and the tokens that are recovered after a rejection.
+
+They are composed as `rejection_sample` composes them: uniform numbers for the drafts, one exponential row a request for
+recovered tokens, a bonus token that is drawn beforehand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from simulator.lazy import torch_module
+from simulator.symbolic import take
+
+_NAMES = {"global.PLACEHOLDER_TOKEN_ID": -1}
+
+
+def token_wise(checkout: Path, path: str) -> Any:
+    """`rejection_random_sample_pytorch` with `sample_recovered_tokens_pytorch`."""
+    return _sampler(checkout / path, "rejection_random_sample_pytorch", "sample_recovered_tokens_pytorch")
+
+
+def block(checkout: Path, path: str) -> Any:
+    """`rejection_random_sample_block_verify_pytorch` with `sample_recovered_tokens_blockwise_pytorch`."""
+    name = "rejection_random_sample_block_verify_pytorch"
+    return _sampler(checkout / path, name, "sample_recovered_tokens_blockwise_pytorch")
+
+
+def _sampler(file: Path, judging: str, recovering: str) -> Any:
+    judge, recover = (take(file, name, _NAMES).function for name in (judging, recovering))
+    torch = torch_module("the gallery")
+
+    def rejection_sample(tokens: Any, q: Any, p: Any) -> Any:
+        length, size = q.shape
+        ends = torch.tensor([length])
+        bonus = torch.multinomial(p[-1], 1)
+        uniforms = torch.rand(length, dtype=torch.float64)
+        noise = torch.empty((1, size), dtype=torch.float64).exponential_()
+        recovered = torch.empty(length, dtype=torch.int64)
+        target = p[:-1].contiguous()
+        recover(recovered, ends, tokens, q, target, noise, size)
+        output = torch.full((1, length + 1), -1)
+        greedy = torch.tensor([False])
+        judge(output, ends, tokens, q, target, bonus, recovered, uniforms, greedy, length, size)
+        return output[0]
+
+    return rejection_sample
