@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import takewhile
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Question, Region
 from simulator.theorems.watch import NotFollowed, Remembers
 
+_CALLER = "simulator/laws/enumeration.py"
 _MEMORY = "a verifier kept a number from one call to the next: verify must have no state"
 
 
@@ -124,11 +126,14 @@ def _refuse(what: str) -> Callable[..., NoReturn]:
     def refuse(self: Number, *_: Any) -> NoReturn:
         watching = sys.getprofile()
         sys.setprofile(None)  # reading lines of files is not what is watched
-        frames = traceback.extract_stack()[-2::-1]
+        whole = traceback.extract_stack()[-2::-1]
+        frames = list(
+            takewhile(lambda each: not each.filename.endswith(_CALLER), whole)
+        )  # of the code that is followed
         sys.setprofile(watching)
         theirs = [frame for frame in frames if not is_trusted(frame.filename)]
         library = [each for each in frames if "theorems" not in each.filename and "site-packages" not in each.filename]
-        frame = next(each for each in (*theirs[:1], *library, *frames) if each.line)
+        frame = next(each for each in (*theirs[:1], *library, *whole) if each.line)
         name = frame.filename.rpartition("/")[2]
         self.of_run.fail(
             NotFollowed(

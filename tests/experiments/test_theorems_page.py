@@ -55,8 +55,3 @@ def test_every_lossy_one_is_confirmed_by_a_check():
     row = row_of(QUICK[3])
     assert row["verdict"] == "refuted"
     assert row["confirmed"] not in (None, "not confirmed")
-
-
-@pytest.mark.heavy
-def test_no_row_of_the_page_is_stale():
-    assert stale(PAGE.read_text(encoding="utf-8")) == []

@@ -59,5 +59,5 @@ def test_typical_is_lossless_only_where_nothing_passes(epsilon, delta, lossless)
 
 
 def test_a_threshold_in_floats_is_not_followed():
-    with pytest.raises(NotFollowed, match=r"a float was made .* line \d+"):
+    with pytest.raises(NotFollowed, match=r"a float was made .* typical\.py line \d+"):
         prove(Subject.of(make("typical", epsilon=Fraction(1), delta=Fraction(2))), Shape(2, STEP))
