@@ -102,3 +102,11 @@ def test_the_place_of_any_number_in_a_row(law, function, thresholds, below):
     for side in ("left", "right"):
         found = law(lambda side=side: int(np.searchsorted(thresholds, function(*np.random.random(2)), side=side)))
         assert {i: float(mass) for i, mass in found.items()} == pytest.approx(wanted, abs=1e-15)  # floats of the edges
+
+
+def test_the_place_of_a_number_that_is_tied_to_another(law, q):
+    def function():
+        u, v = np.random.random(2)
+        return bool(u < v), int(np.searchsorted([0.5], u))
+
+    assert law(function) == {(True, 0): q(3, 8), (True, 1): q(1, 8), (False, 0): q(1, 8), (False, 1): q(3, 8)}
