@@ -41,6 +41,8 @@ from verifiers.optimal_transport import OptimalTransport
 from verifiers.optimum import Optimum
 from verifiers.path_transport import PathTransport
 from verifiers.rejection_without_replacement import RejectionWithoutReplacement
+from verifiers.sequoia import SequoiaVerification
+from verifiers.spechub import SpecHubVerification
 from verifiers.specinfer import SpecInfer
 from verifiers.spectr import SpecTr
 from verifiers.traversal import Traversal
@@ -72,6 +74,8 @@ _ZOO: tuple[Any, ...] = (
     LayerWithoutReplacement(),
     GreedyMultiDraft(),
     LayerGreedy(),
+    SequoiaVerification(),
+    SpecHubVerification(),
     TraversalInsertionOrder(),
     BlockByWeights(),
     HierarchicalUncapped(),

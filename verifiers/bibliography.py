@@ -51,6 +51,28 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Jeon, Gagrani, Goel, Park, Lee, Lott. Recursive speculative decoding: accelerating LLM inference via "
             "sampling without replacement. 2024, arXiv:2402.14160."
         ),
+        "xiong2024dyspec": (
+            "Xiong et al. DySpec: faster speculative decoding with dynamic token tree structure. 2024, "
+            "arXiv:2410.11744."
+        ),
+        "chen2024sequoia": (
+            "Chen et al. Sequoia: scalable, robust, and hardware-aware "
+            "speculative decoding. NeurIPS 2024, arXiv:2402.12374."
+        ),
+        "sun2024spechub": (
+            "Sun et al. SpecHub: provable acceleration to multi-draft speculative decoding. "
+            "EMNLP 2024, arXiv:2411.05289."
+        ),
+        "li2024eagle": (
+            "Li, Wei, Zhang, Zhang. EAGLE-2: faster inference of language models with dynamic draft trees. EMNLP 2024, "
+            "arXiv:2406.16858."
+        ),
+        "wang2024opt": (
+            "Wang et al. OPT-Tree: speculative decoding with adaptive draft tree structure. 2024, arXiv:2406.17276."
+        ),
+        "brown2024dynamic": (
+            "Brown et al. Dynamic depth decoding: faster speculative decoding for LLMs. 2024, arXiv:2409.00142."
+        ),
         "cai2024medusa": (
             "Cai, Li, Geng, Peng, Lee, Chen, Dao. Medusa: simple LLM inference acceleration framework with multiple "
             "decoding heads. ICML 2024, arXiv:2401.10774."

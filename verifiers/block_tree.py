@@ -27,7 +27,17 @@ class BlockTree:
         name="block_tree",
         title="Block verification, continued on other paths",
         source=None,
-        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
+        lossless_for=(
+            "delayed",
+            "specinfer_config",
+            "without_replacement",
+            "topology",
+            "adaptive",
+            "dyspec",
+            "dyspec_threshold",
+            "sequoia",
+            "spechub",
+        ),
         dominates=("naive", "block"),
     )
 

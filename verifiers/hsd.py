@@ -31,7 +31,17 @@ class Hierarchical:
         name="hsd",
         title="Hierarchical speculative decoding",
         source=Source("zhou2026overcoming", "capped branch resampling"),
-        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
+        lossless_for=(
+            "delayed",
+            "specinfer_config",
+            "without_replacement",
+            "topology",
+            "adaptive",
+            "dyspec",
+            "dyspec_threshold",
+            "sequoia",
+            "spechub",
+        ),
         single_path=True,
         dominates=("naive", "block"),
     )

@@ -26,7 +26,17 @@ class Naive:
         name="naive",
         title="Token-by-token speculative sampling",
         source=Source("leviathan2023fast", "algorithm 1"),
-        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
+        lossless_for=(
+            "delayed",
+            "specinfer_config",
+            "without_replacement",
+            "topology",
+            "adaptive",
+            "dyspec",
+            "dyspec_threshold",
+            "sequoia",
+            "spechub",
+        ),
         single_path=True,
     )
 

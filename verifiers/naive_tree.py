@@ -45,7 +45,17 @@ class NaiveTree:
         name="naive_tree",
         title="Token-by-token speculative sampling on trees",
         source=Source("leviathan2023fast", "algorithm 1"),
-        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
+        lossless_for=(
+            "delayed",
+            "specinfer_config",
+            "without_replacement",
+            "topology",
+            "adaptive",
+            "dyspec",
+            "dyspec_threshold",
+            "sequoia",
+            "spechub",
+        ),
         dominates=("naive",),
         departs="The paper has one path; a residual draw that equals another drafted token continues there.",
     )

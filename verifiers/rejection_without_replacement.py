@@ -35,7 +35,16 @@ class RejectionWithoutReplacement:
         name="rejection_without_replacement",
         title="Recursive rejection sampling without replacement",
         source=Source("jeon2024recursive", "recursive rejection sampling without replacement"),
-        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
+        lossless_for=(
+            "delayed",
+            "specinfer_config",
+            "without_replacement",
+            "topology",
+            "adaptive",
+            "dyspec",
+            "dyspec_threshold",
+            "sequoia",
+        ),
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

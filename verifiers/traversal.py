@@ -29,7 +29,15 @@ class Traversal:
         name="traversal",
         title="Traversal verification",
         source=Source("weng2025traversal", "traversal verification"),
-        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
+        lossless_for=(
+            "delayed",
+            "specinfer_config",
+            "without_replacement",
+            "topology",
+            "adaptive",
+            "dyspec",
+            "dyspec_threshold",
+        ),
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

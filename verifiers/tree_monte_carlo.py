@@ -30,7 +30,17 @@ class TreeMonteCarlo:
         name="tree_monte_carlo",
         title="Tree Monte Carlo (accelerated speculative sampling)",
         source=Source("hu2024accelerated", "accelerated speculative sampling"),
-        lossless_for=("delayed", "specinfer_config", "without_replacement", "topology", "adaptive"),
+        lossless_for=(
+            "delayed",
+            "specinfer_config",
+            "without_replacement",
+            "topology",
+            "adaptive",
+            "dyspec",
+            "dyspec_threshold",
+            "sequoia",
+            "spechub",
+        ),
         single_path=True,
         dominates=("naive", "block"),
     )

@@ -11,6 +11,7 @@ import typer
 
 from experiments.shared.cost import Settings
 from experiments.shared.grouped import grouped
+from experiments.shared.measured import planned
 from experiments.shared.names import family_spec
 from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
 from experiments.shared.progress import remark
@@ -215,7 +216,7 @@ def choose_scheme(shape: Shape, problem: Problem | None) -> DraftScheme:
         if name in (None, "delayed") and "L2" not in given and problem.instance.depth < 2:
             given["L2"] = max(problem.instance.depth - given.get("L1", 0), 0)
             given.setdefault("K", 2 if given["L2"] else 1)
-    return build_scheme(name or "delayed", shape.tree, shape.confidence, **given)
+    return planned(build_scheme(name or "delayed", shape.tree, shape.confidence, **given), problem)
 
 
 def _changed(base: DraftScheme, shape: Shape) -> DraftScheme:

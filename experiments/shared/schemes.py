@@ -6,12 +6,13 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 from difflib import get_close_matches
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from experiments.shared.names import from_file, loaded, parse_assignments
 from simulator.arithmetic import parse_fraction
-from simulator.drafts import LISTS, SCHEMES, Own
+from simulator.drafts import SCHEMES, Own, parameter_kinds
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
 
@@ -25,7 +26,9 @@ def find_scheme(spec: str, flags: Mapping[str, Any] | None = None) -> DraftSchem
         return _own(spec, dict(flags or {}))
     name, _, rest = spec.partition(":")
     check_scheme_name(name)
-    given = {key: _value(key, text, spec) for key, text in parse_assignments(rest, name, spec).items()}
+    kinds = parameter_kinds(name)
+    assigned = parse_assignments(rest, name, spec)
+    given = {key: _value(kinds.get(key, int), key, text, spec) for key, text in assigned.items()}
     twice = set(given) & set(flags or {})
     if twice:
         raise InvalidInput(f"{spec!r} and --{min(twice)} both give {min(twice)}; give it once")
@@ -59,16 +62,18 @@ def scheme_spec(scheme: DraftScheme) -> str:
     if isinstance(scheme, Own):
         return str(fields.get("file", fields["name"]))
     shown = {
-        key: "-".join(map(str, value)) if key in LISTS else value for key, value in fields.items() if key != "name"
+        key: "-".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in fields.items()
+        if key != "name" and value != []
     }
     return f"{fields['name']}:" + ",".join(f"{key}={value}" for key, value in shown.items())
 
 
-def _value(key: str, text: str, spec: str) -> Any:
+def _value(kind: type, key: str, text: str, spec: str) -> Any:
     """A parameter of a built-in scheme."""
-    if key in LISTS:
+    if kind is tuple:
         return tuple(whole(part, f"{key}={text} in {spec!r}") for part in text.split("-")) if text else ()
-    return parse_fraction(text) if key == "confidence" else whole(text, f"{key}={text} in {spec!r}")
+    return parse_fraction(text) if kind is Fraction else whole(text, f"{key}={text} in {spec!r}")
 
 
 def whole(text: str, where: str) -> int:

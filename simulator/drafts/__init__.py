@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
 from simulator.arithmetic import parse_fraction
 from simulator.drafts._shape import LARGEST
 from simulator.drafts.adaptive import Adaptive, AdaptiveDropping
+from simulator.drafts.ddd import DynamicDepth
 from simulator.drafts.delayed import Delayed
+from simulator.drafts.dyspec import DySpec, DySpecPruned
+from simulator.drafts.dyspec_threshold import DySpecThreshold
+from simulator.drafts.eagle2 import Eagle2
 from simulator.drafts.greedy import Greedy
+from simulator.drafts.opt_tree import OptTree
 from simulator.drafts.own import Own
+from simulator.drafts.sequoia import Sequoia
+from simulator.drafts.spechub import SpecHub
 from simulator.drafts.specinfer_config import SpecInferConfig
 from simulator.drafts.top_k import TopK
 from simulator.drafts.topology import Topology
@@ -26,17 +35,23 @@ __all__ = [
     "Adaptive",
     "AdaptiveDropping",
     "Delayed",
+    "DySpec",
+    "DySpecPruned",
+    "DySpecThreshold",
+    "DynamicDepth",
+    "Eagle2",
     "Greedy",
+    "OptTree",
     "Own",
+    "Sequoia",
+    "SpecHub",
     "SpecInferConfig",
     "TopK",
     "Topology",
     "WithoutReplacement",
+    "parameter_kinds",
     "scheme_from_dict",
 ]
-
-#: Parameters that are lists of whole numbers.
-LISTS = ("tree", "widths")
 
 #: Every draft scheme by name; the fields of each are its parameters.
 SCHEMES: Mapping[str, Any] = MappingProxyType(
@@ -51,6 +66,14 @@ SCHEMES: Mapping[str, Any] = MappingProxyType(
             Topology,
             Adaptive,
             AdaptiveDropping,
+            DySpec,
+            DySpecThreshold,
+            Sequoia,
+            OptTree,
+            Eagle2,
+            DynamicDepth,
+            SpecHub,
+            DySpecPruned,
         )
     }
 )
@@ -69,14 +92,18 @@ def scheme_from_dict(fields: Any) -> DraftScheme:
     return scheme
 
 
+def parameter_kinds(name: str) -> dict[str, type]:
+    """For each parameter of a built-in scheme what it holds: `int`, `Fraction`, or `tuple` for a list of numbers."""
+    return {field.name: type(field.default) for field in dataclasses.fields(SCHEMES[name])}
+
+
 def _parsed(key: str, value: Any, fields: dict[str, Any]) -> Any:
-    if key == "confidence" and isinstance(value, str):
+    kind = parameter_kinds(fields["name"])[key]
+    if kind is Fraction and isinstance(value, str):
         return parse_fraction(value)
-    if key in LISTS and isinstance(value, list) and all(type(count) is int for count in value):
+    if kind is tuple and isinstance(value, list) and all(type(count) is int for count in value):
         return tuple(value)
-    if type(value) is int and key not in ("confidence", *LISTS):
+    if kind is int and type(value) is int:
         return value
-    raise InvalidInput(
-        f"scheme {cut(repr(fields))}: {key} = {cut(repr(value))} must be a whole number "
-        "(tree and widths: a list, confidence: a fraction)"
-    )
+    words = {int: "a whole number", tuple: "a list of whole numbers", Fraction: 'a fraction such as "1/4"'}[kind]
+    raise InvalidInput(f"scheme {cut(repr(fields))}: {key} = {cut(repr(value))} must be {words}")

@@ -27,7 +27,15 @@ from simulator.drafts import (
     Adaptive,
     AdaptiveDropping,
     Delayed,
+    DynamicDepth,
+    DySpec,
+    DySpecPruned,
+    DySpecThreshold,
+    Eagle2,
     Greedy,
+    OptTree,
+    Sequoia,
+    SpecHub,
     SpecInferConfig,
     TopK,
     Topology,
@@ -73,6 +81,22 @@ CASES: Mapping[str, tuple[SizedScheme, ...]] = MappingProxyType(
         ),
         "adaptive": ((2, Adaptive()), (3, Adaptive(1, 1, 1)), (3, Adaptive(1, 0, 2, Fraction(1, 3)))),
         "adaptive_dropping": ((2, AdaptiveDropping()), (3, AdaptiveDropping(1, 0, 2))),
+        "dyspec": ((2, DySpec(4)), (3, DySpec(5)), (4, DySpec(2))),
+        "dyspec_threshold": (
+            (2, DySpecThreshold(Fraction(1, 4), 2)),
+            (3, DySpecThreshold(Fraction(1, 3), 2)),
+            (4, DySpecThreshold(Fraction(1, 3), 2, 3)),
+        ),
+        "sequoia": (
+            (2, Sequoia(4, 2, (2, 2, 0, 0, 0))),
+            (3, Sequoia(4, 2, (2, 1, 1, 0, 0))),
+            (4, Sequoia(3, 1, (3, 0, 0, 0))),
+        ),
+        "opt_tree": ((2, OptTree(4)), (3, OptTree(4)), (3, OptTree(4, Fraction(1, 2)))),
+        "eagle2": ((2, Eagle2(2, 3, 4)), (3, Eagle2(2, 2, 4)), (4, Eagle2(3, 2, 3))),
+        "ddd": ((2, DynamicDepth(2, 3)), (3, DynamicDepth(2, 3, Fraction(1, 3))), (3, DynamicDepth(1, 2))),
+        "spechub": ((2, SpecHub(2)), (3, SpecHub(1)), (3, SpecHub(2)), (4, SpecHub(1))),
+        "dyspec_pruned": ((2, DySpecPruned(2)), (3, DySpecPruned(2))),
     }
 )
 #: Random and corner-case rows have probabilities in multiples of 1/20, which keeps exact sums short.

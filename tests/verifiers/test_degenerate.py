@@ -147,7 +147,7 @@ def test_naive_from_target_accepts_like_naive() -> None:
         assert [list(map(sum, table)) for table in ours] == [list(map(sum, table)) for table in theirs]
 
 
-@pytest.mark.parametrize("name", list(STANDALONE))
+@pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
 def test_one_path_is_one_path_however_it_is_split(name: str) -> None:
     for instance in instances(2, 3, count=3):
         laws = [law(name, instance, 1, L1, 3 - L1) for L1 in range(4)]

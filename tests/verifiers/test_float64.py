@@ -13,7 +13,7 @@ from verifiers._weights import stop_probability
 
 @pytest.mark.parametrize("family", ["dirichlet", "zeros", "equal", "disjoint"])
 @pytest.mark.parametrize(("size", "scheme"), [(2, Delayed(3, 0, 2)), (3, Delayed(2, 1, 1))], ids=str)
-@pytest.mark.parametrize("name", list(STANDALONE))
+@pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
 def test_float64_law_agrees_with_the_rational_one(name: str, size: int, scheme: Delayed, family: str) -> None:
     for seed in range(2):
         # Ninety-sevenths are no floats: differences that are zero in fractions leave some 1e-17 here.

@@ -73,7 +73,7 @@ def agrees(blocks: Counter[Block], law: dict[Block, Fraction], level: float) -> 
 
 
 @pytest.mark.parametrize("runs", [RUNS, pytest.param(MANY, marks=pytest.mark.heavy)])
-@pytest.mark.parametrize("name", list(STANDALONE))
+@pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
 def test_sampled_blocks_agree_with_the_exact_law(name: str, runs: int) -> None:
     verifier = make(name)
     seed = list(STANDALONE).index(name)

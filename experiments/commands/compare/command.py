@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +16,7 @@ from experiments.commands.compare.optimum_rows import with_optimum
 from experiments.shared import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.latency import TimeModel, time_model
+from experiments.shared.measured import planned
 from experiments.shared.names import parse_range
 from experiments.shared.output import check_files, write_json
 from experiments.shared.problem import FileProblem, Problem
@@ -117,7 +117,7 @@ def _ranges(
     scheme, tree, confidence = kind
     given = zip(("K", "L1", "L2"), sizes, strict=True)
     return (
-        partial(opt.build_scheme, scheme or "delayed", tree, confidence),
+        lambda **shape: planned(opt.build_scheme(scheme or "delayed", tree, confidence, **shape), problem),
         {flag: parse_range(text, f"--{flag}") for flag, text in given if text},
     )
 

@@ -142,7 +142,7 @@ def test_scheme_survives_the_way_through_plain_data(shape: tuple[int, int, int])
         ({"name": "delayed", "K": True, "L1": 0, "L2": 1}, "K = True must be a whole number"),
         (
             {"name": "topology", "tree": 3},
-            "tree = 3 must be a whole number (tree and widths: a list, confidence: a fraction)",
+            "tree = 3 must be a list of whole numbers",
         ),
         ({"name": "topology", "tree": [1]}, "tree (1,) has 1 nodes and 1 children"),
         ({"name": "adaptive", "K": 1, "L1": 0, "L2": 1, "confidence": "a"}, "'a' is not a number"),

@@ -52,6 +52,8 @@ STRUCTURES = {
     "mixed_order": "path",
     "rejection_without_replacement": "top-down",
     "greedy_multi_draft": "top-down",
+    "sequoia": "top-down",
+    "spechub": None,
     "traversal_insertion_order": None,
     "block_by_weights": "path",
     "naive_from_target": "top-down",

@@ -1,0 +1,95 @@
+"""What schemes whose trees adapt to the draft have in common: plain parameters, trees counted by listing them."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from itertools import islice
+from typing import Any, ClassVar
+
+import numpy as np
+
+from simulator.arithmetic import arithmetic_of, as_fraction
+from simulator.coins import outcomes
+from simulator.drafts._shape import LARGEST
+from simulator.drafts.trees import DraftTree
+from simulator.errors import InvalidInput, TooLarge
+from simulator.protocol import Coin, TokenProcess
+
+#: Draft outcomes that are counted.
+MOST_OUTCOMES = 1_000_000
+#: Floats this close, relatively, count as a tie: the rounding of products of some thousand rows.
+ROUNDING = 2.0**-40
+
+
+class Adapting:
+    """`count`, `as_dict` and the text of a scheme whose fields are its parameters."""
+
+    name: ClassVar[str]
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """Draft one tree."""
+        raise NotImplementedError
+
+    def count(self, draft: TokenProcess) -> int:
+        """Number of draft outcomes with positive probability; raises `TooLarge` above a million."""
+        drawn = outcomes(lambda coin: self.draw(draft, coin), arithmetic_of(draft.row(())))
+        number = sum(1 for _ in islice(drawn, MOST_OUTCOMES + 1))
+        if number > MOST_OUTCOMES:
+            raise TooLarge(f"{self} has more than {MOST_OUTCOMES:,} draft trees; use fewer nodes or a smaller V")
+        return number
+
+    def _parameters(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scheme as plain data."""
+        return {"name": self.name, **{key: _plain(value) for key, value in self._parameters().items()}}
+
+    def __str__(self) -> str:
+        shown = (f"{key}={_text(value)}" for key, value in self._parameters().items())
+        return f"{self.name}({', '.join(shown)})"
+
+
+def whole(scheme: Adapting, key: str, least: int) -> None:
+    """Raises `InvalidInput` unless the parameter is a whole number of `least` to 1000."""
+    value = getattr(scheme, key)
+    if type(value) is not int or not least <= value <= LARGEST:
+        raise InvalidInput(f"{scheme.name}: {key} = {value!r} must be a whole number of {least} to {LARGEST}")
+
+
+def share(scheme: Adapting, key: str, above_zero: bool) -> None:
+    """Makes the parameter a `Fraction`; raises `InvalidInput` unless it lies between 0 and 1."""
+    value = as_fraction(getattr(scheme, key), f"{scheme.name}: {key}")
+    object.__setattr__(scheme, key, value)
+    if not 0 <= value <= 1 or (above_zero and value == 0):
+        raise InvalidInput(f"{scheme.name}: {key} = {value} must lie in {'(0' if above_zero else '[0'}, 1]")
+
+
+def largest(values: list[Any], count: int) -> list[int]:
+    """The places of the `count` largest of positive values, the largest first, ties to the earlier one.
+
+    Floats are ranked up to `ROUNDING`, so that a tie of exact numbers is one in floats too.
+    """
+    exact = any(not isinstance(value, (int, float)) for value in values)
+    array = np.array(values, dtype=object if exact else np.float64)
+    order = (-array).argsort(kind="stable")
+    ranked = array[order]
+    lower = ranked[1:] < (ranked[:-1] if exact else ranked[:-1] * (1 - ROUNDING))
+    rank = np.concatenate(([0], np.cumsum(lower.astype(np.int64))))
+    return [int(place) for place in order[np.lexsort((order, rank))][:count]]
+
+
+def number(value: Any) -> Any:
+    """An entry of a row as a number: tensors as floats, exact ones as they are."""
+    return float(value) if hasattr(value, "new_tensor") or isinstance(value, np.floating) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _text(value: Any) -> str:
+    return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,33 @@
+"""Layers of nodes with their draft probabilities, from which deterministic trees are made."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from simulator.drafts._adapting import largest, number
+from simulator.drafts.trees import DraftTree
+from simulator.protocol import Context, TokenProcess
+from simulator.vectors import top_tokens
+
+#: Nodes, each with the product of the draft probabilities on its path.
+Beam: TypeAlias = list[tuple[Context, Any]]
+
+
+def expanded(draft: TokenProcess, beam: Beam, width: int, above: Any = 0) -> Beam:
+    """The `width` most probable children of every node of the beam, those only that are larger than `above`."""
+    found: Beam = []
+    for context, value in beam:
+        row = draft.row(context)
+        children = ((token, value * number(row[token])) for token in top_tokens(row, width))
+        found += [((*context, token), mass) for token, mass in children if mass > above]
+    return found
+
+
+def tree_of(beam: Beam, nodes: int) -> DraftTree:
+    """The tree of the `nodes` most probable nodes of a list in which parents stand before their children."""
+    drafted: dict[Context, tuple[int, ...]] = {}
+    chosen = largest([value for _, value in beam], nodes) if beam else []
+    for place in chosen:
+        *parent, token = beam[place][0]
+        drafted[tuple(parent)] = (*drafted.get(tuple(parent), ()), token)
+    return DraftTree(drafted)

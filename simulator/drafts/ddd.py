@@ -1,0 +1,57 @@
+"""Dynamic depth decoding [brown2024dynamic]: a beam that stops when its nodes have become improbable together.
+
+After every layer the probabilities of the nodes in the beam are summed; below the threshold the tree ends. The paper
+compares the logarithm of that sum, at chosen depths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from simulator.drafts._adapting import Adapting, largest, share, whole
+from simulator.drafts._beams import Beam, expanded, tree_of
+from simulator.drafts.trees import DraftTree
+from simulator.protocol import Coin, TokenProcess
+
+
+@dataclass(frozen=True)
+class DynamicDepth(Adapting):
+    """A beam of `beam` nodes, at most `depth` layers; the last one is where their probabilities sum below `threshold`.
+
+    The tree holds the beams of all layers. Raises `InvalidInput` unless the threshold lies in [0, 1].
+    """
+
+    beam: int = 2
+    depth: int = 3
+    threshold: Fraction = Fraction(1, 2)
+
+    name: ClassVar[str] = "ddd"
+
+    def __post_init__(self) -> None:
+        whole(self, "beam", 1)
+        whole(self, "depth", 0)
+        share(self, "threshold", above_zero=False)
+
+    @property
+    def nodes(self) -> int:
+        """Drafted tokens at most."""
+        return self.beam * self.depth
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """The tree; the coin is not asked."""
+        layer: Beam = [((), 1)]
+        found: Beam = []
+        for _ in range(self.depth):
+            layer = expanded(draft, layer, self.beam)
+            layer = [layer[place] for place in largest([value for _, value in layer], self.beam)] if layer else []
+            found += layer
+            if sum(value for _, value in layer) * self.threshold.denominator < self.threshold.numerator:
+                break
+        return tree_of(found, len(found))
+
+    def reductions(self) -> list[Self]:
+        """Narrower and shallower beams."""
+        shapes = [(beam, depth) for depth in range(self.depth + 1) for beam in range(1, self.beam + 1)]
+        return [type(self)(beam, depth, self.threshold) for beam, depth in shapes]

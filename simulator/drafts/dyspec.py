@@ -1,0 +1,87 @@
+"""Trees that grow where the draft expects most: the greedy heap of DySpec [xiong2024dyspec], algorithm 1.
+
+A slot is a place for one more drafted token: a node, what its row has left, and the value of drawing there, the
+probability that verification comes so far if it accepts as the draft predicts. The slot of the largest value is filled
+first. Its value is fixed before its token is drawn, so no token decides whether it is itself part of the tree; the
+control `DySpecPruned` draws one token more and drops the drafted leaf that turned out least probable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from simulator.drafts._adapting import Adapting, largest, number, whole
+from simulator.drafts.trees import DraftTree
+from simulator.protocol import Coin, Context, TokenProcess, Vector
+from simulator.vectors import without
+
+
+@dataclass(frozen=True)
+class DySpec(Adapting):
+    """`nodes` tokens, each drawn without replacement at the slot of the largest value, ties to the earlier slot.
+
+    Fewer where the draft has no token left to draw. Raises `InvalidInput` unless `nodes` is a whole number.
+    """
+
+    nodes: int = 4
+
+    name: ClassVar[str] = "dyspec"
+
+    def __post_init__(self) -> None:
+        whole(self, "nodes", 0)
+
+    @property
+    def depth(self) -> int:
+        """Length of the longest path: all tokens in a row."""
+        return self.nodes
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """Draft one tree, slot by slot."""
+        return DraftTree(grown(draft, coin, self.nodes)[0])
+
+    def reductions(self) -> list[Self]:
+        """The same with fewer tokens, the fewest first."""
+        return [type(self)(nodes) for nodes in range(self.nodes + 1)]
+
+
+@dataclass(frozen=True)
+class DySpecPruned(DySpec):
+    """Negative control: draws one token more, then drops the leaf of the smallest draft probability."""
+
+    name: ClassVar[str] = "dyspec_pruned"
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """Draft `nodes + 1` tokens and drop one."""
+        drafted, values = grown(draft, coin, self.nodes + 1 if self.nodes else 0)
+        leaves = [context for context in values if context not in drafted]
+        if len(values) > self.nodes:
+            *parent, token = leaves[largest([1 - values[leaf] for leaf in leaves], 1)[0]]
+            kept = tuple(drawn for drawn in drafted.pop(tuple(parent)) if drawn != token)
+            drafted |= {tuple(parent): kept} if kept else {}
+        return DraftTree(drafted)
+
+    @property
+    def depth(self) -> int:
+        """Length of the longest path: the draft is asked this deep, the tree ends one token earlier or here."""
+        return self.nodes + (1 if self.nodes else 0)
+
+
+def grown(draft: TokenProcess, coin: Coin, nodes: int) -> tuple[dict[Context, tuple[int, ...]], dict[Context, Any]]:
+    """The drafted tokens by context, and the draft probability of each drafted node in the order of drawing."""
+    slots: list[tuple[Any, Context, Vector]] = [(1, (), None)]  # value, node, what its row has left
+    drafted: dict[Context, tuple[int, ...]] = {}
+    values: dict[Context, Any] = {(): 1}
+    for _ in range(nodes):
+        place = largest([value for value, _, _ in slots], 1)[0]
+        value, context, rest = slots.pop(place)
+        if not value > 0:
+            break
+        row = draft.row(context) if rest is None else rest
+        token = coin.choose(row)
+        part, child = number(row[token]), (*context, token)
+        drafted[context] = (*drafted.get(context, ()), token)
+        values[child] = values[context] * number(draft.row(context)[token])
+        slots += [(value * part, child, None), (value * (1 - part), context, without(row, token))]
+    del values[()]
+    return drafted, values

@@ -1,0 +1,63 @@
+"""DySpec layer by layer, with a threshold instead of a heap [xiong2024dyspec], algorithm 2.
+
+At a node of value `v` tokens are drawn without replacement while `v` reaches the threshold: a child `y` gets the value
+`v R[y]`, the next draw has `v (1 - R[y])`, where `R` is what the row has left. One draft pass a layer, where the heap
+takes one a token. The loop condition is printed the other way round in the paper, which would draw where least is to be
+had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from simulator.drafts._adapting import Adapting, number, share, whole
+from simulator.drafts.trees import DraftTree
+from simulator.protocol import Coin, Context, TokenProcess
+from simulator.vectors import without
+
+
+@dataclass(frozen=True)
+class DySpecThreshold(Adapting):
+    """Draws wherever the value is at least `value`, down to `depth`, until `nodes` tokens are drafted.
+
+    The two limits keep a sure draft from a tree without end; the paper has the threshold alone.
+    Raises `InvalidInput` unless `value` lies in (0, 1].
+    """
+
+    value: Fraction = Fraction(1, 4)
+    depth: int = 3
+    nodes: int = 64
+
+    name: ClassVar[str] = "dyspec_threshold"
+
+    def __post_init__(self) -> None:
+        share(self, "value", above_zero=True)
+        whole(self, "depth", 0)
+        whole(self, "nodes", 0)
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """Draft one tree, layer by layer."""
+        drafted: dict[Context, tuple[int, ...]] = {}
+        room = self.nodes
+        waiting: list[tuple[Context, Any]] = [((), 1)]
+        for context, entered in waiting:  # grows while it is walked
+            if len(context) == self.depth or not room or not self._reaches(entered):
+                continue
+            row, value = draft.row(context), entered
+            while room and self._reaches(value):
+                token = coin.choose(row)
+                part = number(row[token])
+                drafted[context] = (*drafted.get(context, ()), token)
+                waiting.append(((*context, token), value * part))
+                row, value, room = without(row, token), value * (1 - part), room - 1
+        return DraftTree(drafted)
+
+    def _reaches(self, value: Any) -> bool:
+        return bool(value * self.value.denominator >= self.value.numerator)
+
+    def reductions(self) -> list[Self]:
+        """Shallower trees, and those with the next larger thresholds that halve the distance to 1."""
+        closer = [self.value, *((1 + self.value) / 2,) * (self.value < 1)]
+        return [type(self)(value, depth, self.nodes) for depth in range(self.depth + 1) for value in reversed(closer)]

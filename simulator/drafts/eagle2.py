@@ -1,0 +1,52 @@
+"""The trees of EAGLE-2 [li2024eagle]: beams of the most probable continuations, re-ranked at the end.
+
+Nothing is random: the tree is a function of the draft's rows, so a node is drafted with probability 0 or 1 and what a
+verifier can accept of it is the target's own probability of its path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from simulator.drafts._adapting import Adapting, largest, whole
+from simulator.drafts._beams import Beam, expanded, tree_of
+from simulator.drafts.trees import DraftTree
+from simulator.protocol import Coin, TokenProcess
+
+
+@dataclass(frozen=True)
+class Eagle2(Adapting):
+    """`depth` layers of `beam` children of the `beam` best nodes; the `nodes` best of all are the tree.
+
+    Best is the largest product of draft probabilities, ties to the shallower node. Raises `InvalidInput` unless all
+    three are whole numbers.
+    """
+
+    beam: int = 2
+    depth: int = 2
+    nodes: int = 4
+
+    name: ClassVar[str] = "eagle2"
+
+    def __post_init__(self) -> None:
+        whole(self, "beam", 1)
+        whole(self, "depth", 0)
+        whole(self, "nodes", 0)
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """The tree; the coin is not asked."""
+        layer: Beam = [((), 1)]
+        found: Beam = []
+        for _ in range(self.depth):
+            best = [layer[place] for place in largest([value for _, value in layer], self.beam)] if layer else []
+            layer = expanded(draft, best, self.beam)
+            found += layer
+        return tree_of(found, self.nodes)
+
+    def reductions(self) -> list[Self]:
+        """Fewer tokens of the same beams, on fewer layers."""
+        shapes: list[tuple[Any, ...]] = [
+            (depth, nodes) for depth in range(self.depth + 1) for nodes in range(self.nodes + 1)
+        ]
+        return [type(self)(self.beam, depth, nodes) for depth, nodes in shapes]

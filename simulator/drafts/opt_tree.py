@@ -1,0 +1,60 @@
+"""OPT-Tree [wang2024opt]: the `nodes` nodes of the largest draft probability, found layer by layer.
+
+The sum of these probabilities is the number of tokens that would be accepted if the target were the draft. A layer is
+added as long as that sum grows by more than `gain`: each costs one pass of the draft.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from simulator.drafts._adapting import Adapting, largest, share, whole
+from simulator.drafts._beams import Beam, expanded, tree_of
+from simulator.drafts.trees import DraftTree
+from simulator.protocol import Coin, TokenProcess
+
+
+@dataclass(frozen=True)
+class OptTree(Adapting):
+    """At most `nodes` nodes: those of the largest product of draft probabilities, ties to the shallower node.
+
+    gain: a layer that adds no more than this to the sum is the last. Raises `InvalidInput` unless it lies in [0, 1].
+    """
+
+    nodes: int = 4
+    gain: Fraction = Fraction(0)
+
+    name: ClassVar[str] = "opt_tree"
+
+    def __post_init__(self) -> None:
+        whole(self, "nodes", 0)
+        share(self, "gain", above_zero=False)
+
+    @property
+    def depth(self) -> int:
+        """Length of the longest path: all nodes in a row."""
+        return self.nodes
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """The tree; the coin is not asked."""
+        layer: Beam = [((), 1)]
+        found: Beam = []
+        total, least = 0, 0  # of the best nodes: the sum, and the smallest, which deeper nodes have to pass
+        for _ in range(self.nodes):
+            layer = expanded(draft, layer, self.nodes, above=least)
+            if not layer:
+                break
+            layer = [layer[place] for place in largest([value for _, value in layer], self.nodes)]
+            found += layer
+            best = [found[place][1] for place in largest([value for _, value in found], self.nodes)]
+            grown = sum(best) - total
+            total, least = total + grown, best[-1] if len(best) == self.nodes else 0
+            if grown * self.gain.denominator <= self.gain.numerator:
+                break
+        return tree_of(found, self.nodes)
+
+    def reductions(self) -> list[Self]:
+        """The same with fewer nodes, the fewest first."""
+        return [type(self)(nodes, self.gain) for nodes in range(self.nodes + 1)]

@@ -1,0 +1,124 @@
+"""Sequoia [chen2024sequoia]: a fixed tree, planned from how often the first, second, .. child is the accepted one.
+
+The plan maximises the expected number of accepted nodes: a node reached with probability `f` whose `b`-th child is the
+accepted one with probability `P[b]` reaches that child with `f P[b]`. Children are drawn without replacement; where the
+draft has nothing left drafter and verifier both use the uniform law over the tokens that were not tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Self
+
+from simulator.drafts._adapting import Adapting, whole
+from simulator.drafts.topology import Topology
+from simulator.drafts.trees import DraftTree
+from simulator.errors import InvalidInput
+from simulator.protocol import Coin, Context, TokenProcess, Vector
+
+#: Nodes of the largest tree that is planned: a second or two.
+MOST_PLANNED = 200
+
+
+@dataclass(frozen=True)
+class Sequoia(Adapting):
+    """A planned tree of at most `nodes` tokens and depth `depth`.
+
+    tree: the plan, numbers of children node by node and level by level as in `Topology`; `planned` makes it from an
+    acceptance vector. Without one nothing can be drawn. Raises `InvalidInput` for a tree beyond the limits.
+    """
+
+    nodes: int = 4
+    depth: int = 2
+    tree: tuple[int, ...] = ()
+
+    name: ClassVar[str] = "sequoia"
+
+    def __post_init__(self) -> None:
+        whole(self, "nodes", 0)
+        whole(self, "depth", 0)
+        if self.tree:
+            made = Topology(self.tree)
+            if made.nodes > self.nodes or made.depth > self.depth:
+                raise InvalidInput(
+                    f"sequoia: tree {'-'.join(map(str, self.tree))} has {made.nodes} nodes and depth {made.depth}; "
+                    f"at most {self.nodes} and {self.depth} were asked"
+                )
+
+    @classmethod
+    def planned(cls, acceptance: Sequence[Any], nodes: int, depth: int) -> Self:
+        """The best tree for an acceptance vector: `acceptance[b]` for child `b`, disjoint events."""
+        return cls(nodes, depth, plan(acceptance, nodes, depth))
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """Draft one tree, node by node, parents before children."""
+        if not self.tree:
+            raise InvalidInput(f"{self} has no tree yet; plan one from an acceptance vector, or give tree=2-1-0-0")
+        places = Topology(self.tree).places
+        drafted: dict[Context, tuple[int, ...]] = {}
+        waiting: list[tuple[int, Context]] = [(0, ())]
+        for node, context in waiting:  # grows while it is walked
+            if self.tree[node]:
+                drafted[context] = _children(draft.row(context), coin, self.tree[node])
+                below = zip(places[node], drafted[context], strict=False)
+                waiting += [(child, (*context, token)) for child, token in below]
+        return DraftTree(drafted)
+
+    def reductions(self) -> list[Self]:
+        """The trees that are left when last leaves are removed one by one, the smallest first."""
+        smaller = Topology(self.tree).reductions() if self.tree else []
+        return [type(self)(made.nodes, made.depth, made.tree) for made in smaller] or [self]
+
+
+def remaining(q: Vector, tried: Sequence[int]) -> Vector:
+    """The law of the next child: `q` without the tried tokens, uniform over the others where nothing is left of it."""
+    rest = q * 1
+    for token in tried:
+        rest[token] = rest[token] * 0
+    total = rest.sum()
+    if total > 0:
+        return rest / total
+    others = q * 0 + 1
+    for token in tried:
+        others[token] = others[token] * 0
+    return others / others.sum()
+
+
+def _children(q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
+    tokens: tuple[int, ...] = ()
+    for _ in range(min(k, len(q))):
+        tokens = (*tokens, coin.choose(remaining(q, tokens)))
+    return tokens
+
+
+def plan(acceptance: Sequence[Any], nodes: int, depth: int) -> tuple[int, ...]:
+    """The tree of at most `nodes` drafted tokens and this depth with the largest expected number of accepted ones.
+
+    By dynamic programming over (nodes, depth, children still to be given): the first child of the last ones gets part
+    of the nodes, the others the rest. Ties go to fewer nodes. The result is as `Topology` has it.
+    """
+    width = len(acceptance)
+    if nodes > MOST_PLANNED:
+        raise InvalidInput(f"sequoia: a plan of {nodes} nodes is beyond the {MOST_PLANNED} that are searched")
+
+    @cache
+    def best(size: int, deep: int, first: int) -> tuple[Any, tuple[Any, ...]]:
+        """The most that `size` tokens give below a node whose children `first`, .. are still free: (gain, plan)."""
+        found: tuple[Any, tuple[Any, ...]] = (0, ())
+        if size and deep and first < width:
+            for given in range(1, size + 1):
+                below, inner = best(given - 1, deep - 1, 0)
+                beside, others = best(size - given, deep, first + 1)
+                gain = acceptance[first] * (1 + below) + beside
+                if gain > found[0]:
+                    found = (gain, (inner, *others))
+        return found
+
+    counts: list[int] = []
+    waiting = [best(nodes, depth, 0)[1]]
+    for children in waiting:  # grows while it is walked
+        counts.append(len(children))
+        waiting += children
+    return tuple(counts)

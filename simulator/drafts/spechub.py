@@ -1,0 +1,53 @@
+"""SpecHub [sun2024spechub]: two drafts, one of them always the draft's favourite.
+
+With the hub `a = argmax q`, the pair `(x, a)` is drafted with probability `q(x)` and `(a, x)` with probability
+`q(a) q(x)/(1 - q(a))`, for every other token `x`: the first draft has law `q`, and the second is no lottery for tokens
+that the first could not use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from simulator.drafts._adapting import Adapting, whole
+from simulator.drafts.trees import DraftTree
+from simulator.protocol import Coin, Context, TokenProcess
+from simulator.vectors import top_tokens, without
+
+
+@dataclass(frozen=True)
+class SpecHub(Adapting):
+    """Every node down to `depth` has such a pair, the hub alone where `q` has no other token.
+
+    Raises `InvalidInput` unless `depth` is a whole number.
+    """
+
+    depth: int = 1
+
+    name: ClassVar[str] = "spechub"
+
+    def __post_init__(self) -> None:
+        whole(self, "depth", 0)
+
+    @property
+    def nodes(self) -> int:
+        """Drafted tokens in a full tree."""
+        return sum(2**level for level in range(1, self.depth + 1))
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+        """Draft one tree, node by node, parents before children."""
+
+        def pair(context: Context) -> tuple[int, ...]:
+            row = draft.row(context)
+            hub = top_tokens(row, 1)[0]
+            first = coin.choose(row)
+            if first != hub:
+                return (first, hub)
+            return (hub, coin.choose(without(row, hub))) if row[hub] < row.sum() else (hub,)
+
+        return DraftTree.grown(self.depth, pair)
+
+    def reductions(self) -> list[Self]:
+        """Shallower trees."""
+        return [type(self)(depth) for depth in range(self.depth + 1)]

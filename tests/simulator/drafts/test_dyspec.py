@@ -1,0 +1,108 @@
+"""DySpec: the law of its trees by hand, values that never rise, and what its controls do wrong."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+import verifiers
+from simulator import InvalidInput, TableProcess, check
+from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.coins import outcomes
+from simulator.drafts import DySpec, DySpecPruned, DySpecThreshold
+from simulator.instances.families import FAMILIES
+from simulator.instances.instance import Instance
+from simulator.vectors import without
+from simulator.verdicts.conformance import case_instances
+
+Q = TableProcess([[["1/4", "3/4"]], [["1/3", "2/3"], ["1/5", "4/5"]], [["1/2", "1/2"]] * 4])
+
+
+def law(scheme: DySpec | DySpecThreshold, draft: TableProcess) -> dict[tuple[object, ...], fmpq]:
+    masses: dict[tuple[object, ...], fmpq] = {}
+    for tree, mass in outcomes(lambda coin: scheme.draw(draft, coin), RATIONAL):
+        key = tuple(sorted(tree.children.items()))
+        masses[key] = masses.get(key, 0) + mass
+    return masses
+
+
+def test_two_tokens_by_hand() -> None:
+    """After token 1 the better slot lies below it (3/4 against 1/4), after token 0 beside it (3/4 against 1/4)."""
+    assert law(DySpec(2), Q) == {
+        (((), (0, 1)),): fmpq(1, 4),
+        (((), (1,)), ((1,), (0,))): fmpq(3, 4) * fmpq(1, 5),
+        (((), (1,)), ((1,), (1,))): fmpq(3, 4) * fmpq(4, 5),
+    }
+
+
+def test_a_tie_goes_to_the_earlier_slot_in_fractions_and_in_floats() -> None:
+    even = TableProcess([[["1/2", "1/2"]], [["1/3", "2/3"]] * 2, [["1/2", "1/2"]] * 4])
+    exact = law(DySpec(2), even)  # the child's slot stands before that of the sibling
+    assert all(len(dict(key)[()]) == 1 for key in exact)  # type: ignore[call-overload]
+    rounded = Instance(even, even).converted(FLOAT64, 2).draft
+    floats = [tree for tree, _ in outcomes(lambda coin: DySpec(2).draw(rounded, coin), FLOAT64)]
+    assert {tuple(sorted(tree.children.items())) for tree in floats} == set(exact)
+
+
+def slots(draft: TableProcess, children: dict[tuple[int, ...], tuple[int, ...]]) -> tuple[list[fmpq], list[fmpq]]:
+    """The values of the filled slots of a tree and of those left open, from its drafted tokens."""
+    filled, open_ = [], []
+    waiting: list[tuple[tuple[int, ...], fmpq]] = [((), fmpq(1))]
+    for context, entered in waiting:
+        value, row = entered, draft.row(context) if context in children else draft.row(())
+        for token in children.get(context, ()):
+            filled.append(value)
+            waiting.append(((*context, token), value * row[token]))
+            value, row = value * (1 - row[token]), without(row, token)
+        open_.append(value)
+    return filled, open_
+
+
+@pytest.mark.parametrize("case", [(2, DySpec(5)), (3, DySpec(4)), (3, DySpec(5))], ids=str)
+def test_no_slot_left_open_is_larger_than_one_that_was_filled(case: tuple[int, DySpec]) -> None:
+    """A slot opens with at most the value of the one it comes from, so this is: filled values never rise."""
+    for instance in case_instances(case, 4):
+        for tree, _ in outcomes(lambda coin, draft=instance.draft: case[1].draw(draft, coin), RATIONAL):
+            filled, open_ = slots(instance.draft, dict(tree.children))
+            assert min(filled) >= max(open_)
+            assert len(filled) == case[1].nodes or max(open_) == 0
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_threshold_draws_exactly_where_the_value_reaches_it(depth: int) -> None:
+    scheme = DySpecThreshold(Fraction(1, 4), depth)
+    for key, _ in law(scheme, Q).items():
+        children = dict(key)  # type: ignore[call-overload]
+        values = {(): fmpq(1)}
+        for context in sorted(children, key=len):
+            value, row = values[context], Q.row(context)
+            for token in children[context]:
+                assert value >= fmpq(1, 4)
+                values[(*context, token)] = value * row[token]
+                value, row = value * (1 - row[token]), without(row, token)
+            assert value < fmpq(1, 4) or len(children[context]) == 2
+        undrafted = [context for context in values if context not in children and len(context) < depth]
+        assert all(values[context] < fmpq(1, 4) for context in undrafted)
+
+
+def test_the_budget_ends_a_threshold_tree() -> None:
+    sizes = {sum(len(tokens) for _, tokens in key) for key in law(DySpecThreshold(Fraction(1, 100), 3, 4), Q)}  # type: ignore[misc,has-type]
+    assert sizes == {4}
+
+
+@pytest.mark.parametrize("name", ["traversal", "rejection_without_replacement", "block_tree"])
+def test_a_tree_that_was_pruned_by_what_was_drawn_is_refuted(name: str) -> None:
+    made = FAMILIES["dirichlet"].instance(3, 4, np.random.default_rng(1), 20)
+    assert check(verifiers.make(name), made.target, made.draft, DySpec(2)).lossless
+    assert not check(verifiers.make(name), made.target, made.draft, DySpecPruned(2)).lossless
+    assert check(verifiers.make("nss"), made.target, made.draft, DySpecPruned(2)).lossless
+
+
+def test_bad_parameters_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="dyspec: nodes = -1 must be a whole number of 0 to 1000"):
+        DySpec(-1)
+    with pytest.raises(InvalidInput, match=r"dyspec_threshold: value = 0 must lie in \(0, 1\]"):
+        DySpecThreshold(Fraction(0))

@@ -1,0 +1,135 @@
+"""Sequoia's plan against all trees, its measured acceptance vector, exhausted rows; SpecHub's pairs and its formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+import verifiers
+from simulator import InvalidInput, TableProcess, TooLarge, check
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.coins import outcomes
+from simulator.drafts import Sequoia, SpecHub, Topology, WithoutReplacement
+from simulator.drafts.sequoia import plan
+from simulator.instances.families import FAMILIES
+from simulator.verdicts.conformance import case_instances
+from verifiers.sequoia import acceptance_vector
+
+
+def topologies(nodes: int) -> Iterator[tuple[int, ...]]:
+    """Every tree of exactly so many drafted tokens, as numbers of children level by level."""
+
+    def extend(counts: tuple[int, ...], open_: int, left: int) -> Iterator[tuple[int, ...]]:
+        if not open_:
+            if not left:
+                yield counts
+            return
+        for children in range(left + 1):
+            yield from extend((*counts, children), open_ - 1 + children, left - children)
+
+    yield from extend((), 1, nodes)
+
+
+def gain(tree: tuple[int, ...], acceptance: list[Fraction]) -> Fraction:
+    """Expected number of accepted tokens if the b-th child of any node is the accepted one with probability P[b]."""
+    reach, places = {0: Fraction(1)}, Topology(tree).places
+    for node, below in enumerate(places):
+        for number, child in enumerate(below):
+            reach[child] = reach[node] * (acceptance[number] if number < len(acceptance) else 0)
+    return sum(reach.values()) - 1
+
+
+@pytest.mark.parametrize("acceptance", [[5, 2, 1], [3, 3, 3], [1, 6, 0], [8, 1]], ids=str)
+@pytest.mark.parametrize(("nodes", "depth"), [(3, 3), (5, 2), (6, 6), (4, 1)])
+def test_the_plan_is_the_best_of_all_trees(acceptance: list[int], nodes: int, depth: int) -> None:
+    shares = [Fraction(share, 10) for share in acceptance]
+    every = [tree for count in range(nodes + 1) for tree in topologies(count) if Topology(tree).depth <= depth]
+    made = plan(shares, nodes, depth)
+    assert made in every
+    assert gain(made, shares) == max(gain(tree, shares) for tree in every)
+
+
+def test_the_acceptance_vector_is_what_the_children_are_accepted_with() -> None:
+    """At depth 1: the differences of the acceptance rates of one, two and three drafts without replacement."""
+    for instance in case_instances((3, WithoutReplacement(3, 0, 1)), 4):
+        vector = acceptance_vector(instance.target, instance.draft, 1, 3)
+        pair = instance.target, instance.draft
+        rates = [
+            check(verifiers.make("sequoia"), *pair, Sequoia(k, 1, (k, *(0,) * k))).block_efficiency - 1
+            for k in (1, 2, 3)
+        ]
+        assert [as_python(share) for share in vector] == [rates[0], rates[1] - rates[0], rates[2] - rates[1]]
+
+
+def test_deeper_vectors_are_means_over_the_targets_contexts() -> None:
+    made = FAMILIES["dirichlet"].instance(2, 2, np.random.default_rng(5), 20)
+    below = [
+        acceptance_vector(*(TableProcess([[process.row((token,))]]) for process in (made.target, made.draft)), 1, 2)
+        for token in (0, 1)
+    ]
+    root, p = acceptance_vector(made.target, made.draft, 1, 2), made.target.row(())
+    mean = [(root[b] + p[0] * below[0][b] + p[1] * below[1][b]) / 2 for b in (0, 1)]
+    assert acceptance_vector(made.target, made.draft, 2, 2) == mean
+
+
+def test_too_many_contexts_are_refused_with_a_way_out() -> None:
+    flat = TableProcess([np.full((1, 50), 1 / 50)])
+    with pytest.raises(TooLarge, match="give a smaller depth"):
+        acceptance_vector(flat, flat, 5, 2)
+
+
+def test_an_exhausted_row_goes_on_uniformly_for_drafter_and_verifier() -> None:
+    target = TableProcess([[["1/2", "1/4", "1/4"]], [["1", "0", "0"]] * 3])
+    draft = TableProcess([[["1", "0", "0"]]])
+    scheme = Sequoia(2, 1, (2, 0, 0))
+    trees = {tree.children[()]: mass for tree, mass in outcomes(lambda coin: scheme.draw(draft, coin), RATIONAL)}
+    assert trees == {(0, 1): fmpq(1, 2), (0, 2): fmpq(1, 2)}
+    ours = check(verifiers.make("sequoia"), target, draft, scheme)
+    plain = check(verifiers.make("rejection_without_replacement"), target, draft, scheme)
+    assert ours.lossless
+    assert plain.lossless
+    # token 0 by half; then 1 or 2, each with 1/2 against the 1/2 it was drawn with: accepted always
+    assert ours.block_efficiency == 2
+    assert plain.block_efficiency == 1 + Fraction(1, 2) + Fraction(1, 4)
+
+
+def test_traversal_takes_a_token_that_the_draft_could_not_give_for_sure() -> None:
+    target = TableProcess([[["1/2", "1/3", "1/6"]], [["1", "0", "0"]] * 3])
+    draft = TableProcess([[["1", "0", "0"]]])
+    found = check(verifiers.make("traversal"), target, draft, Sequoia(2, 1, (2, 0, 0)))
+    assert found.violation.deviation == Fraction(1, 12)  # 1/4 each for tokens 1 and 2
+
+
+def test_without_a_tree_nothing_is_drawn() -> None:
+    flat = TableProcess([np.full((1, 2), 1 / 2), np.full((2, 2), 1 / 2)])
+    with pytest.raises(InvalidInput, match="has no tree yet; plan one from an acceptance vector"):
+        check(verifiers.make("nss"), flat, flat, Sequoia(2, 1), "float64")
+    with pytest.raises(InvalidInput, match="tree 2-0-0 has 2 nodes and depth 1; at most 1 and 1 were asked"):
+        Sequoia(1, 1, (2, 0, 0))
+    with pytest.raises(InvalidInput, match="a plan of 500 nodes is beyond the 200"):
+        plan([Fraction(1, 2)], 500, 3)
+
+
+def test_the_pairs_of_spechub_have_the_law_of_the_paper() -> None:
+    draft = TableProcess([[["1/5", "1/2", "3/10"]]])
+    trees = {tree.children[()]: mass for tree, mass in outcomes(lambda coin: SpecHub(1).draw(draft, coin), RATIONAL)}
+    assert trees == {
+        (0, 1): fmpq(1, 5),
+        (2, 1): fmpq(3, 10),
+        (1, 0): fmpq(1, 2) * fmpq(1, 5) / fmpq(1, 2),
+        (1, 2): fmpq(1, 2) * fmpq(3, 10) / fmpq(1, 2),
+    }
+
+
+def test_the_acceptance_rate_of_spechub_is_that_of_the_paper() -> None:
+    for instance in case_instances((4, SpecHub(1)), 12):
+        p, q = instance.target.row(()), instance.draft.row(())
+        hub = max(range(4), key=lambda y: (q[y], -y))
+        others = sum((min(p[x], q[x] / (1 - q[hub])) for x in range(4) if x != hub and q[x]), fmpq(0))
+        found = check(verifiers.make("spechub"), instance.target, instance.draft, SpecHub(1))
+        assert found.lossless
+        assert found.block_efficiency - 1 == as_python(min(fmpq(1), p[hub] + others))

@@ -1,0 +1,128 @@
+"""Sequoia's verification: rejection without replacement, uniform where the draft has nothing left.
+
+[chen2024sequoia], the verification of the paper. At each node with different drafts `X1..Xk`:
+1. Try them in order; accept with probability `min(1, R/D)`, where `R = p` and `D = q` to begin with.
+2. On rejection `R` becomes normalised `(R - D)+`, and `D` loses the token and is renormalised; where nothing is left
+   of `D` it becomes the uniform law over the tokens that were not tried: so drafts the scheme `sequoia`.
+3. When none is left draw from `R`.
+
+Where the draft is never exhausted this is `rejection_without_replacement`, and a token that comes again is skipped as
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import perm
+from typing import Any, ClassVar
+
+from simulator.drafts.sequoia import remaining
+from simulator.errors import TooLarge
+from simulator.protocol import Card, Coin, Context, DraftNode, Source, TokenProcess, Vector, Verdict
+from simulator.structures import TopDown
+from simulator.vectors import acceptance, one_hot, residual, stacked
+from verifiers._top_down import walk
+
+#: Rows and orders of drafts that a measurement may go through: some ten seconds in rationals.
+MOST_STEPS = 1e6
+
+
+@dataclass(frozen=True)
+class SequoiaVerification:
+    """See the module."""
+
+    card: ClassVar[Card] = Card(
+        name="sequoia",
+        title="Sequoia's sampling without replacement",
+        source=Source("chen2024sequoia", "verification"),
+        lossless_for=(
+            "delayed",
+            "specinfer_config",
+            "without_replacement",
+            "topology",
+            "adaptive",
+            "dyspec",
+            "dyspec_threshold",
+            "sequoia",
+        ),
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        return walk(root, coin, _solve)
+
+    @property
+    def structure(self) -> TopDown:
+        """See `TopDown`."""
+        return TopDown(branch=branch)
+
+
+def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    """Law of the next token given the drafts in their order, shape `(n.., V)`."""
+    return stacked(lambda target, draft: _branch(target, draft, drafted), p, q)
+
+
+def acceptance_vector(target: TokenProcess, draft: TokenProcess, depth: int, width: int) -> list[Any]:
+    """The probability that the first, second, .. of `width` children is the accepted one: disjoint events.
+
+    Measured on the processes themselves, exactly: the average over the depths 0..depth-1 of its mean over the contexts
+    there, which come with the probability that the target gives them. There are fewer than `width` where a node has
+    fewer tokens, or where more could not be listed. Raises `TooLarge` where even the contexts are too many.
+    """
+    size = target.vocab_size
+    fitting = [k for k in range(1, min(width, size) + 1) if float(size) ** (depth - 1) * perm(size, k) <= MOST_STEPS]
+    if not fitting:
+        raise TooLarge(
+            f"an acceptance vector at V = {size} goes through {float(size) ** depth:.1e} rows at depth {depth}; give a "
+            "smaller depth, keep the most probable tokens only, or name the tree itself"
+        )
+    width = fitting[-1]
+    layer: dict[Context, Any] = {(): 1}
+    total = [0] * width
+    for _ in range(depth):
+        below: dict[Context, Any] = {}
+        for context, mass in layer.items():
+            p = target.row(context)
+            shares = _shares(p, draft.row(context), (), width)
+            total = [sum_ + mass * share for sum_, share in zip(total, shares, strict=True)]
+            below |= {(*context, token): mass * p[token] for token in range(size) if p[token] > 0}
+        layer = below
+    return [share / depth for share in total]
+
+
+def _shares(p: Vector, q: Vector, tried: tuple[int, ...], width: int) -> list[Any]:
+    """For each of the next `width` children the probability that it is drawn after `tried` and accepted."""
+    if not width:
+        return []
+    first, later = p.sum() * 0, [p.sum() * 0] * (width - 1)
+    left = remaining(q, tried)
+    for token, mass in enumerate(left):
+        if mass > 0:
+            accepted = acceptance(p, left, token)
+            first = first + mass * accepted
+            if accepted < 1:
+                rest = _shares(residual(p, left), q, (*tried, token), width - 1)
+                later = [sum_ + mass * (1 - accepted) * share for sum_, share in zip(later, rest, strict=True)]
+    return [first, *later]
+
+
+def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    tried: tuple[int, ...] = ()
+    for token in dict.fromkeys(drafted):
+        left = remaining(q, tried)
+        if coin.flip(acceptance(p, left, token)):
+            return token
+        p, tried = residual(p, left), (*tried, token)
+    return coin.choose(p)
+
+
+def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    law, share = p * 0, 1
+    tried: tuple[int, ...] = ()
+    for token in dict.fromkeys(drafted):
+        left = remaining(q, tried)
+        accepted = acceptance(p, left, token)
+        law = law + share * accepted * one_hot(law, token)
+        p, share, tried = residual(p, left), share * (1 - accepted), (*tried, token)
+    return law + share * p

@@ -1,0 +1,71 @@
+"""SpecHub's verification: what a pair of drafts cannot use goes to the draft's favourite.
+
+[sun2024spechub], the pairs of the scheme `spechub`, with the hub `a` and `m(x) = q(a) q(x)/(1 - q(a))`, the mass of
+the pair `(a, x)`. At each node:
+1. Pair `(x, a)`: accept `x` with probability `min(1, p(x)/q(x))`.
+2. Pair `(a, x)`: accept `x` with probability `min(1, (p(x) - q(x))+/m(x))`.
+3. Else accept the hub, with the probability that gives it `min(p(a), M)` in all, where `M` is the mass that comes here.
+4. Else draw from what the accepted tokens have left of `p`.
+
+The acceptance rate is `min(1, p(a) + sum min(p(x), q(x)/(1 - q(a))))` over the other tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simulator.errors import UnsupportedTree
+from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import minimum, residual, top_tokens
+from verifiers._top_down import walk
+
+
+@dataclass(frozen=True)
+class SpecHubVerification:
+    """See the module."""
+
+    card: ClassVar[Card] = Card(
+        name="spechub",
+        title="SpecHub",
+        source=Source("sun2024spechub", "optimal transport of the hub's pairs"),
+        lossless_for=("spechub",),
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token; raises `UnsupportedTree` for other drafts."""
+        return walk(root, coin, _solve)
+
+
+def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    hub = top_tokens(q, 1)[0]
+    _check(hub, drafted, q)
+    others = q * 1
+    others[hub] = q[hub] * 0
+    drawn = others / (1 - q[hub]) if len(drafted) == 2 else others  # of both kinds of pairs
+    used = minimum(p, drawn)
+    if len(drafted) == 2:
+        token = next(token for token in drafted if token != hub)
+        if coin.flip(_accepted(p, q, token, hub, drafted[0] == hub)):
+            return token
+    coming = 1 - used.sum()
+    used[hub] = p[hub] if p[hub] < coming else coming
+    if coming > 0 and coin.flip(used[hub] / coming):
+        return hub
+    return coin.choose(residual(p, used))
+
+
+def _accepted(p: Vector, q: Vector, token: int, hub: int, hub_first: bool) -> object:
+    """The probability of step 1 or 2."""
+    mass = q[hub] * q[token] / (1 - q[hub]) if hub_first else q[token]
+    left = p[token] - q[token] if hub_first else p[token]
+    if not left > 0:
+        return 0
+    return left / mass if left < mass else 1
+
+
+def _check(hub: int, drafted: Sequence[int], q: Vector) -> None:
+    pair = len(drafted) == 2 and hub in drafted and drafted[0] != drafted[1] and min(q[token] for token in drafted) > 0
+    if not pair and (tuple(drafted) != (hub,) or q[hub] < q.sum()):
+        raise UnsupportedTree(f"spechub verifies pairs of the draft's favourite and another token, not {drafted}")
