@@ -7,7 +7,7 @@ import pytest
 
 import verifiers
 from lp_analysis import cut_bound, optimum
-from simulator.drafts import Adaptive, Delayed, Greedy, Topology, WithoutReplacement
+from simulator.drafts import Adaptive, Delayed, Greedy, SpecHub, Topology, WithoutReplacement
 from simulator.instances.families import FAMILIES
 from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
 from simulator.verdicts.lossless import block_law
@@ -52,6 +52,7 @@ ELSEWHERE = [
     ("greedy_multi_draft", Adaptive(1, 1, 2)),
     ("traversal_insertion_order", Adaptive(1, 1, 1)),
     ("traversal_insertion_order", Adaptive(1, 0, 3)),
+    ("spechub", SpecHub(2)),
 ]
 
 

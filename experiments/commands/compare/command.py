@@ -89,7 +89,7 @@ def compare(
     """Exact block efficiency of verifiers over shapes, each checked for losslessness on the way."""
     files = {"--csv": csv_file, "--latex": latex_file, "--markdown": markdown_file, "--plot": plot_file}
     check_files((given.instance, given.text), {"--resume": resume, "--json": json_target, **files})
-    named = chosen_verifiers(chosen)
+    named = chosen_verifiers(chosen) if chosen else None
     problem = opt.choose_problem(given)
     schemes = planning.shapes(*_ranges(problem, (scheme, tree, confidence), (K, L1, L2)), budget, max_nodes)
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady)
@@ -104,7 +104,7 @@ def compare(
     console = console_for(json_target)
     _show(console, rows, f"{problem}, {arithmetic}", by_root)
     if not complete:
-        return _interrupted(rows, len(named) * len(schemes), resume)
+        return _interrupted(rows, len(tasks), resume)
     return _write(console, {**found, "rows": rows}, str(problem), json_target, files)
 
 

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from experiments.shared.bounds import Goal, expected_seconds
+from experiments.shared.consoles import chosen_verifiers
 from experiments.shared.cost import Settings, Workload, check_runs, expected_cost
 from experiments.shared.names import NamedVerifier
 from experiments.shared.problem import Problem
@@ -16,7 +17,7 @@ from experiments.shared.progress import remark
 from experiments.shared.rows import strong_id, versions
 from simulator.arithmetic import RATIONAL, arithmetic_named
 from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
+from simulator.errors import InvalidInput, UnsupportedTree
 from simulator.instances.case import Case
 from simulator.protocol import DraftScheme
 
@@ -76,19 +77,22 @@ def shape_label(scheme: DraftScheme) -> str:
 
 def all_tasks(
     problem: Problem,
-    chosen: Sequence[NamedVerifier],
+    chosen: Sequence[NamedVerifier] | None,
     schemes: Sequence[DraftScheme],
     settings: Settings,
     bounds: bool | None,
 ) -> list[Task | BoundTask]:
-    """Every row and every bound to compute; bounds: as for `bound_tasks`."""
+    """Every row and every bound to compute; bounds: as for `bound_tasks`, chosen: None for the whole registry."""
     return [*row_tasks(problem, chosen, schemes, settings), *bound_tasks(problem, schemes, bounds)]
 
 
 def row_tasks(
-    problem: Problem, chosen: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], settings: Settings
+    problem: Problem, chosen: Sequence[NamedVerifier] | None, schemes: Sequence[DraftScheme], settings: Settings
 ) -> list[Task]:
-    """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit."""
+    """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit.
+
+    chosen: None for the whole registry; of that a verifier that refuses the trees of a scheme is left out, and named.
+    """
     arithmetic = arithmetic_named(settings.arithmetic)
     tasks = []
     known: dict[str, dict[Any, float]] = {}
@@ -96,8 +100,14 @@ def row_tasks(
     for scheme in schemes:
         roots = roots_of(scheme.depth)
         identity = _identity(problem, roots, scheme)
-        for named in chosen:
-            cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], known)
+        for named in chosen if chosen is not None else chosen_verifiers(None):
+            try:
+                cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], known)
+            except UnsupportedTree:
+                if chosen is not None:
+                    raise
+                remark(f"{named.label} takes no trees of {scheme}: left out")
+                continue
             if cost.engine == "enumerate":
                 check_runs(named, scheme, settings, cost.steps * len(roots), problem.vocab_size)
             fields = {

@@ -41,11 +41,17 @@ def test_golden_values_on_the_committed_instance(draftproof):
 
 
 def test_default_is_the_whole_registry_and_refuted_rows_say_so(draftproof):
-    rows = draftproof("compare", "--vocab", 2, "--K", 3, "--json", "-").json["rows"]
-    assert [row["verifier"] for row in rows] == list(STANDALONE)
-    assert {row["verifier"] for row in rows if not row["lossless"]} == {
+    """Whoever refuses the trees is left out by name; asked for by name it is an error."""
+    ran = draftproof("compare", "--vocab", 2, "--K", 3, "--json", "-")
+    rows = ran.json["rows"]
+    assert [row["verifier"] for row in rows] == [name for name in STANDALONE if name != "spechub"]
+    assert {row["verifier"] for row in rows if not row["lossless"]} | {"spechub"} == {
         name for name, entry in REGISTRY.items() if "delayed" not in entry.card.lossless_for
     }
+    assert "spechub takes no trees of delayed(K=3, L1=0, L2=2): left out" in ran.err
+    named = draftproof("compare", "nss", "spechub", "--vocab", 2, "--K", 3)
+    assert (named.code, named.out) == (2, "")
+    assert "spechub on delayed(K=3, L1=0, L2=2): spechub verifies pairs of the draft's favourite" in named.err
 
 
 def test_ranges_give_every_valid_shape_and_a_budget_filters_them(draftproof):
