@@ -150,8 +150,9 @@ def _cell(cell: Cell) -> str:
 
 
 def _cost(verifier: Verifier) -> str:
-    """The number of ways a run can go, exact, on one instance."""
-    case = CASES["delayed"][1]
+    """The number of ways a run can go, exact, on one instance: of delayed trees, else of its first scheme."""
+    declared = verifier.card.lossless_for
+    case = CASES["delayed" if verifier.card.control or not declared or "delayed" in declared else declared[0]][1]
     instance = next(case_instances(case, 1))
     size = estimate_size(verifier, instance.target, instance.draft, case[1], np.random.default_rng(0), samples=64)
     limit = verifier.card.max_vocab

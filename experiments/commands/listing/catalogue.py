@@ -46,7 +46,7 @@ def card_line(card: Card) -> list[str]:
         card.name + "".join(f" ({name})" for name in card.parameters),
         card.title,
         f"{card.source.key}, {card.source.place}" if card.source else "",
-        ", ".join(card.lossless_for) or "nothing",
+        _schemes(card.lossless_for),
         card.status,
         "p, q" if card.reads_draft else "p",
         "first path" if card.single_path else "all paths",
@@ -54,6 +54,14 @@ def card_line(card: Card) -> list[str]:
     ]
 
 
+def _schemes(names: tuple[str, ...]) -> str:
+    """The first ones by name, the rest by number: the matrix has them all."""
+    shown = names if len(names) <= SHOWN + 1 else (*names[:SHOWN], f"{len(names) - SHOWN} more")
+    return ", ".join(shown) or "nothing"
+
+
+#: Schemes that the table names.
+SHOWN = 3
 CARD_HEADINGS = ("verifier", "title", "source", "lossless for", "status", "reads", "uses", "dominates")
 
 
