@@ -216,7 +216,8 @@ def choose_scheme(shape: Shape, problem: Problem | None) -> DraftScheme:
         if name in (None, "delayed") and "L2" not in given and problem.instance.depth < 2:
             given["L2"] = max(problem.instance.depth - given.get("L1", 0), 0)
             given.setdefault("K", 2 if given["L2"] else 1)
-    return planned(build_scheme(name or "delayed", shape.tree, shape.confidence, **given), problem)
+    made = build_scheme(name or "delayed", shape.tree, shape.confidence, **given)
+    return planned(made, problem) if problem is not None else made
 
 
 def _changed(base: DraftScheme, shape: Shape) -> DraftScheme:
