@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import gc
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -73,7 +74,8 @@ class Watch:
         self._seen: set[CodeType] = set()
         self._held: dict[str, tuple[Callable[[], Any], Any]] = {}
         self._refusal: NotFollowed | None = None
-        self._importing = 0
+        self._aside = 0  # how deep in what runs beside the subject: an import, or what the collector of garbage calls
+        self._collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
         self._needed = not is_ours(type(subject)) or not all(map(_plain, getattr(subject, "__dict__", {}).values()))
         if self._needed:
             self._hold(f"what {type(subject).__name__} holds", lambda: (subject, type(subject).__mro__))
@@ -97,9 +99,9 @@ class Watch:
 
     def _event(self, frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
-        if code.co_name == "_find_and_load" and code.co_filename == _IMPORTS:  # what an import reads is not watched
-            self._importing += (event == "call") - (event == "return")
-        elif self._importing:
+        if code in self._collecting or (code.co_name == "_find_and_load" and code.co_filename == _IMPORTS):
+            self._aside += (event == "call") - (event == "return")
+        elif self._aside:
             return
         elif event == "call":
             if frame.f_code not in self._seen:
