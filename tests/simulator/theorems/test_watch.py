@@ -7,7 +7,6 @@ comparisons cannot ask. Its twin asks the same in a way that is followed.
 from __future__ import annotations
 
 import functools
-import gc
 import itertools
 import os
 import pickle
@@ -281,24 +280,3 @@ def test_a_scheme_is_watched_too(monkeypatch):
 
     with pytest.raises(NotFollowed, match="'random' is used"):
         prove(Subject.of(Naive()), Shape(2, Chancy(1, 0, 1)))
-
-
-def test_what_the_collector_of_garbage_calls_is_nobodys_doing():
-    times = []
-
-    def note(phase, _):
-        times.append((phase, time.perf_counter()))
-
-    def question(root):
-        gc_now = [[] for _ in range(1_000)]  # enough new objects for a collection
-        return len(gc_now) < 0
-
-    threshold = gc.get_threshold()
-    gc.callbacks.append(note)
-    gc.set_threshold(50, 1, 1)
-    try:
-        assert prove(Subject.of(Asking(question)), SHAPE).proved
-    finally:
-        gc.set_threshold(*threshold)
-        gc.callbacks.remove(note)
-    assert times

@@ -1,0 +1,36 @@
+"""A collection of garbage may come at any line of a followed verifier; what it calls is not part of it."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+from simulator.drafts import Delayed
+from simulator.theorems.proof import Subject, prove
+from simulator.theorems.rows import Shape
+from verifiers.naive import Naive
+
+
+class Allocating(Naive):
+    """Naive, with enough new objects for a collection."""
+
+    def verify(self, root, coin):
+        _ = [[] for _ in range(1_000)]
+        return super().verify(root, coin)
+
+
+def test_what_the_collector_calls_is_nobodys_doing():
+    times = []
+
+    def note(phase, _):
+        times.append((phase, time.perf_counter()))
+
+    threshold = gc.get_threshold()
+    gc.callbacks.append(note)
+    gc.set_threshold(50, 1, 1)
+    try:
+        assert prove(Subject.of(Allocating()), Shape(2, Delayed(1, 0, 1))).proved
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(note)
+    assert times
