@@ -23,7 +23,7 @@ class LayerGreedy:
         name="layer_greedy",
         title="Layer transport on greedy trees",
         source=None,
-        lossless_for=("greedy", "adaptive"),
+        lossless_for=("greedy", "adaptive", "spechub"),
         max_vocab=64,
     )
 

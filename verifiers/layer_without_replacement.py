@@ -23,7 +23,7 @@ class LayerWithoutReplacement:
         name="layer_without_replacement",
         title="Layer transport without replacement",
         source=None,
-        lossless_for=("without_replacement", "topology", "adaptive"),
+        lossless_for=("without_replacement", "topology", "adaptive", "sequoia"),
         max_vocab=12,
     )
 
