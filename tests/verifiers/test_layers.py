@@ -136,8 +136,8 @@ def equalised_by_a_solver(owed, draft, branches):
 def test_the_closed_form_is_the_least_of_the_convex_program(branches):
     n, J = len(branches), 4 if len(branches) == 1 else 2
     generator = np.random.default_rng((n, *branches))
-    owed = generator.dirichlet(np.ones(n), 6)[:, :, None] * generator.dirichlet(np.ones(J), (6, n))
-    draft = generator.dirichlet(np.ones(J), (6, n))
+    owed = generator.dirichlet(np.ones(n), 3)[:, :, None] * generator.dirichlet(np.ones(J), (3, n))
+    draft = generator.dirichlet(np.ones(J), (3, n))
     chain = equal_blocks(owed, draft, branches)
     for t, q, order, blocks in zip(owed, draft, chain.order, chain.blocks, strict=True):
         law, before, inside = np.zeros(n * J), 0.0, np.zeros((n, J))
