@@ -103,6 +103,9 @@ WRITERS = {
     "validate": Writer(
         ("validate", "naive", "block", *PAIR, "--blocks", "60", "--law-runs", "40", *REPORTS), models=True
     ),
+    "gallery": Writer(("gallery", "--json", "a.json")),
+    "study information": Writer(("-m", "experiments.studies.information", "--shapes", "0", "--json", "a.json")),
+    "study layer_ideas": Writer(("-m", "experiments.studies.layer_ideas", "--first", "1", "--json", "a.json")),
     "study programs": Writer(("-m", "experiments.studies.programs", "--shapes", "1", "--json", "a.json")),
     "study real_models": Writer(
         ("-m", "experiments.studies.real_models", "naive", *PAIR, "--tokens", "4", "--temperatures", "1", *REPORTS),
