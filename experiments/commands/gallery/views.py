@@ -52,9 +52,8 @@ def in_full(entry: Entry, found: Outcome | None) -> str:
     )
     lines = [f"## {entry.name}", "", f"{entry.what} ({where})"]
     if found is not None:
-        lines.append(
-            f"Measured on {found.day}: {found.verdict}; {found.refuted} of {found.instances} instances refuted."
-        )
+        refuted = f"{found.refuted} of {found.instances} instances refuted"
+        lines.append(f"Measured on {found.day} ({found.source}): {found.verdict}; {refuted}.")
         lines += [f"First imbalance: {found.place}"] if found.place else []
         lines += [f"Hypothesis: {found.hypothesis}."] if found.hypothesis else []
     if entry.text:
