@@ -11,7 +11,7 @@ import typer
 from experiments.shared.names import parse_range
 from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files
-from experiments.shared.rows import RowFile
+from experiments.shared.rows import check_rows
 from experiments.shared.text import EMBEDDED
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
@@ -103,4 +103,4 @@ class FileOptions:
         outputs = {"--resume": self.resume, "--json": self.json_target}
         outputs |= {"--markdown": self.markdown, "--plot": self.plot, "--times": self.times}
         check_files((None if text == EMBEDDED else text,), outputs)
-        RowFile(self.resume)
+        check_rows(self.resume)

@@ -175,21 +175,32 @@ class RowFile:
         return dict(row) if whole else None
 
     def _open(self) -> int:
-        if self._descriptor is not None:
-            return self._descriptor
-        assert self._path is not None
-        try:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
-            found = os.fstat(self._descriptor)
-            start = os.pread(self._descriptor, 4096, 0) if stat.S_ISREG(found.st_mode) else b"?"
-        except (OSError, ValueError) as error:
-            raise InvalidInput(
-                f"cannot open {cut(self._path)} for rows: {getattr(error, 'strerror', None) or error}; "
-                "choose a file that can be written"
-            ) from None
-        if not _is_header(start.split(b"\n")[0], whole=b"\n" in start):
-            raise InvalidInput(f"{cut(self._path)} is no file of rows (line 1 does not say so); choose another file")
+        if self._descriptor is None:
+            assert self._path is not None
+            self._descriptor = _opened(self._path)
         return self._descriptor
+
+
+def check_rows(path: str | None) -> None:
+    """Raises `InvalidInput` for what is there and is no file of rows; says nothing of its lines."""
+    if path and _present(Path(path)):
+        os.close(_opened(Path(path)))
+
+
+def _opened(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
+        found = os.fstat(descriptor)
+        start = os.pread(descriptor, 4096, 0) if stat.S_ISREG(found.st_mode) else b"?"
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            f"cannot open {cut(path)} for rows: {getattr(error, 'strerror', None) or error}; "
+            "choose a file that can be written"
+        ) from None
+    if not _is_header(start.split(b"\n")[0], whole=b"\n" in start):
+        os.close(descriptor)
+        raise InvalidInput(f"{cut(path)} is no file of rows (line 1 does not say so); choose another file")
+    return descriptor
 
 
 def _present(path: Path) -> bool:

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from experiments.models.options import FileOptions
 from experiments.shared.rows import RowFile, strong_id
 from experiments.shared.sharing import share
+from experiments.shared.text import EMBEDDED
 from simulator.errors import InvalidInput
 
 
@@ -47,6 +49,21 @@ def test_a_changed_row_is_named_and_computed_again(draftproof):
     assert '"99"' in Path("rows.jsonl").read_text()  # what was there is kept
     third = draftproof(*given, "--json", "-")
     assert third.json["rows"][0]["block_efficiency"] == first
+
+
+def test_a_changed_row_is_named_once(draftproof, capsys):
+    theorem = ("prove", "naive", "--K", 1, "--L2", 1, "--resume", "rows.jsonl")
+    assert draftproof(*theorem, "--jobs", 1).code == 0
+    Path("rows.jsonl").write_text(Path("rows.jsonl").read_text().replace('"digest": "', '"digest": "?'))
+    changed = Path("rows.jsonl").read_bytes()
+    again = draftproof(*theorem, "--jobs", 1)
+    assert (again.code, again.err.count("line 2 is cut short or was changed")) == (0, 1)
+    Path("rows.jsonl").write_bytes(changed)
+    FileOptions(resume="rows.jsonl").check(EMBEDDED)  # of validate and a study, before they read the rows
+    assert capsys.readouterr().err == ""
+    Path("other").write_text("notes")
+    with pytest.raises(InvalidInput, match="is no file of rows"):
+        FileOptions(resume="other").check(EMBEDDED)
 
 
 def test_every_cut_keeps_all_rows_before_it_and_what_was_there(tmp_path):

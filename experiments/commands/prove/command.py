@@ -11,6 +11,7 @@ from experiments.shared import options as opt
 from experiments.shared.consoles import console_for
 from experiments.shared.names import find_verifier
 from experiments.shared.output import check_files
+from experiments.shared.rows import RowFile
 from simulator.errors import InvalidInput
 from simulator.theorems.relations import DOMINATES, EQUALS
 
@@ -81,11 +82,12 @@ def prove(
             return views.deliver_relation_verdict(console, found, json_target)
         return views.deliver_verdict(console, work.verify_certificate(request, verify), json_target)
     if equals is None and dominates is None:
-        known = work.known_row(request, resume)
+        kept = RowFile(resume)
+        known = work.known_row(request, kept)
         if known is not None and certificate is None:
             return views.deliver_row(console, known, json_target)
-        report = work.conduct(request, formula or latex, certificate, jobs, resume)
-        work.keep_row(report, resume)
+        report = work.conduct(request, formula or latex, certificate, jobs, kept)
+        work.keep_row(report, kept)
         return views.deliver(console, report, witness, json_target, latex)
     if (equals and dominates) or formula or latex or free or resume:
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")

@@ -121,20 +121,19 @@ def conduct(
     formulas: bool = False,
     certificate: str | None = None,
     jobs: int = 1,
-    resume: str | None = None,
+    kept: RowFile | None = None,
 ) -> Report:
     """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work that cannot end well.
 
-    jobs: processes. resume: a file of rows that keeps every step.
+    jobs: processes. kept: the file of rows that keeps every step.
     """
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
     shape, trees = shape_of(request, (request.named,), subject.parameters)
     start = time.perf_counter()
     steps = trees + len(list(places(shape)))
     with named_errors(request.named.label), bar(f"{request.named.label}, {shape}", steps) as tick:
-        file = RowFile(resume)
         place = Place.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
-        workshop = Workshop(place, jobs, request.identity, file)
+        workshop = Workshop(place, jobs, request.identity, kept or RowFile(None))
         proof = prove(subject, shape, Explorer(Recording(shape.ring)), lambda _: tick(1), workshop)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
@@ -151,24 +150,23 @@ def verify_certificate(request: Request, path: str) -> Verdict:
         return checked(fields, subject, shape)
 
 
-def known_row(request: Request, path: str | None) -> dict[str, Any] | None:
+def known_row(request: Request, kept: RowFile) -> dict[str, Any] | None:
     """The row of this theorem in a file of rows; where another run proves it just now, once that is done."""
-    if path is None:
-        return None
-    file, known = RowFile(path), strong_id(request.identity)
-    if file.claim(known) == "theirs":
+    known = strong_id(request.identity)
+    if kept.claim(known) == "theirs":
         remark("another run proves this theorem; waiting for it")
-        while file.claim(known) == "theirs":
+        while kept.claim(known) == "theirs":
             time.sleep(PERIOD)
-    return file.rows.get(known)
+    return kept.rows.get(known)
 
 
-def keep_row(report: Report, path: str | None) -> None:
+def keep_row(report: Report, kept: RowFile) -> None:
     """Add a theorem to a file of rows; what is refuted or open is asked again next time."""
-    if path is not None and report.verdict == "proved":
-        file, known = RowFile(path), strong_id(report.request.identity)
-        if known not in file.rows:  # proved again for its certificate, or by another run meanwhile
-            file.add({**report.as_json(), "strong_id": known})
+    if report.verdict == "proved":
+        known = strong_id(report.request.identity)
+        kept.refresh()
+        if known not in kept.rows:  # proved again for its certificate, or by another run meanwhile
+            kept.add({**report.as_json(), "strong_id": known})
 
 
 def certificate_about(path: str, about: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from experiments.commands.prove import parallel, work
 from experiments.commands.prove.parallel import _Pace
 from experiments.commands.prove.work import Request, conduct
 from experiments.shared.names import find_verifier
+from experiments.shared.rows import RowFile
 from simulator.drafts import Delayed
 
 STEPS = ("--K", 1)  # four draft trees and seven balances
@@ -61,15 +62,15 @@ def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_pa
 def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
     request = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), False, (), 100)
     rows = str(tmp_path / "rows.jsonl")
-    assert conduct(request, resume=rows).verdict == "proved"
-    assert work.known_row(request, rows) is None  # the theorem itself is kept by the command
+    assert conduct(request, kept=RowFile(rows)).verdict == "proved"
+    assert work.known_row(request, RowFile(rows)) is None  # the theorem itself is kept by the command
     done = []
     explored = parallel.explored
     monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
-    conduct(request, resume=rows)
+    conduct(request, kept=RowFile(rows))
     assert done == []
     monkeypatch.setattr(work, "code_digest", lambda parts: "another")
-    conduct(request, resume=rows)
+    conduct(request, kept=RowFile(rows))
     assert done == [1, 1]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
 from experiments import cli
 from simulator import FAMILIES
@@ -23,6 +24,9 @@ from tests.experiments.faults.writers import OWN, SMALL, WRITERS, chosen
 
 if not sys.platform.startswith("linux"):
     pytest.skip("processes that are left are looked for in /proc", allow_module_level=True)
+
+#: Built once: half of the time of a run that ends at once.
+PROGRAM: Any = typer.main.get_command(cli.app)
 
 
 class Pipe(io.RawIOBase):
@@ -47,7 +51,7 @@ def piped(monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], most: int
     pipe = Pipe(most)
     monkeypatch.setattr(sys, "argv", ["draftproof", *arguments])
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BufferedWriter(pipe, 16), encoding="utf-8"))
-    return cli.run(cli.app), pipe
+    return cli.run(PROGRAM, "draftproof"), pipe
 
 
 #: Commands for readers that go away, in this process, and how many of the counts of bytes at the least: 0 for all.

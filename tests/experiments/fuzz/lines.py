@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
 import pkgutil
 import resource
+import select
 import signal
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import typer
 
 import lp_analysis
 import simulator
@@ -98,35 +101,38 @@ class Watcher:
             for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
                 importlib.import_module(module.name)
         drawing.drawing_board()
+        self._program: Any = typer.main.get_command(cli.app)  # once, too: most of the time of a line that is refused
         with redirect_stderr(io.StringIO()):
             self._ran(["check", "nobody", "--K", "1"])
         self._out, self._err = (os.open(folder / name, os.O_RDWR | os.O_CREAT) for name in ("stdout", "stderr"))
-        self._begun = os.open(folder / "begun", os.O_RDWR | os.O_CREAT)
 
     def run(self, line: Sequence[str], patience: float = 0.3) -> Ended:
         """One line, in a process of its own with a limit on memory. patience: seconds for work that has begun."""
-        for descriptor in (self._out, self._err, self._begun):
+        for descriptor in (self._out, self._err):
             os.ftruncate(descriptor, 0)
             os.lseek(descriptor, 0, os.SEEK_SET)
+        begun, begin = os.pipe()
+        gc.freeze()  # a fork copies what its collector touches
         process = os.fork()
         if process == 0:
-            self._child(line)
-        started, at_work = time.monotonic(), None
-        while True:
-            done, status, _ = os.wait4(process, os.WNOHANG)
-            if done:
-                break
-            now = time.monotonic()
-            if at_work is None and os.fstat(self._begun).st_size:
-                at_work = now
-            if (at_work is None and now - started > SECONDS) or (at_work is not None and now - at_work > patience):
-                os.killpg(process, signal.SIGKILL)
-                os.wait4(process, 0)
-                return Ended(None, None if at_work is not None else f"nothing came of it in {SECONDS} s")
-            time.sleep(0.002)
-        return self._judged(os.waitstatus_to_exitcode(status))
+            self._child(line, begin)
+        os.close(begin)
+        try:
+            at_work = bool(self._waited(begun, SECONDS) and os.read(begun, 1))
+            if self._waited(begun, patience if at_work else 0):  # at its end, when the fork is gone
+                return self._judged(os.waitstatus_to_exitcode(os.wait4(process, 0)[1]))
+            os.killpg(process, signal.SIGKILL)
+            os.wait4(process, 0)
+            return Ended(None, None if at_work else f"nothing came of it in {SECONDS} s")
+        finally:
+            os.close(begun)
 
-    def _child(self, line: Sequence[str]) -> None:
+    @staticmethod
+    def _waited(pipe: int, seconds: float) -> bool:
+        """Whether something was written into a pipe within that time, or everybody who could write is gone."""
+        return bool(select.select([pipe], [], [], seconds)[0])
+
+    def _child(self, line: Sequence[str], begin: int) -> None:
         code = 99
         try:
             os.setsid()
@@ -136,24 +142,25 @@ class Watcher:
             os.dup2(self._err, 2)
             sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
             sys.stdin = open(os.devnull)  # noqa: SIM115
-            progress._lines = self._marked(progress._lines)
+            progress._lines = self._marked(progress._lines, begin)
             code = self._ran(line)
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
             os._exit(code)
 
-    @staticmethod
-    def _ran(line: Sequence[str]) -> int:
+    def _ran(self, line: Sequence[str]) -> int:
         sys.argv = ["draftproof", *line]
-        return cli.run(cli.app)
+        return cli.run(self._program, "draftproof")
 
-    def _marked(self, lines: Any) -> Any:
-        """Progress that says that work has begun."""
+    @staticmethod
+    def _marked(lines: Any, begin: int) -> Any:
+        """Progress that says, once, that work has begun."""
+        first = iter([b"1"])
 
         @contextmanager
         def marked(label: str, total: float) -> Iterator[Any]:
-            os.write(self._begun, b"1")
+            os.write(begin, next(first, b""))
             with lines(label, total) as tick:
                 yield tick
 

@@ -10,13 +10,14 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.experiments.fuzz.formats import formats
+from tests.experiments.fuzz.formats import Format, formats
 from tests.experiments.fuzz.lines import LINES, MODEL_LINES, OWN, Watcher
 from tests.experiments.fuzz.mutations import mutated_line
 
@@ -32,13 +33,20 @@ def watcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watcher:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    watcher = Watcher(tmp_path)
     refreshed(tmp_path)
-    return Watcher(tmp_path)
+    return watcher
+
+
+@cache
+def valid(place: Path) -> dict[str, Format]:
+    """The formats of files, made once."""
+    return formats(place)
 
 
 def refreshed(place: Path) -> None:
     """The files as they were: lines write, too."""
-    kinds = formats(place)
+    kinds = valid(place)
     for name, kind in (("given.json", "instance"), ("certificate.json", "certificate"), ("theorem.json", "theorem")):
         Path(name).write_bytes(kinds[kind].data)
     Path("rows.jsonl").write_bytes(kinds["rows"].data)
