@@ -80,6 +80,18 @@ def largest(values: list[Any], count: int) -> list[int]:
     return [int(place) for place in order[np.lexsort((order, rank))][:count]]
 
 
+def reaches(value: Any, threshold: Fraction) -> bool:
+    """Whether a value is at least the threshold; floats up to `ROUNDING`, so that what meets it exactly does, too."""
+    slack = 1 - ROUNDING if isinstance(value, float) else 1
+    return bool(value * threshold.denominator >= threshold.numerator * slack)
+
+
+def exceeds(value: Any, threshold: Fraction) -> bool:
+    """Whether a value is larger than the threshold; floats by more than `ROUNDING`."""
+    slack = 1 + ROUNDING if isinstance(value, float) else 1
+    return bool(value * threshold.denominator > threshold.numerator * slack)
+
+
 def number(value: Any) -> Any:
     """An entry of a row as a number: tensors as floats, exact ones as they are."""
     return float(value) if hasattr(value, "new_tensor") or isinstance(value, np.floating) else value

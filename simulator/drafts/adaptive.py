@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from simulator.arithmetic import arithmetic_of, as_fraction
 from simulator.coins import outcomes
+from simulator.drafts._adapting import number, reaches
 from simulator.drafts._shape import validate_shape
 from simulator.drafts.trees import DraftTree
 from simulator.errors import InvalidInput
@@ -59,7 +60,7 @@ class Adaptive:
             q = draft.row(path)
             token = coin.choose(q)
             free = len(path) >= self.L1  # before that the rule has no say
-            unsure = free and q[token] * self.confidence.denominator < self.confidence.numerator
+            unsure = free and not reaches(number(q[token]), self.confidence)
             if unsure and not self.keeps_last:
                 break
             path = (*path, token)

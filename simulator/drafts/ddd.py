@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from simulator.drafts._adapting import Adapting, largest, share, whole
+from simulator.drafts._adapting import Adapting, largest, reaches, share, whole
 from simulator.drafts._beams import Beam, expanded, tree_of
 from simulator.drafts.trees import DraftTree
 from simulator.protocol import Coin, TokenProcess
@@ -47,7 +47,7 @@ class DynamicDepth(Adapting):
             layer = expanded(draft, layer, self.beam)
             layer = [layer[place] for place in largest([value for _, value in layer], self.beam)] if layer else []
             found += layer
-            if sum(value for _, value in layer) * self.threshold.denominator < self.threshold.numerator:
+            if not reaches(sum(value for _, value in layer), self.threshold):
                 break
         return tree_of(found, len(found))
 

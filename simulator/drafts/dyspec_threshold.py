@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from simulator.drafts._adapting import Adapting, number, share, whole
+from simulator.drafts._adapting import Adapting, number, reaches, share, whole
 from simulator.drafts.trees import DraftTree
 from simulator.protocol import Coin, Context, TokenProcess
 from simulator.vectors import without
@@ -43,19 +43,16 @@ class DySpecThreshold(Adapting):
         room = self.nodes
         waiting: list[tuple[Context, Any]] = [((), 1)]
         for context, entered in waiting:  # grows while it is walked
-            if len(context) == self.depth or not room or not self._reaches(entered):
+            if len(context) == self.depth or not room or not reaches(entered, self.value):
                 continue
             row, value = draft.row(context), entered
-            while room and self._reaches(value):
+            while room and reaches(value, self.value):
                 token = coin.choose(row)
                 part = number(row[token])
                 drafted[context] = (*drafted.get(context, ()), token)
                 waiting.append(((*context, token), value * part))
                 row, value, room = without(row, token), value * (1 - part), room - 1
         return DraftTree(drafted)
-
-    def _reaches(self, value: Any) -> bool:
-        return bool(value * self.value.denominator >= self.value.numerator)
 
     def reductions(self) -> list[Self]:
         """Shallower trees, and those with the next larger thresholds that halve the distance to 1."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from simulator.drafts._adapting import Adapting, largest, share, whole
+from simulator.drafts._adapting import Adapting, exceeds, largest, share, whole
 from simulator.drafts._beams import Beam, expanded, tree_of
 from simulator.drafts.trees import DraftTree
 from simulator.protocol import Coin, TokenProcess
@@ -51,7 +51,7 @@ class OptTree(Adapting):
             best = [found[place][1] for place in largest([value for _, value in found], self.nodes)]
             grown = sum(best) - total
             total, least = total + grown, best[-1] if len(best) == self.nodes else 0
-            if grown * self.gain.denominator <= self.gain.numerator:
+            if not exceeds(grown, self.gain):
                 break
         return tree_of(found, self.nodes)
 
