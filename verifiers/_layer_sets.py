@@ -126,6 +126,7 @@ def _raced(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> tuple[Any, Vect
 def _weights(owed: Any, sets: Sequence[Sets], n: int) -> Any:
     """Step 3."""
     size = len(owed) // n
+    check_room("a layer of sets", float(prod(map(len, sets))) * len(owed), owed)
     chances = np.array([prod(masses) for masses in product(*(part.values() for part in sets))], dtype=np.float64)
     drafted = np.zeros((len(chances), n, size), dtype=bool)
     for number, tokens in enumerate(product(*sets)):

@@ -53,6 +53,8 @@ ELSEWHERE = [
     ("traversal_insertion_order", Adaptive(1, 1, 1)),
     ("traversal_insertion_order", Adaptive(1, 0, 3)),
     ("spechub", SpecHub(2)),
+    ("layer_greedy", Greedy(2, 0, 2)),
+    ("layer_without_replacement", WithoutReplacement(2, 0, 2)),
 ]
 
 

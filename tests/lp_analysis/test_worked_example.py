@@ -22,7 +22,9 @@ FIRST, SECOND = (2, 3, 0, 1), (3, 2, 0, 1)
 
 
 def stated() -> dict[str, Fraction]:
-    page = (Path(lp_analysis.__file__).parent / "README.md").read_text(encoding="utf-8")
+    page = (
+        (Path(lp_analysis.__file__).parent / "README.md").read_text(encoding="utf-8").partition("## Worked example")[2]
+    )
     return {row[0].split()[0]: Fraction(row[1]) for row in re.findall(r"^\| (.+?) \| ([\d/]+) \|$", page, re.MULTILINE)}
 
 

@@ -45,6 +45,8 @@ STRUCTURES = {
     "gbv_tree": None,
     "layer_transport": "layered",
     "layer_verification": None,
+    "layer_without_replacement": None,
+    "layer_greedy": None,
     "hsd_uncapped": None,
     "tree_monte_carlo": "path",
     "traversal": "leaf-to-root",

@@ -100,7 +100,7 @@ def test_shapes_cover_three_paths_three_tokens_and_a_trunk() -> None:
 
 @pytest.mark.parametrize("scheme", CASES)
 def test_cases_of_a_scheme_have_two_and_three_tokens_and_as_many_as_are_drafted(scheme: str) -> None:
-    assert {size for size, _ in CASES[scheme]} == {2, 3}
+    assert {2, 3} <= {size for size, _ in CASES[scheme]} <= {2, 3, 4}
     assert len(set(CASES[scheme])) == len(CASES[scheme])
     for size, tree in CASES[scheme]:
         if scheme in ("without_replacement", "top_k", "greedy"):  # drafts at one node differ
