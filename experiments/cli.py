@@ -26,7 +26,7 @@ from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
 from experiments.supervision import VERDICTS, Codes, names_code, supervise
 from simulator import files
-from simulator.errors import DraftproofError
+from simulator.errors import DraftproofError, InvalidInput
 from simulator.files import cut
 
 app = typer.Typer(
@@ -38,6 +38,8 @@ app = typer.Typer(
 
 #: Exit codes beside those of verdicts (0, 1), bad input (2) and Ctrl-C: nobody reads; told to end; a fault of our own.
 UNREAD, TERMINATED, INTERNAL = 141, 143, 70
+#: MiB beyond which nobody has a file.
+MOST_INPUT = 2**40
 
 
 def main() -> None:
@@ -134,6 +136,8 @@ def _options(
     ] = False,
     max_input: Annotated[float, typer.Option(min=0, help="Read files of up to so many MiB.")] = 64.0,
 ) -> None:
+    if not max_input < MOST_INPUT:
+        raise InvalidInput(f"--max-input {max_input:g} is no size of a file; give a number of MiB below {MOST_INPUT:,}")
     files.allow(int(max_input * 2**20))
 
 

@@ -11,10 +11,12 @@ import resource
 import select
 import signal
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import typer
@@ -62,6 +64,8 @@ LINES = tuple(
     --version
     """.strip().splitlines()
 )
+#: Seconds of the clock within which something is heard of every line.
+MOST_WAITED = 6.0 * SECONDS
 #: Lines that need models; they end before any of them is trained.
 MODEL_LINES = tuple(
     line.split()
@@ -96,8 +100,8 @@ class Ended:
 class Watcher:
     """Runs lines in forks. A fork that takes too long is ended: it is at work, or it hangs."""
 
-    def __init__(self, folder: Path) -> None:
-        for room in (commands, simulator, lp_analysis):  # once, not in every fork
+    def __init__(self, folder: Path, more: Sequence[ModuleType] = ()) -> None:
+        for room in (commands, simulator, lp_analysis, *more):  # once, not in every fork
             for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
                 importlib.import_module(module.name)
         drawing.drawing_board()
@@ -118,14 +122,22 @@ class Watcher:
             self._child(line, begin)
         os.close(begin)
         try:
-            at_work = bool(self._waited(begun, SECONDS) and os.read(begun, 1))
+            self._said_something(process, begun)
+            at_work = bool(self._waited(begun, 0) and os.read(begun, 1))
             if self._waited(begun, patience if at_work else 0):  # at its end, when the fork is gone
                 return self._judged(os.waitstatus_to_exitcode(os.wait4(process, 0)[1]))
             os.killpg(process, signal.SIGKILL)
             os.wait4(process, 0)
-            return Ended(None, None if at_work else f"nothing came of it in {SECONDS} s")
+            return Ended(None, None if at_work else f"nothing came of it in {SECONDS} s of work or {MOST_WAITED:.0f} s")
         finally:
             os.close(begun)
+
+    def _said_something(self, process: int, begun: int) -> None:
+        """Waits for so many seconds of the processor, and not for ever: on a machine that is busy they take longer."""
+        ticks, used, end = os.sysconf("SC_CLK_TCK"), 0.0, time.monotonic() + MOST_WAITED
+        while used < SECONDS and time.monotonic() < end and not self._waited(begun, 1):
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            used = (int(fields[11]) + int(fields[12])) / ticks
 
     @staticmethod
     def _waited(pipe: int, seconds: float) -> bool:

@@ -24,6 +24,8 @@ from tests.experiments.fuzz.mutations import mutated_line
 if not sys.platform.startswith("linux"):
     pytest.skip("forks are limited and looked at in /proc", allow_module_level=True)
 
+#: Of transformers, which imports each when it is asked for: seconds, on a machine that is busy.
+MODEL_CLASSES = ("AutoConfig", "AutoTokenizer", "AutoModelForCausalLM", "LlamaForCausalLM", "PreTrainedTokenizerFast")
 KEPT = Path(__file__).resolve().parents[2] / "data" / "fuzz" / "lines.json"
 
 
@@ -88,9 +90,12 @@ def test_many_mutated_lines_end_well(watcher, record_property):
 def test_mutated_lines_about_models_end_well(watcher, monkeypatch, record_property):
     from huggingface_hub import constants
 
+    from experiments import models
     from experiments.models.pair.devices import libraries
 
-    libraries()  # once, not in every fork
+    for needed in MODEL_CLASSES:
+        getattr(libraries()[1], needed)  # once, not in every fork
+    watcher = Watcher(Path.cwd().parent, (models,))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert fuzz(watcher, MODEL_LINES, 300, record_property)["exit 2"] > 100
 
