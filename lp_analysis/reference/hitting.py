@@ -19,11 +19,11 @@ import scipy  # what is used of it is loaded at its first use
 from lp_analysis.nodes import NodeValues, conditional, meets, prefix_masses
 from lp_analysis.reference.antichains import antichain_at, corners, hull
 from simulator.arithmetic import FLOAT64, arithmetic_of
-from simulator.coins import outcomes
 from simulator.drafts import Delayed
 from simulator.errors import TooLarge
 from simulator.instances.exact import Given, as_process
 from simulator.instances.processes import context_at, tabulate
+from simulator.laws.drawing import drawn_trees
 from simulator.protocol import Context, DraftScheme, TokenProcess
 
 #: The draft tree as its set of nodes, with its probability; each set once.
@@ -199,7 +199,7 @@ class ListedTrees:
         if scheme.count(draft) > MOST_TREES:
             raise TooLarge(f"{scheme} has more than {MOST_TREES:,} draft trees; use a smaller one")
         masses: dict[frozenset[Context], Any] = {}
-        for tree, mass in outcomes(lambda coin: scheme.draw(draft, coin), arithmetic_of(draft.row(()))):
+        for tree, mass in drawn_trees(scheme, draft, arithmetic_of(draft.row(()))):
             nodes = frozenset(_contexts(tree, draft.vocab_size, scheme.depth))
             masses[nodes] = masses[nodes] + mass if nodes in masses else mass
         return cls(list(masses.items()), draft.vocab_size, scheme.depth)

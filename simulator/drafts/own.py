@@ -137,6 +137,9 @@ class Own:
                 raise InvalidInput(f"scheme {self.name} drafted {tokens} after {context}, which was not drafted itself")
             if tokens and len(context) >= self.depth:
                 raise InvalidInput(f"scheme {self.name} drafted after {context}, beyond its depth {self.depth}")
+        drafted = sum(len(tokens) for tokens in tree.children.values())
+        if hasattr(self.scheme, "nodes") and drafted > self.nodes:
+            raise InvalidInput(f"scheme {self.name} drafted {drafted} tokens, more than its nodes {self.nodes}")
 
 
 def _are_tokens(tokens: Any, size: int) -> bool:

@@ -13,6 +13,7 @@ from simulator.arithmetic import Arithmetic
 from simulator.coins import EnumeratingCoin, Handed, outcomes
 from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.instances.processes import TableProcess, check_table_size, context_index
+from simulator.laws.drawing import drawn_trees
 from simulator.laws.law import BlockLaw
 from simulator.protocol import (
     AttachedTree,
@@ -46,7 +47,7 @@ def enumerate_law(
     arithmetic, size = target.arithmetic, target.vocab_size
     check_table_size(size, scheme.depth, arithmetic)
     correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
-    for tree, weight in outcomes(lambda coin: scheme.draw(draft, coin), arithmetic):
+    for tree, weight in drawn_trees(scheme, draft, arithmetic):
         for (accepted, token), mass in verdicts(verifier, tree, target, draft, arithmetic).items():
             correction[len(accepted)][context_index(accepted, size), token] += weight * mass
         if progress:
@@ -86,7 +87,7 @@ def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
             verdict = verifier.verify(root, Handed(coin))
         except DraftproofError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # sys.exit(0) would end whoever asks, as if all were well
             raise InvalidVerifier(f"verify raised {own_lines(error)}") from error
         if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
             raise InvalidVerifier(

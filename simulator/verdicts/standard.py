@@ -129,7 +129,8 @@ def standard_check(
     `InvalidInput` for one that accepts nothing.
     """
     card = verifier.card
-    wanted = {*card.lossless_for, *([Delayed.name] if card.control or not card.lossless_for else [])}
+    declared = card.lossless_for  # as it stands before any call
+    wanted = {*declared, *([Delayed.name] if card.control or not declared else [])}
     names = tuple(name for name in SCHEMES if name in wanted)
     jobs = [job for job in standard_jobs() if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]
     found = Standard(card.name, names)
@@ -139,6 +140,9 @@ def standard_check(
         found = _run(found, verifier, judge or judge_of(verifier), rest, streams, late, progress)
         if found.failed is not None or (stage and found.left):
             break
+        refused = [name for name in found.refused if name in declared]
+        if refused:
+            raise InvalidVerifier(f"its card declares the scheme {refused[0]}, and verify refuses its trees")
         if stage:
             found = _checked_facts(found, verifier, facts)
     return found
@@ -179,12 +183,8 @@ def _run(
 
 def _checked_facts(found: Standard, verifier: Verifier, facts: bool) -> Standard:
     """The core is done: what the card declares is looked at."""
-    card = verifier.card
-    refused = [name for name in found.refused if name in card.lossless_for]
-    if refused:
-        raise InvalidVerifier(f"its card declares the scheme {refused[0]}, and verify refuses its trees")
     if not found.covered:
-        raise InvalidInput(f"{card.name} accepts the trees of none of the schemes {', '.join(found.declared)}")
+        raise InvalidInput(f"{found.verifier} accepts the trees of none of the schemes {', '.join(found.declared)}")
     for fact in checks_for(verifier, FACTS) if facts else ():
         if not fact.name.startswith("lossless"):  # that is what the set is for
             try:

@@ -6,7 +6,7 @@ import importlib.util
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -132,6 +132,20 @@ class Refusing(ONE_PATH.Liar):  # type: ignore[name-defined]
 def test_a_declared_scheme_that_is_refused_is_a_lie() -> None:
     with pytest.raises(InvalidVerifier, match="declares the scheme delayed"):
         standard_check(Refusing())
+
+
+def test_a_declared_scheme_that_is_refused_after_the_core_is_a_lie_too() -> None:
+    late = (3, Delayed(3, 0, 2))
+    assert not any(job.core for job in standard_jobs() if job.case == late)
+
+    def judge(instance: Any, scheme: Any) -> Any:
+        if (instance.target.vocab_size, scheme) == late:
+            raise UnsupportedTree("not so many")
+        return SimpleNamespace(lossless=True)
+
+    assert len(make("specinfer").card.lossless_for) > 1
+    with pytest.raises(InvalidVerifier, match="declares the scheme delayed"):
+        standard_check(make("specinfer"), judge, facts=False)
 
 
 def test_the_set_is_the_same_every_time_and_holds_what_it_says() -> None:

@@ -1,0 +1,52 @@
+"""Every draft tree of a scheme with its exact probability; a scheme of others is watched while it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from simulator.arithmetic import Arithmetic
+from simulator.coins import outcomes
+from simulator.drafts import SCHEMES, Own
+from simulator.drafts.trees import DraftTree
+from simulator.errors import InvalidInput, InvalidVerifier
+from simulator.protocol import AttachedTree, DraftScheme, TokenProcess
+
+#: Trees that are drawn once more when all are drawn.
+AGAIN = 64
+
+
+def drawn_trees(scheme: DraftScheme, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[AttachedTree, Any]]:
+    """Every outcome of `scheme.draw` with its probability.
+
+    Raises `InvalidInput` for a scheme of others whose trees are none, or that is no function of the draft and the coin:
+    its trees are drawn twice in turns, and the first ones once more at the end.
+    """
+    if type(scheme) in SCHEMES.values():
+        return outcomes(lambda coin: scheme.draw(draft, coin), arithmetic)
+    return _watched(scheme if isinstance(scheme, Own) else Own(scheme), draft, arithmetic)
+
+
+def _watched(scheme: Own, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[DraftTree, Any]]:
+    def listing() -> Iterator[tuple[DraftTree, Any]]:
+        return outcomes(lambda coin: scheme.draw(draft, coin), arithmetic)
+
+    first: list[tuple[DraftTree, Any]] = []
+    other = listing()
+    try:
+        for drawn in listing():
+            _compare(scheme, drawn, next(other, None))
+            first += [drawn] if len(first) < AGAIN else []
+            yield drawn
+        for drawn, again in zip(first, listing(), strict=False):
+            _compare(scheme, drawn, again)
+    except InvalidVerifier as error:  # the coin takes whoever asks for a verifier
+        raise InvalidInput(f"scheme {scheme.name}: {str(error).replace('verify must', 'draw must')}") from error
+
+
+def _compare(scheme: Own, drawn: tuple[DraftTree, Any], again: tuple[DraftTree, Any] | None) -> None:
+    if again is None or (drawn[0].children, drawn[1]) != (again[0].children, again[1]):
+        raise InvalidInput(
+            f"scheme {scheme.name} drew two trees from the same answers of the coin; "
+            "draw must be a function of the draft and the coin, without state or other randomness"
+        )
