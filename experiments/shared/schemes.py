@@ -40,7 +40,8 @@ def make_scheme(name: str, parameters: Mapping[str, Any]) -> DraftScheme:
     fields = {field.name for field in dataclasses.fields(SCHEMES[name])}
     for key in parameters:
         if key not in fields:
-            raise InvalidInput(f"--{key} has no meaning for the scheme {name}; it takes {', '.join(sorted(fields))}")
+            takes = ", ".join(sorted(fields))
+            raise InvalidInput(f"{key} has no meaning for the scheme {name}; it takes {takes}: {usual_spec(name)}")
     scheme: DraftScheme = SCHEMES[name](**parameters)
     return scheme
 
@@ -67,6 +68,11 @@ def scheme_spec(scheme: DraftScheme) -> str:
         if key != "name" and value != []
     }
     return f"{fields['name']}:" + ",".join(f"{key}={value}" for key, value in shown.items())
+
+
+def usual_spec(name: str) -> str:
+    """A built-in scheme with its parameters as they are where none is given."""
+    return scheme_spec(SCHEMES[name]())
 
 
 def _value(kind: type, key: str, text: str, spec: str) -> Any:

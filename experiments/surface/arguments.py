@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments.shared.measured import planned_on
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.schemes import find_scheme
 from simulator.arithmetic import as_rows
 from simulator.drafts import SCHEMES, Own
 from simulator.drafts.own import CONTRACT
 from simulator.errors import DraftproofError, InvalidInput
+from simulator.instances.case import Case
 from simulator.instances.processes import CallableProcess, MarkovProcess, TableProcess
 from simulator.protocol import Context, DraftScheme, TokenProcess
 from simulator.raised import own_lines
@@ -46,6 +48,11 @@ def as_scheme(scheme: Any) -> DraftScheme:
     complete = ours or (not isinstance(scheme, tuple(SCHEMES.values())) and all(hasattr(scheme, x) for x in CONTRACT))
     made: DraftScheme = scheme if complete else Own(scheme)
     return made
+
+
+def on_pair(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:
+    """The scheme for this target and draft: one that is planned from a measurement is measured on them."""
+    return planned_on(as_scheme(scheme), [Case("the pair", *pair)])
 
 
 def as_schemes(schemes: Any) -> list[DraftScheme]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.surface.arguments import as_pair, as_scheme
+from experiments.surface.arguments import as_pair, as_scheme, on_pair
 from experiments.surface.calls import SCHEME
 from lp_analysis import Optimum, cut_bound
 from lp_analysis import optimum as solve
@@ -52,7 +52,8 @@ def bound(target: Any, draft: Any, scheme: Any = SCHEME) -> Any:
     by listing its trees and cutting (`lp_analysis.cut_bound`), in float64 without a certificate. Returns something with
     `lower`, `upper` and `gap`; raises `TooLarge` where paths or trees are too many.
     """
-    shape, pair = as_scheme(scheme), as_pair(target, draft)
+    pair = as_pair(target, draft)
+    shape = on_pair(scheme, pair)
     return solve(*pair, shape) if isinstance(shape, Delayed) else listed_bound(*pair, shape)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import verifiers as zoo
+from experiments.shared.measured import planned
 from experiments.shared.names import NamedVerifier
 from experiments.shared.planned import Planned, evaluator
 from experiments.shared.problem import FamilyProblem
 from experiments.shared.progress import quiet
-from experiments.surface.arguments import as_pair, as_scheme, as_verifier
+from experiments.surface.arguments import as_pair, as_scheme, as_verifier, on_pair
 from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
@@ -44,8 +45,8 @@ def check(
     verifier, where every draft tree is enumerated. Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or
     `InvalidVerifier`.
     """
-    named, pair, shape = as_verifier(verifier), as_pair(target, draft), as_scheme(scheme)
-    return judge(named, arithmetic, engine, memory, max_runs)(pair, shape)
+    named, pair = as_verifier(verifier), as_pair(target, draft)
+    return judge(named, arithmetic, engine, memory, max_runs)(pair, on_pair(scheme, pair))
 
 
 def judge(
@@ -75,7 +76,8 @@ def block_law(
     named = as_verifier(verifier)
     if isinstance(named.verifier, Planned):
         raise InvalidInput(f"{named.spec} is planned for one instance; check and compare do that")
-    return law_of(named.verifier, *as_pair(target, draft), as_scheme(scheme), arithmetic, engine)
+    pair = as_pair(target, draft)
+    return law_of(named.verifier, *pair, on_pair(scheme, pair), arithmetic, engine)
 
 
 def assert_lossless(verifier: Any, target: Any = None, draft: Any = None, scheme: Any = None, **options: Any) -> None:
@@ -115,8 +117,9 @@ def find_witness(
         raise InvalidInput("give both target and draft, or neither")
     if target is not None:
         pair = as_pair(target, draft)
-        return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), shape, engine)
+        return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), on_pair(shape, pair), engine)
     family = FamilyProblem("dirichlet", vocab_size, seed, max(SEARCH_DENOMINATOR, vocab_size))
+    shape = planned(shape, family)
     for number in range(seed, seed + instances):
         instance = family.member(number, shape.depth, RATIONAL).rows(shape.depth)
         witness = _refuted(named, instance, shape, engine)

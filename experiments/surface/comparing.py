@@ -6,7 +6,7 @@ from typing import Any
 
 import verifiers as zoo
 from experiments.shared.names import NamedVerifier, find_verifier
-from experiments.surface.arguments import as_pair, as_schemes, as_verifiers
+from experiments.surface.arguments import as_pair, as_schemes, as_verifiers, on_pair
 from experiments.surface.bounding import ListedBound, bound
 from experiments.surface.calls import SCHEME, judge
 from simulator.arithmetic import arithmetic_named
@@ -62,7 +62,7 @@ def compare(
     pair = as_pair(target, draft)
     chosen = None if verifiers is None else as_verifiers(verifiers)
     rows = Comparison()
-    for scheme in as_schemes(schemes):
+    for scheme in (on_pair(each, pair) for each in as_schemes(schemes)):
         best = _best(pair, scheme, optimum)
         for named in chosen if chosen is not None else _lossless_on(scheme):
             rows.append(

@@ -19,9 +19,10 @@ from simulator.vectors import without
 
 @dataclass(frozen=True)
 class DySpec(Adapting):
-    """`nodes` tokens, each drawn without replacement at the slot of the largest value, ties to the earlier slot.
+    """`nodes` tokens, each drawn without replacement where the draft believes that verification comes most often.
 
-    Fewer where the draft has no token left to draw. Raises `InvalidInput` unless `nodes` is a whole number.
+    Ties go to the earlier slot; fewer where the draft has no token left to draw.
+    Raises `InvalidInput` unless `nodes` is a whole number.
     """
 
     nodes: int = 4

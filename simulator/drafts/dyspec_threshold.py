@@ -20,7 +20,7 @@ from simulator.vectors import without
 
 @dataclass(frozen=True)
 class DySpecThreshold(Adapting):
-    """Draws wherever the value is at least `value`, down to `depth`, until `nodes` tokens are drafted.
+    """Draws where the draft believes to come with probability `value` or more, to `depth`, `nodes` tokens at most.
 
     The two limits keep a sure draft from a tree without end; the paper has the threshold alone.
     Raises `InvalidInput` unless `value` lies in (0, 1].

@@ -24,7 +24,7 @@ MOST_PLANNED = 200
 
 @dataclass(frozen=True)
 class Sequoia(Adapting):
-    """A planned tree of at most `nodes` tokens and depth `depth`.
+    """A tree of at most `nodes` tokens planned from acceptance rates; children drawn without replacement.
 
     tree: the plan, numbers of children node by node and level by level as in `Topology`; `planned` makes it from an
     acceptance vector. Without one nothing can be drawn. Raises `InvalidInput` for a tree beyond the limits.

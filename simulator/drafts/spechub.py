@@ -18,9 +18,9 @@ from simulator.vectors import top_tokens, without
 
 @dataclass(frozen=True)
 class SpecHub(Adapting):
-    """Every node down to `depth` has such a pair, the hub alone where `q` has no other token.
+    """Two children at every node down to `depth`: the favourite of `q` and another token, the first drawn from `q`.
 
-    Raises `InvalidInput` unless `depth` is a whole number.
+    The favourite alone where `q` has no other token. Raises `InvalidInput` unless `depth` is a whole number.
     """
 
     depth: int = 1

@@ -96,6 +96,7 @@ def row_tasks(
     arithmetic = arithmetic_named(settings.arithmetic)
     tasks = []
     known: dict[str, dict[Any, float]] = {}
+    refused: dict[str, list[DraftScheme]] = {}
     roots_of = lru_cache(lambda depth: problem.roots(depth, arithmetic))
     for scheme in schemes:
         roots = roots_of(scheme.depth)
@@ -106,7 +107,7 @@ def row_tasks(
             except UnsupportedTree:
                 if chosen is not None:
                     raise
-                remark(f"{named.label} takes no trees of {scheme}: left out")
+                refused.setdefault(named.label, []).append(scheme)
                 continue
             if cost.engine == "enumerate":
                 check_runs(named, scheme, settings, cost.steps * len(roots), problem.vocab_size)
@@ -122,6 +123,9 @@ def row_tasks(
             }
             total = replace(cost, steps=cost.steps * len(roots), seconds=cost.seconds * len(roots))
             tasks.append(Task(named, scheme, strong_id(fields), total))
+    for label, left_out in refused.items():
+        others = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        remark(f"{label} takes no trees of {left_out[0]}{others}: left out")
     return tasks
 
 

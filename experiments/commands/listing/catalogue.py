@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 import verifiers
+from experiments.shared.schemes import usual_spec
 from simulator.drafts import SCHEMES
 from simulator.instances.families import FAMILIES
 from simulator.protocol import Card
@@ -30,7 +31,10 @@ def catalogue_fields() -> dict[str, Any]:
     """Everything `list` knows, as plain data."""
     return {
         "verifiers": [{**asdict(card), "status": card.status} for card in cards()],
-        "schemes": [{"name": name, "description": (cls.__doc__ or "").split("\n")[0]} for name, cls in SCHEMES.items()],
+        "schemes": [
+            {"name": name, "description": (cls.__doc__ or "").split("\n")[0], "usual": usual_spec(name)}
+            for name, cls in SCHEMES.items()
+        ],
         "processes": [{"name": name, "description": text} for name, text in PROCESSES.items()],
         "families": [
             {"name": family.name, "description": family.title, "parameters": dict(family.parameters)}
@@ -90,5 +94,5 @@ def show_catalogue(console: Console) -> None:
         small = Table(title=title, title_justify="left", show_header=False)
         for item in fields[key]:
             given = ", ".join(f"{name}={value:g}" for name, value in item.get("parameters", {}).items())
-            small.add_row(item["name"] + (f":{given}" if given else ""), item["description"])
+            small.add_row(item.get("usual", item["name"] + (f":{given}" if given else "")), item["description"])
         console.print(small)

@@ -174,7 +174,12 @@ def certificate_about(path: str, about: dict[str, Any]) -> dict[str, Any]:
     fields: Any = parse_json(read_text(path, "certificate"), f"certificate {cut(path)}")
     different = [key for key, value in about.items() if not isinstance(fields, dict) or fields.get(key) != value]
     if different:
-        raise InvalidInput(f"{cut(path)} is about another {different[0]}; give the verifier and shape that it is about")
+        key = different[0]
+        its = fields.get(key) if isinstance(fields, dict) else None
+        raise InvalidInput(
+            f"{cut(path)} is about {key} {cut(repr(its))}, not {cut(repr(about[key]))}; "
+            "give the verifier and shape that it is about"
+        )
     return dict(fields)
 
 

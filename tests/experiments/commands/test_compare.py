@@ -49,6 +49,9 @@ def test_default_is_the_whole_registry_and_refuted_rows_say_so(draftproof):
         name for name, entry in REGISTRY.items() if "delayed" not in entry.card.lossless_for
     }
     assert "spechub takes no trees of delayed(K=3, L1=0, L2=2): left out" in ran.err
+    twice = draftproof("compare", "--vocab", 2, "--K", "2..3", "--L2", 1)
+    assert twice.err.count("spechub") == 1
+    assert "spechub takes no trees of delayed(K=2, L1=0, L2=1) and 1 more: left out" in twice.err
     named = draftproof("compare", "nss", "spechub", "--vocab", 2, "--K", 3)
     assert (named.code, named.out) == (2, "")
     assert "spechub on delayed(K=3, L1=0, L2=2): spechub verifies pairs of the draft's favourite" in named.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from experiments.shared.schemes import find_scheme
 from simulator.drafts import SCHEMES
 from verifiers import REGISTRY
 from verifiers.bibliography import BIBLIOGRAPHY
@@ -14,7 +15,9 @@ def test_list_shows_every_card_scheme_and_family(draftproof):
     assert {"dirichlet", "perturbed", "temperature", "zeros", "ties", "point_masses", "equal", "disjoint"} == {
         family["name"] for family in fields["families"]
     }
+    assert {find_scheme(scheme["usual"]) for scheme in fields["schemes"]} == {kind() for kind in SCHEMES.values()}
     shown = draftproof("list").out
+    assert "dyspec_threshold:value=1/4,depth=3,nodes=64" in shown
     assert "without_replacement" in shown
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -151,7 +152,9 @@ def test_a_certificate_is_written_and_checked(draftproof, tmp_path):
     assert ran.code == 1
     assert ran.json["valid"] is False
     assert draftproof("prove", "block", *ONE_STEP, "--verify", "c.json").code == 2
-    assert draftproof("prove", "naive", "--K", 1, "--verify", "c.json").code == 2
+    other = draftproof("prove", "naive", "--K", 1, "--verify", "c.json")
+    assert (other.code, other.out) == (2, "")
+    assert re.search(r"c.json is about scheme '?.*, not .*; give the verifier and shape that it is about", other.err)
     assert draftproof("prove", "naive", *ONE_STEP, "--verify", "nothing.json").code == 2
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import draftproof
+from experiments.shared.schemes import find_scheme
 
 FROM_SOFTMAX_TO_TABLE = """
 import numpy as np
@@ -153,3 +154,31 @@ def test_laws_are_exact_unless_asked_otherwise() -> None:
     ):
         assert law.block_efficiency == 2
         assert isinstance(law.block_efficiency, Fraction)
+
+
+def test_every_scheme_has_its_class_on_the_face() -> None:
+    assert {kind.__name__ for kind in draftproof.SCHEMES.values()} <= set(draftproof.__all__)
+    assert draftproof.DySpec(nodes=3) == find_scheme("dyspec:nodes=3")
+
+
+def test_sequoia_is_planned_on_the_pair_that_is_given() -> None:
+    """A draft that is always right wants a path, one that is often wrong also second children."""
+    sure, unsure = ["1/8", "3/4", "1/8"], ["3/4", "1/8", "1/8"]
+    open_scheme = "sequoia:nodes=2,depth=2"
+    shapes = {}
+    for name, draft in (("path", sure), ("leaves", unsure)):
+        found = draftproof.check("sequoia", sure, draft, open_scheme)
+        (row,) = draftproof.compare("sequoia", sure, draft, open_scheme, optimum=True)
+        shapes[name] = found.scheme
+        assert found.lossless
+        assert row["scheme"] == str(found.scheme) == str(draftproof.bound(sure, draft, open_scheme).scheme)
+        assert draftproof.block_law("sequoia", sure, draft, open_scheme).block_efficiency == found.block_efficiency
+        assert row["block_efficiency"] <= row["optimum"] + 1e-9  # a float64 program
+    assert shapes == {
+        "path": draftproof.Sequoia(2, 2, (1, 1, 0)),
+        "leaves": draftproof.Sequoia(2, 2, (2, 0, 0)),
+    }
+    witness = draftproof.find_witness("specinfer", open_scheme, target=sure, draft=unsure)
+    assert witness is not None
+    assert witness.violation.deviation > 0
+    assert draftproof.find_witness("specinfer", "sequoia:nodes=4") is not None
