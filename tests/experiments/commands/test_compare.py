@@ -40,18 +40,20 @@ def test_golden_values_on_the_committed_instance(draftproof):
     assert all(row["lossless"] and row["max_deviation"] == "0" for row in ran.json["rows"])
 
 
-def test_default_is_the_whole_registry_and_refuted_rows_say_so(draftproof):
-    """Whoever refuses the trees is left out by name; asked for by name it is an error."""
+def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draftproof):
+    """Whoever is for other trees is left out by name; asked for by name it is judged, or it refuses."""
     ran = draftproof("compare", "--vocab", 2, "--K", 3, "--json", "-")
-    rows = ran.json["rows"]
-    assert [row["verifier"] for row in rows] == [name for name in STANDALONE if name != "spechub"]
-    assert {row["verifier"] for row in rows if not row["lossless"]} | {"spechub"} == {
-        name for name, entry in REGISTRY.items() if "delayed" not in entry.card.lossless_for
-    }
-    assert "spechub takes no trees of delayed(K=3, L1=0, L2=2): left out" in ran.err
+    cards = {name: REGISTRY[name].card for name in STANDALONE}
+    elsewhere = {"greedy_multi_draft", "layer_greedy", "layer_without_replacement", "spechub"}
+    assert [row["verifier"] for row in ran.json["rows"]] == [name for name in STANDALONE if name not in elsewhere]
+    refuted = {row["verifier"] for row in ran.json["rows"] if not row["lossless"]}
+    assert refuted == {name for name, card in cards.items() if card.control or not card.lossless_for}
+    assert all(f"{name} is not for trees of delayed(K=3, L1=0, L2=2): left out" in ran.err for name in elsewhere)
     twice = draftproof("compare", "--vocab", 2, "--K", "2..3", "--L2", 1)
     assert twice.err.count("spechub") == 1
-    assert "spechub takes no trees of delayed(K=2, L1=0, L2=1) and 1 more: left out" in twice.err
+    assert "spechub is not for trees of delayed(K=2, L1=0, L2=1) and 1 more: left out" in twice.err
+    (row,) = draftproof("compare", "greedy_multi_draft", "--vocab", 2, "--K", 3, "--json", "-").json["rows"]
+    assert not row["lossless"]
     named = draftproof("compare", "nss", "spechub", "--vocab", 2, "--K", 3)
     assert (named.code, named.out) == (2, "")
     assert "spechub on delayed(K=3, L1=0, L2=2): spechub verifies pairs of the draft's favourite" in named.err
