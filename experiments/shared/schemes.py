@@ -27,6 +27,9 @@ def find_scheme(spec: str, flags: Mapping[str, Any] | None = None) -> DraftSchem
     name, _, rest = spec.partition(":")
     check_scheme_name(name)
     kinds = parameter_kinds(name)
+    for key in flags or {}:
+        if key not in kinds:
+            raise InvalidInput("--" + _meaningless(key, name))
     assigned = parse_assignments(rest, name, spec)
     given = {key: _value(kinds.get(key, int), key, text, spec) for key, text in assigned.items()}
     twice = set(given) & set(flags or {})
@@ -40,10 +43,14 @@ def make_scheme(name: str, parameters: Mapping[str, Any]) -> DraftScheme:
     fields = {field.name for field in dataclasses.fields(SCHEMES[name])}
     for key in parameters:
         if key not in fields:
-            takes = ", ".join(sorted(fields))
-            raise InvalidInput(f"{key} has no meaning for the scheme {name}; it takes {takes}: {usual_spec(name)}")
+            raise InvalidInput(_meaningless(key, name))
     scheme: DraftScheme = SCHEMES[name](**parameters)
     return scheme
+
+
+def _meaningless(key: str, name: str) -> str:
+    takes = ", ".join(sorted(field.name for field in dataclasses.fields(SCHEMES[name])))
+    return f"{key} has no meaning for the scheme {name}; it takes {takes}: {usual_spec(name)}"
 
 
 def check_scheme_name(name: str | None) -> None:
