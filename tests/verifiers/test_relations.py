@@ -10,12 +10,12 @@ import pytest
 from simulator import Delayed, TableProcess, UnsupportedTree, Verdict, block_law, check
 from simulator.arithmetic import RATIONAL
 from simulator.coins import outcomes
-from simulator.drafts import SCHEMES, WithoutReplacement
+from simulator.drafts import WithoutReplacement
 from simulator.drafts.trees import first_path
 from simulator.instances.families import FAMILIES
 from simulator.verdicts.compatibility import compatibility
 from simulator.verdicts.conformance import CASES, case_instances, conformance_instances
-from verifiers import STANDALONE, make
+from verifiers import make
 from verifiers._greedy_order import greedy_masses
 
 INSTANCES = [(case[1], instance) for case in CASES["delayed"] for instance in case_instances(case, 8)]
@@ -126,14 +126,6 @@ def test_mixing_rows_instead_of_paths_would_be_another_law():
         mixed = (second + q * path[1].draft) / (total + q)
         differs |= bool(total > 0) and mixed.tolist() != ((second / total + path[1].draft) / 2).tolist()
     assert differs
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("name", STANDALONE)
-def test_card_agrees_with_the_computed_matrix(name, scheme):
-    cell = compatibility(make(name), scheme, 3)
-    assert (cell.status == "lossless") == (scheme in make(name).card.lossless_for)
-    assert cell.instances > 0 or cell.status != "lossless"
 
 
 def test_matrix_shows_a_verifier_that_refuses_a_tree():
