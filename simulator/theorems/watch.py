@@ -119,7 +119,9 @@ class Watch:
         steps = [step for step in dis.get_instructions(code) if step.opname not in ("PUSH_NULL", "CACHE")]
         asks = "isinstance" in code.co_names
         for number, instruction in enumerate(steps):
-            line = instruction.starts_line or line
+            line = (
+                getattr(instruction, "line_number", instruction.starts_line) or line
+            )  # from 3.13 on the latter is a flag
             before, (wrong, thing) = module, _judged(instruction, frame, module)
             if wrong or (_is_flint(thing) and not _is_constant(steps[number + 1 :], asks)):
                 self._refuse(wrong or f"{instruction.argval!r} of flint is used", frame, line)
