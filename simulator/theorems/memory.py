@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -80,7 +81,8 @@ class _Painter:
             yield from map(self.of, held)
         else:  # written in C: what it would be saved as tells its state
             saved: Any = id(thing)
-            with suppress(Exception):
+            with suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # iterators of itertools can be saved until Python 3.14
                 saved = thing.__reduce_ex__(2)
             yield self.of(saved)
 
