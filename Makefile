@@ -7,6 +7,9 @@ VENV ?= .venv
 SAMPLE ?= 300
 BIN := $(VENV)/bin
 
+# The tests start this program some hundred times: compiled modules are kept, also where the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Torch of plain indexes brings CUDA along on Linux, some GB that no test needs: without MODELS=yes its small build or none.
 MODELS ?= small
 TORCH := $(if $(filter yes,$(MODELS))$(filter-out Linux,$(shell uname)),,torch==$(shell sed -n 's/^torch==//p' constraints.txt)+cpu)

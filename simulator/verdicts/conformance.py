@@ -68,8 +68,10 @@ CASES: Mapping[str, tuple[SizedScheme, ...]] = MappingProxyType(
         ),
         "without_replacement": (
             (2, WithoutReplacement(2, 0, 2)),
-            (3, WithoutReplacement(3, 0, 2)),
+            (3, WithoutReplacement(2, 0, 2)),
             (3, WithoutReplacement(2, 1, 1)),
+            (3, WithoutReplacement(3, 0, 1)),
+            (4, WithoutReplacement(3, 0, 1)),
         ),
         "top_k": ((2, TopK(2, 0, 2)), (3, TopK(3, 0, 1)), (3, TopK(2, 1, 1)), (3, TopK(2, 0, 2))),
         "greedy": ((2, Greedy(2, 0, 2)), (3, Greedy(3, 0, 1)), (3, Greedy(2, 1, 1)), (3, Greedy(2, 0, 2))),
