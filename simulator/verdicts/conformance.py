@@ -103,6 +103,7 @@ CASES: Mapping[str, tuple[SizedScheme, ...]] = MappingProxyType(
 )
 #: Random and corner-case rows have probabilities in multiples of 1/20, which keeps exact sums short.
 DENOMINATOR = 20
+_RANDOM = ("dirichlet", "perturbed", "dirichlet", "temperature")
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,6 @@ class ConformanceCheck:
 
     def __str__(self) -> str:
         return self.name
-
-
-_RANDOM = ("dirichlet", "perturbed", "dirichlet", "temperature")
 
 
 def conformance_instances(shape: Sequence[int], count: int) -> Iterator[Instance]:
