@@ -26,6 +26,8 @@ class Adapting:
     """`count`, `as_dict` and the text of a scheme whose fields are its parameters."""
 
     name: ClassVar[str]
+    #: The verifier that its paper verifies it with, "" without one.
+    verified_with: ClassVar[str] = ""
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree."""

@@ -26,6 +26,8 @@ class Branching:
     L2: int = 2
 
     name: ClassVar[str]
+    #: As in `Adapting`.
+    verified_with: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         validate_shape(self.K, self.L1, self.L2)

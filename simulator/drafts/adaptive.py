@@ -33,6 +33,7 @@ class Adaptive:
     confidence: Fraction = Fraction(1, 2)
 
     name: ClassVar[str] = "adaptive"
+    verified_with: ClassVar[str] = ""
     keeps_last: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

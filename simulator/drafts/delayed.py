@@ -27,6 +27,7 @@ class Delayed:
     L2: int = 2
 
     name: ClassVar[str] = "delayed"
+    verified_with: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         validate_shape(self.K, self.L1, self.L2)

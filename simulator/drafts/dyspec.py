@@ -4,6 +4,8 @@ A slot is a place for one more drafted token: a node, what its row has left, and
 probability that verification comes so far if it accepts as the draft predicts. The slot of the largest value is filled
 first. Its value is fixed before its token is drawn, so no token decides whether it is itself part of the tree; the
 control `DySpecPruned` draws one token more and drops the drafted leaf that turned out least probable.
+
+The paper verifies with `rejection_without_replacement`.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ class DySpec(Adapting):
     nodes: int = 4
 
     name: ClassVar[str] = "dyspec"
+    verified_with: ClassVar[str] = "rejection_without_replacement"
 
     def __post_init__(self) -> None:
         whole(self, "nodes", 0)
@@ -51,6 +54,7 @@ class DySpecPruned(DySpec):
     """Negative control: draws one token more, then drops the leaf of the smallest draft probability."""
 
     name: ClassVar[str] = "dyspec_pruned"
+    verified_with: ClassVar[str] = ""
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft `nodes + 1` tokens and drop one."""

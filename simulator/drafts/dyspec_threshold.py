@@ -3,7 +3,7 @@
 At a node of value `v` tokens are drawn without replacement while `v` reaches the threshold: a child `y` gets the value
 `v R[y]`, the next draw has `v (1 - R[y])`, where `R` is what the row has left. One draft pass a layer, where the heap
 takes one a token. The loop condition is printed the other way round in the paper, which would draw where least is to be
-had.
+had. Verified as in `dyspec`, with `rejection_without_replacement`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class DySpecThreshold(Adapting):
     nodes: int = 64
 
     name: ClassVar[str] = "dyspec_threshold"
+    verified_with: ClassVar[str] = "rejection_without_replacement"
 
     def __post_init__(self) -> None:
         share(self, "value", above_zero=True)

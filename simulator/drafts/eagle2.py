@@ -2,6 +2,9 @@
 
 Nothing is random: the tree is a function of the draft's rows, so a node is drafted with probability 0 or 1 and what a
 verifier can accept of it is the target's own probability of its path.
+
+Verified in the paper's code with a token's own target probability, one child after the other, each rejected one taken
+out of the target: in law that is naive sampling (`nss`).
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ class Eagle2(Adapting):
     nodes: int = 4
 
     name: ClassVar[str] = "eagle2"
+    verified_with: ClassVar[str] = "nss"
 
     def __post_init__(self) -> None:
         whole(self, "beam", 1)

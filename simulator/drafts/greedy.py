@@ -1,4 +1,7 @@
-"""Greedy trees: the most probable tokens, then one drawn from the rest (Hu et al. 2025)."""
+"""Greedy trees: the most probable tokens, then one drawn from the rest (Hu et al. 2025).
+
+Verified there with `greedy_multi_draft`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ class Greedy(Branching):
     """The `K - 1` most probable tokens of `q`, then one token from `q` without them, renormalised."""
 
     name = "greedy"
+    verified_with = "greedy_multi_draft"
 
     def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
         """See `Branching.children`."""

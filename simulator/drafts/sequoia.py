@@ -2,7 +2,8 @@
 
 The plan maximises the expected number of accepted nodes: a node reached with probability `f` whose `b`-th child is the
 accepted one with probability `P[b]` reaches that child with `f P[b]`. Children are drawn without replacement; where the
-draft has nothing left drafter and verifier both use the uniform law over the tokens that were not tried.
+draft has nothing left drafter and verifier both use the uniform law over the tokens that were not tried. The
+verifier of the paper is `sequoia`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Sequoia(Adapting):
     tree: tuple[int, ...] = ()
 
     name: ClassVar[str] = "sequoia"
+    verified_with: ClassVar[str] = "sequoia"
 
     def __post_init__(self) -> None:
         whole(self, "nodes", 0)
@@ -55,7 +57,10 @@ class Sequoia(Adapting):
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree, node by node, parents before children."""
         if not self.tree:
-            raise InvalidInput(f"{self} has no tree yet; plan one from an acceptance vector, or give tree=2-1-0-0")
+            raise InvalidInput(
+                f"{self} has no tree yet: check, compare, bound and audit plan one for their instance; "
+                f"elsewhere name it, as in sequoia:nodes={self.nodes},depth={self.depth},tree=1-0"
+            )
         places = Topology(self.tree).places
         drafted: dict[Context, tuple[int, ...]] = {}
         waiting: list[tuple[int, Context]] = [(0, ())]

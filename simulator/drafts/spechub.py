@@ -2,7 +2,7 @@
 
 With the hub `a = argmax q`, the pair `(x, a)` is drafted with probability `q(x)` and `(a, x)` with probability
 `q(a) q(x)/(1 - q(a))`, for every other token `x`: the first draft has law `q`, and the second is no lottery for tokens
-that the first could not use.
+that the first could not use. The verifier `spechub` belongs to it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class SpecHub(Adapting):
     depth: int = 1
 
     name: ClassVar[str] = "spechub"
+    verified_with: ClassVar[str] = "spechub"
 
     def __post_init__(self) -> None:
         whole(self, "depth", 0)

@@ -1,4 +1,7 @@
-"""Trees of i.i.d. children, a number for every level: the expansion configurations of Miao et al. (2024)."""
+"""Trees of i.i.d. children, a number for every level: the expansion configurations of Miao et al. (2024).
+
+Verified there with `specinfer`.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,7 @@ class SpecInferConfig:
     widths: tuple[int, ...] = (2, 2)
 
     name: ClassVar[str] = "specinfer_config"
+    verified_with: ClassVar[str] = "specinfer"
 
     def __post_init__(self) -> None:
         if any(type(width) is not int or not 1 <= width <= LARGEST for width in self.widths):

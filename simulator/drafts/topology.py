@@ -26,6 +26,7 @@ class Topology:
     tree: tuple[int, ...] = (2, 1, 1, 0, 0)
 
     name: ClassVar[str] = "topology"
+    verified_with: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         if not self.tree or any(type(count) is not int or count < 0 for count in self.tree):

@@ -1,4 +1,7 @@
-"""Trees without replacement: the children of a node are different tokens, each drawn from what `q` has left."""
+"""Trees without replacement: the children of a node are different tokens, each drawn from what `q` has left.
+
+The trees of recursive speculative decoding [jeon2024recursive], verified there with `rejection_without_replacement`.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ class WithoutReplacement(Branching):
     """Children drawn from `q` without replacement."""
 
     name = "without_replacement"
+    verified_with = "rejection_without_replacement"
 
     def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
         """See `Branching.children`."""

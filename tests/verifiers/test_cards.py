@@ -101,6 +101,23 @@ def test_declared_schemes_exist(name: str) -> None:
     assert set(REGISTRY[name].card.lossless_for) <= set(simulator.SCHEMES)
 
 
+PAIRED = {name: kind.verified_with for name, kind in simulator.SCHEMES.items() if kind.verified_with}
+
+
+def test_schemes_from_papers_name_the_verifier_of_their_paper() -> None:
+    modules = {name: str(importlib.import_module(kind.__module__).__doc__) for name, kind in simulator.SCHEMES.items()}
+    from_papers = {name for name, text in modules.items() if re.search(r"\[[a-z]+\d{4}|et al\. ", text)}
+    assert set(PAIRED) == from_papers - {"dyspec_pruned"}
+    assert all(f"`{verifier}`" in modules[name] for name, verifier in PAIRED.items())
+
+
+@pytest.mark.parametrize("scheme", PAIRED)
+def test_the_pairing_of_a_paper_exists_and_is_declared_lossless(scheme: str) -> None:
+    """What a card declares is proved on its conformance cases; the paper's own pairing is nothing else."""
+    assert scheme in REGISTRY[PAIRED[scheme]].card.lossless_for
+    assert REGISTRY[PAIRED[scheme]].card.source is not None
+
+
 @cache
 def efficiencies(name: str, shape: tuple[int, int, int, int]) -> list[Any]:
     """Exact block efficiency on every conformance and corner instance of this shape."""

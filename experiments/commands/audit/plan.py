@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.shared import options as opt
+from experiments.shared.measured import planned_on
 from experiments.shared.problem import FamilyProblem, Problem
 from experiments.shared.progress import quiet
 from simulator.arithmetic import RATIONAL
@@ -113,7 +114,8 @@ def chosen_cases(
     asked = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
     if asked is None:
         chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
-        return default_cases(interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1)
+        made = default_cases(interface, _scheme(audit, shape, lengths, None), chosen, audit.batch > 1)
+        return [replace(case, shape=planned_on(case.scheme, [case])) for case in made]
     if cases is not None:
         raise InvalidInput(f"--cases names default instances, {asked} gives others; leave one of them out")
     if instances is not None and given.denominator is None:

@@ -32,7 +32,12 @@ def catalogue_fields() -> dict[str, Any]:
     return {
         "verifiers": [{**asdict(card), "status": card.status} for card in cards()],
         "schemes": [
-            {"name": name, "description": (cls.__doc__ or "").split("\n")[0], "usual": usual_spec(name)}
+            {
+                "name": name,
+                "description": (cls.__doc__ or "").split("\n")[0],
+                "usual": usual_spec(name),
+                "verified_with": cls.verified_with,
+            }
             for name, cls in SCHEMES.items()
         ],
         "processes": [{"name": name, "description": text} for name, text in PROCESSES.items()],
@@ -94,5 +99,8 @@ def show_catalogue(console: Console) -> None:
         small = Table(title=title, title_justify="left", show_header=False)
         for item in fields[key]:
             given = ", ".join(f"{name}={value:g}" for name, value in item.get("parameters", {}).items())
-            small.add_row(item.get("usual", item["name"] + (f":{given}" if given else "")), item["description"])
+            paired = f" Its paper verifies it with {item['verified_with']}." if item.get("verified_with") else ""
+            small.add_row(
+                item.get("usual", item["name"] + (f":{given}" if given else "")), item["description"] + paired
+            )
         console.print(small)

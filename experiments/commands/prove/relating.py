@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.commands.prove.work import Request, certificate_about, shape_of
+from experiments.commands.prove.work import Request, announce, certificate_about, shape_of
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import write_whole
 from experiments.shared.progress import bar, duration, named_errors, remark
@@ -78,6 +78,7 @@ class Watch:
 def relate_two(request: Request, kind: str, other: NamedVerifier, certificate: str | None = None) -> Related:
     """The relation between two verifiers, with progress. certificate: a file for its certificate."""
     shape, trees = shape_of(request, (request.named, other), ())
+    announce(shape, trees)
     start = time.perf_counter()
     one, two = (Subject.of(named.verifier) for named in (request.named, other))
     label = f"{request.named.label} {kind} {other.label}"

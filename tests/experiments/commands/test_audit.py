@@ -235,3 +235,12 @@ def test_what_cannot_be_followed_is_refused_with_its_line(draftproof, tmp_path):
     assert ran.code == 2
     assert "sin" in ran.err
     assert "sine.py:3" in ran.err
+
+
+def test_an_open_plan_is_made_for_every_instance(draftproof, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text("def walk(root):\n    return (), 0\n")
+    ran = draftproof("audit", f"{file}:walk", "--scheme", "sequoia", "--cases", "context,equal", "--json", "-")
+    assert ran.code == 1
+    trees = [case["scheme"]["tree"] for case in ran.json["cases"]]
+    assert trees == [[2, 0, 2, 0, 0], [1, 1, 0]]  # where q = p the first child is always accepted

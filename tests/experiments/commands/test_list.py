@@ -16,6 +16,8 @@ def test_list_shows_every_card_scheme_and_family(draftproof):
         family["name"] for family in fields["families"]
     }
     assert {find_scheme(scheme["usual"]) for scheme in fields["schemes"]} == {kind() for kind in SCHEMES.values()}
+    paired = {scheme["name"]: scheme["verified_with"] for scheme in fields["schemes"]}
+    assert (paired["opt_tree"], paired["delayed"]) == ("nss", "")
     shown = draftproof("list").out
     assert "dyspec_threshold:value=1/4,depth=3,nodes=64" in shown
     assert "without_replacement" in shown

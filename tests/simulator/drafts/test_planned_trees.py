@@ -106,7 +106,7 @@ def test_traversal_takes_a_token_that_the_draft_could_not_give_for_sure() -> Non
 
 def test_without_a_tree_nothing_is_drawn() -> None:
     flat = TableProcess([np.full((1, 2), 1 / 2), np.full((2, 2), 1 / 2)])
-    with pytest.raises(InvalidInput, match="has no tree yet; plan one from an acceptance vector"):
+    with pytest.raises(InvalidInput, match="has no tree yet: check, compare, bound and audit plan one"):
         check(verifiers.make("nss"), flat, flat, Sequoia(2, 1), "float64")
     with pytest.raises(InvalidInput, match="tree 2-0-0 has 2 nodes and depth 1; at most 1 and 1 were asked"):
         Sequoia(1, 1, (2, 0, 0))
