@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.commands.prove.work import Request, announce, certificate_about, shape_of
+from experiments.commands.prove.announcing import announce
+from experiments.commands.prove.work import Request, certificate_about, shape_of
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import write_whole
 from experiments.shared.progress import bar, duration, named_errors, remark

@@ -6,9 +6,9 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from random import Random
 from typing import Any
 
+from experiments.commands.prove.announcing import announce
 from experiments.commands.prove.free import subject_of
 from experiments.commands.prove.parallel import Place, Workshop
 from experiments.shared.code import code_digest, neighbours_digest
@@ -19,17 +19,14 @@ from experiments.shared.pool import PERIOD
 from experiments.shared.progress import bar, named_errors, remark
 from experiments.shared.rows import RowFile, strong_id, versions
 from experiments.shared.schemes import scheme_spec
-from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidInput, TooLarge
 from simulator.files import cut, parse_json, read_text
-from simulator.laws.drawing import drawn_trees
 from simulator.protocol import DraftScheme
 from simulator.theorems.balance import SUM, acceptance, efficiency, places
 from simulator.theorems.certificates import Recording, Verdict, certificate_of, checked
 from simulator.theorems.explore import Explorer
 from simulator.theorems.formulas import condition_text
 from simulator.theorems.oracle import solver_module
-from simulator.theorems.points import random_point
 from simulator.theorems.proof import Proof, fields_of, prove
 from simulator.theorems.regions import Region
 from simulator.theorems.rows import Shape
@@ -38,10 +35,6 @@ from simulator.theorems.trees import Leaf, leaves
 #: Modules that every theorem rests on, as paths from the root.
 PROVER = ("simulator/theorems/proof", "simulator/theorems/relations")
 FREE = "experiments/commands/prove/free"
-#: Denominator of random points.
-LARGE = 97
-#: Random points at which it is looked what is drafted, over so many draft trees in all.
-LOOKED, DRAWN = 40, 4_000
 
 
 @dataclass(frozen=True)
@@ -205,25 +198,6 @@ def shape_of(request: Request, named: Sequence[NamedVerifier], parameters: tuple
             f"{shape} has {trees:,} draft trees, more than {request.max_trees:,}; take a smaller shape or --max-trees"
         )
     return shape, trees
-
-
-def announce(shape: Shape, trees: int) -> None:
-    """Say so where what is drafted depends on the rows: every way of drafting is a cell that has to be found."""
-    random = Random(0)
-    count = max(2, min(LOOKED, DRAWN // max(trees, 1)))
-    points = [random_point(shape, random, max(LARGE, shape.vocab_size)) for _ in range(count)]
-    ways = {
-        frozenset(
-            tuple(sorted(tree.children.items()))  # type: ignore[attr-defined]
-            for tree, _ in drawn_trees(shape.scheme, shape.instance(point).draft, RATIONAL)
-        )
-        for point in points
-    }
-    if len(ways) > 1:
-        remark(
-            f"{shape.scheme} drafts in {len(ways)} ways at {count} random points: such cells are found one by one; "
-            "how many there are, or how long that takes, is not known before, and fewer nodes or layers make it short"
-        )
 
 
 def formula_cells(proof: Proof) -> Iterator[FormulaCell]:
