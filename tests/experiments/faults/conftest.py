@@ -185,14 +185,13 @@ class Faults:
         self._tried: dict[tuple[str, str], list[list[str]]] = defaultdict(list)
 
     def tried(self, fault: str, command: str, wrong: Sequence[str]) -> None:
-        """One more of this fault, with whatever went wrong."""
+        """One more of this fault, with whatever went wrong; in the table at once, whatever becomes of the test."""
         self._tried[fault, command].append(list(wrong))
+        self._record("fault", [fault, command, 1, int(bool(wrong))])
 
     def settle(self) -> None:
-        """Into the table; the test fails where anything was lost."""
+        """The test fails where anything was lost."""
         self.settled = bool(self._tried)
-        for fault, each in self._tried.items():
-            self._record("fault", [*fault, len(each), sum(map(bool, each))])
         wrong = {fault: [one for one in each if one] for fault, each in self._tried.items() if any(each)}
         assert not wrong, wrong
 
