@@ -39,10 +39,11 @@ if TYPE_CHECKING:
     )
     from simulator.drafts.trees import DraftTree
     from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
+    from simulator.instances.called import CallableProcess
     from simulator.instances.families import FAMILIES
     from simulator.instances.instance import Instance
     from simulator.instances.ngram import TextPair
-    from simulator.instances.processes import CallableProcess, MarkovProcess, TableProcess, rationalise, tabulate
+    from simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
     from simulator.instances.softmax import from_softmax
     from simulator.laws.law import BlockLaw
     from simulator.protocol import Card, Verdict

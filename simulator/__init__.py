@@ -10,10 +10,11 @@ from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
 from simulator.drafts import SCHEMES, Delayed
 from simulator.drafts.trees import DraftTree
 from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
+from simulator.instances.called import CallableProcess
 from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
 from simulator.instances.ngram import TextPair
-from simulator.instances.processes import CallableProcess, MarkovProcess, TableProcess, rationalise, tabulate
+from simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
 from simulator.instances.softmax import from_softmax
 from simulator.laws.law import BlockLaw, Violation
 from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Source, TokenProcess, Verdict, Verifier

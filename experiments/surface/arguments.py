@@ -14,8 +14,9 @@ from simulator.arithmetic import as_rows
 from simulator.drafts import SCHEMES, Own
 from simulator.drafts.own import CONTRACT
 from simulator.errors import DraftproofError, InvalidInput
+from simulator.instances.called import CallableProcess
 from simulator.instances.case import Case
-from simulator.instances.processes import CallableProcess, MarkovProcess, TableProcess
+from simulator.instances.processes import MarkovProcess, TableProcess
 from simulator.protocol import Context, DraftScheme, TokenProcess
 from simulator.raised import own_lines
 from simulator.verdicts.doors import check_verifier

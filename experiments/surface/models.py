@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.processes import CallableProcess
+from simulator.instances.called import CallableProcess
 from simulator.instances.softmax import from_softmax
 from simulator.protocol import Context
 

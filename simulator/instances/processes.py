@@ -1,4 +1,4 @@
-"""Token processes: explicit tables, order-m Markov chains and callables, each validated at the door.
+"""Token processes: explicit tables, order-m Markov chains, each validated at the door.
 
 `V` is the vocabulary size. Tables are the common currency: `tables[d]` has shape `(V**d, V)` and
 row `c` is the distribution after the context `c`, read in base `V` with the first token most
@@ -7,7 +7,7 @@ significant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from fractions import Fraction
 from math import inf, log2, prod
@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows
-from simulator.errors import DraftproofError, InvalidInput, TooLarge
+from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.validation import validate_rows
 from simulator.protocol import Context, TokenProcess, Vector
-from simulator.raised import own_lines
 
 #: Largest number of table entries (`V**(depth+1)`) of exact processes: a quarter of a GiB.
 MAX_TABLE_ENTRIES = 4_000_000
@@ -184,35 +183,6 @@ class MarkovProcess:
                 f"{self.name}: root context {root} must hold {self.order} tokens, each of 0..{self.vocab_size - 1}"
             )
         self.root = tuple(root)
-
-
-class CallableProcess:
-    """A process computed by a function from a context to a row of shape `(V,)`; rows are checked and kept."""
-
-    def __init__(self, vocab_size: int, function: Callable[[Context], Any], name: str = "process") -> None:
-        self.vocab_size = vocab_size
-        self.name = name
-        self._function = function
-        self._rows: dict[Context, Vector] = {}
-
-    def row(self, context: Context) -> Vector:
-        """The checked row of `context`; raises `InvalidInput` if the function returns no distribution."""
-        if context not in self._rows:
-            try:
-                row = as_rows(self._function(context))
-            except DraftproofError as error:
-                raise type(error)(f"{self.name} row {context}: {error}") from error
-            except Exception as error:
-                raise InvalidInput(f"{self.name} row {context}: the function raised {own_lines(error)}") from error
-            if row.shape != (self.vocab_size,):
-                raise InvalidInput(f"{self.name} row {context} has shape {row.shape}; it must be ({self.vocab_size},)")
-            validate_rows(row[np.newaxis], arithmetic_of(row), lambda _: f"{self.name} row {context}")
-            self._rows[context] = row
-        return self._rows[context]
-
-    def __repr__(self) -> str:
-        of = getattr(self._function, "__name__", type(self._function).__name__)
-        return f"CallableProcess({self.name}: V = {self.vocab_size}, rows of {of})"
 
 
 def tabulate(process: TokenProcess, depth: int, arithmetic: Arithmetic, name: str = "process") -> TableProcess:

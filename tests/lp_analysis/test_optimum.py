@@ -17,9 +17,9 @@ from simulator import check
 from simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from simulator.drafts import Delayed, TopK
 from simulator.errors import InvalidInput, TooLarge
+from simulator.instances.called import CallableProcess
 from simulator.instances.exact import exact_tables
 from simulator.instances.families import CORNER_CASES, FAMILIES
-from simulator.instances.processes import CallableProcess
 from verifiers import make
 
 

@@ -14,7 +14,7 @@ from lp_analysis import single_step_optimum
 from simulator.coins import SamplingCoin
 from simulator.drafts import Delayed
 from simulator.drafts.trees import DraftTree
-from simulator.instances.processes import CallableProcess
+from simulator.instances.called import CallableProcess
 from simulator.protocol import Context, DraftNode
 from verifiers import make
 

@@ -145,7 +145,7 @@ def test_markov_process_names_what_is_wrong(table: Any, root: tuple[int, ...], m
     assert str(caught.value) == message
 
 
-def test_callable_process_asks_its_function_once_per_context() -> None:
+def test_callable_process_keeps_what_its_function_said() -> None:
     asked = []
 
     def row(context: tuple[int, ...]) -> Any:
@@ -154,7 +154,25 @@ def test_callable_process_asks_its_function_once_per_context() -> None:
 
     process = CallableProcess(2, row)
     assert process.row((1,)) is process.row((1,))
-    assert asked == [(1,)]
+    assert asked == [(1,), (1,)]  # twice, to see that it is a function of the context
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_function_that_gives_two_rows_for_one_context_is_refused(exact: bool) -> None:
+    turns = iter([["1/2", "1/2"], ["1/3", "2/3"]])
+
+    def row(_: tuple[int, ...]) -> Any:
+        found = RATIONAL.vector(next(turns))
+        return found if exact else found.astype(float)
+
+    with pytest.raises(InvalidInput, match=r"model row \(\): the function gives another row when it is asked again"):
+        CallableProcess(2, row, "model").row(())
+
+
+def test_what_rounding_changes_is_no_other_row() -> None:
+    turns = iter([0.5, 0.5 + 1e-7])
+    process = CallableProcess(2, lambda _: np.array([(first := next(turns)), 1 - first]))
+    assert process.row(()).tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
