@@ -23,6 +23,7 @@ HOUSE = """
     simulator.laws
     simulator.laws.structured
     simulator.verdicts
+    simulator.policies
     simulator.theorems.origins
     simulator.theorems.memory
     simulator.theorems.watch simulator.theorems.polynomials

@@ -27,6 +27,9 @@ from simulator.laws.structured.top_down import Masses, advance, child_law_of
 from simulator.protocol import Context, Verifier
 from simulator.structures import TopDown
 
+#: Entries that a step of many starts works with at once.
+CHUNK = 2**22
+
 
 @dataclass
 class CollapsedTopDown:
@@ -38,13 +41,12 @@ class CollapsedTopDown:
     verifier: Verifier
     rows: MarkovRows
     _laws: dict[int, Any] = field(default_factory=dict)
-    _steps: dict[int, list[Any]] = field(default_factory=dict)
-    _ends: dict[tuple[int, int], list[tuple[Masses, Any]]] = field(default_factory=dict)
+    _ends: dict[tuple[int, int, int], list[tuple[Masses, Any]]] = field(default_factory=dict)
     _passes: dict[tuple[int, int], list[Masses]] = field(default_factory=dict)
 
     def started(self, start: int) -> CollapsedTopDown:
         """The same from another root state: only the passes from the root are not shared."""
-        return CollapsedTopDown(self.verifier, self.rows.started([start]), self._laws, self._steps, self._ends)
+        return CollapsedTopDown(self.verifier, self.rows.started([start]), self._laws, self._ends)
 
     def __post_init__(self) -> None:
         structure = structure_of(self.verifier, Delayed(1, 0, 1))
@@ -85,49 +87,45 @@ class CollapsedTopDown:
             masses = self._arrived(steps)
         raise AssertionError
 
-    def all_ends(self, scheme: Delayed) -> tuple[Any, Any]:
-        """`block_end` of every start at once: states after a block, shape `(V**m, V**m)`, and means, `(V**m,)`.
+    def all_ends(self, scheme: Delayed, starts: int | None = None) -> tuple[Any, Any]:
+        """`block_end` of many starts at once: states after a block, shape `(starts, V**m)`, and means, `(starts,)`.
 
-        Lengths of one trunk share their work, as in `metrics`.
+        starts: of the first so many states, by default of all. Lengths of one trunk share their work, as in `metrics`.
         """
+        starts = self.rows.states if starts is None else starts
         single = scheme.K == 1 or self.verifier.card.single_path
-        shape = (1, 0) if single else (scheme.K, scheme.L1)
+        shape = (starts, 1, 0) if single else (starts, scheme.K, scheme.L1)
         if shape not in self._ends:
-            unit = zeros(self.rows.p, self.rows.states, self.rows.states)
-            unit[range(self.rows.states), range(self.rows.states)] += 1
+            unit = zeros(self.rows.p, starts, self.rows.states)
+            unit[range(starts), range(starts)] += 1
             begun = [({1: unit}, unit * 0)]
             if not single:
-                self.all_ends(Delayed(1, 0, scheme.L1))
-                begun = self._ends[1, 0][: scheme.L1 + 1]
+                self.all_ends(Delayed(1, 0, scheme.L1), starts)
+                begun = self._ends[starts, 1, 0][: scheme.L1 + 1]
             self._ends[shape] = begun
         known = self._ends[shape]
         while len(known) <= scheme.depth:
             masses, ended = known[-1]
-            masses = self._forked(masses, len(known) - 1, Delayed(*shape, 1))
-            moves = {k: self._moves(k) for k in masses}
+            masses = self._forked(masses, len(known) - 1, Delayed(*shape[1:], 1))
+            laws = {k: self.law(k) for k in masses}
             below = {
-                alive: sum(masses[k] @ moves[k][alive] for k in masses if k >= alive)
+                alive: sum(self._pushed(masses[k], laws[k][alive]) for k in masses if k >= alive)
                 for alive in range(1, max(masses) + 1)
             }
-            known.append((below, ended + sum(masses[k] @ moves[k][0] for k in masses)))
+            known.append((below, ended + sum(self._pushed(masses[k], laws[k][0]) for k in masses)))
         masses, ended = known[scheme.depth]
         means = sum(_total(reached).sum(-1) for reached, _ in known[: scheme.depth + 1])
-        return ended + _total(masses) @ self._matrix(self.rows.p), means
+        return ended + self._pushed(_total(masses), self.rows.p), means
 
-    def _moves(self, k: int) -> list[Any]:
-        """One step from state to state, a matrix for `[0]` the end of the block and for each number of paths alive."""
-        if k not in self._steps:
-            self._steps[k] = [self._matrix(masses) for masses in self.law(k)]
-        return self._steps[k]
-
-    def _matrix(self, masses: Any) -> Any:
-        """Masses of (state, next token) as a matrix from state to the state after that token."""
+    def _pushed(self, masses: Any, step: Any) -> Any:
+        """Masses by state, shape `(n, V**m)`, after one step with chances `(V**m, V)` of each next token."""
         states, size = self.rows.states, self.rows.vocab_size
-        matrix = zeros(self.rows.p, states, states)
-        for state in range(states):
-            for token in range(size):
-                matrix[state, (state * size + token) % states] += masses[state, token]
-        return matrix
+        pushed = zeros(masses, len(masses), states)
+        chunk = max(1, CHUNK // (states * size))
+        for first in range(0, len(masses), chunk):
+            moved = masses[first : first + chunk, :, None] * step
+            pushed[first : first + chunk] = moved.reshape(-1, size, states).sum(1)
+        return pushed
 
     def law(self, k: int) -> Any:
         """The child law of every state, shape `(k + 1, V**m, V)`."""

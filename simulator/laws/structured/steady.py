@@ -16,10 +16,9 @@ from flint import fmpq, fmpq_mat
 from simulator.arithmetic import as_python
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
-from simulator.laws.law import BlockLaw
 from simulator.laws.structured.arrays import as_numpy, zeros
 from simulator.laws.structured.collapsed import CollapsedTopDown
-from simulator.laws.structured.dispatch import structured_law
+from simulator.laws.structured.ends import ends_by_law
 from simulator.laws.structured.rows import MarkovRows
 from simulator.laws.structured.size import BYTES, MEMORY
 from simulator.protocol import Verifier
@@ -67,24 +66,8 @@ def steady_by_laws(verifier: Verifier, rows: MarkovRows, scheme: Delayed) -> Ste
             f"{verifier.card.name} does not collapse to states, and its laws after {rows.states:,} block starts have "
             f"{entries:.1e} entries in all; lower the order, V or L"
         )
-    return _solve(*_ends_by_law(verifier, rows, scheme))
-
-
-def _ends_by_law(verifier: Verifier, rows: MarkovRows, scheme: Delayed) -> tuple[Any, list[Any]]:
-    """Law of the state after a block, and `E[tau + 1]`, by start, from the block laws of all states at once."""
-    every = rows.started(range(rows.states))
-    law: BlockLaw = structured_law(verifier, every, scheme)
-    size, states = rows.vocab_size, rows.states
-    ends = zeros(as_numpy(rows.p), states, states)
-    means = [rows.p[0, 0] * 0 for _ in range(states)]
-    for depth, masses in enumerate(law.correction):
-        width = size ** (depth + 1)
-        by_start = masses.reshape(states, width)
-        for start in range(states):
-            after = (start * (width % states) + np.arange(width)) % states
-            np.add.at(ends[start], after, by_start[start])
-            means[start] = means[start] + (depth + 1) * by_start[start].sum()
-    return ends, means
+    ends, means = ends_by_law(verifier, rows, scheme, rows.states)
+    return _solve(ends, list(means))
 
 
 def _solve(ends: Any, means: list[Any]) -> SteadyState:

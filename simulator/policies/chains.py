@@ -1,0 +1,73 @@
+"""Markov chains of block starts: closed classes, stationary laws and the values of a decision, exact or in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from simulator.arithmetic import arithmetic_of
+from simulator.errors import InvalidInput, TooLarge
+
+#: Exact systems of so many unknowns are solved.
+EXACT_STATES = 128
+
+
+def assert_one_class(moves: Any, what: str) -> None:
+    """Raise `InvalidInput` unless the chain, shape `(n, n)`, forgets where it started: one closed class of states."""
+    links = csr_matrix(np.asarray(moves != 0, dtype=bool))
+    count, labels = connected_components(links, connection="strong")
+    leaves = np.zeros(count, dtype=bool)
+    rows, columns = links.nonzero()
+    leaves[labels[rows][labels[rows] != labels[columns]]] = True
+    if (~leaves).sum() != 1:
+        raise InvalidInput(
+            f"under {what} blocks stay for ever among some states that depend on the root: there is no one long run; "
+            "give rows without zeros, or other shapes"
+        )
+
+
+def solved(matrix: Any, right: Any) -> Any:
+    """`x` with `matrix x = right`, shapes `(n, n)` and `(n,)`; raises `TooLarge` for too many exact unknowns."""
+    if not arithmetic_of(matrix).exact:
+        return np.linalg.solve(matrix, right)
+    size = len(right)
+    if size > EXACT_STATES:
+        raise TooLarge(f"{size:,} exact states are too many to solve; use arithmetic float64")
+    found = fmpq_mat(matrix.tolist()).solve(fmpq_mat(size, 1, list(right)))
+    return np.array([found[i, 0] for i in range(size)], dtype=object)
+
+
+def stationary(moves: Any) -> Any:
+    """The stationary law of a chain with one closed class, shape `(n,)`."""
+    system = _identity(moves) - moves.T
+    system[-1] = system[-1] * 0 + 1  # one balance follows from the others
+    right = moves[0] * 0
+    right[-1] = right[-1] + 1
+    return solved(system, right)
+
+
+def gain_and_bias(moves: Any, tokens: Any, times: Any) -> tuple[Any, Any]:
+    """Tokens per time in the long run, and the relative value `h` of each start, `(n,)`, with `h[0] = 0`.
+
+    `h(s) = tokens(s) - gain times(s) + sum moves(s, s') h(s')`.
+    """
+    system = _identity(moves) - moves
+    system[:, 0] = times  # in place of h[0], which is 0
+    found = solved(system, tokens)
+    gain, bias = found[0], found.copy()
+    bias[0] = gain - gain
+    return gain, bias
+
+
+def _identity(like: Any) -> Any:
+    size = len(like)
+    if not arithmetic_of(like).exact:
+        return np.eye(size)
+    unit = arithmetic_of(like).zeros(size, size)
+    for i in range(size):
+        unit[i, i] = fmpq(1)
+    return unit

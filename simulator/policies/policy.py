@@ -1,0 +1,128 @@
+"""What a policy may know before it drafts, and what it says: a draft scheme and the verifier of its trees.
+
+A policy is any function of `Known`. Losslessness needs no more: given everything before a block, whatever the choice,
+the next tokens have the target's law as long as each action is lossless by itself. It is lost where the choice looks
+at drafted tokens that are then dropped (`simulator.policies.peeking`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from simulator.errors import DraftproofError, InvalidInput
+from simulator.protocol import Context, DraftScheme, TokenProcess, Vector, Verifier
+from simulator.raised import own_lines
+
+
+@dataclass(frozen=True)
+class Action:
+    """What one block does: trees of `scheme`, verified by `verifier`."""
+
+    scheme: DraftScheme
+    verifier: Verifier
+
+    def __str__(self) -> str:
+        return f"{self.verifier.card.name} on {self.scheme}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known before a block is drafted. The target at the root is not: its pass comes after drafting.
+
+    context: all tokens so far that are told, the root's last. draft_root: `q` at the root, shape `(V,)`.
+    target_before, draft_before: `p` and `q` from which the last token came; None at the very beginning.
+    draft_time, target_time: what one pass takes now, in any one unit.
+    """
+
+    context: Context
+    draft_root: Vector
+    target_before: Vector | None = None
+    draft_before: Vector | None = None
+    draft_time: Any = 0
+    target_time: Any = 0
+
+
+#: From what is known to what is done. Whether it is a function is looked at wherever one is taken in.
+Policy: TypeAlias = Callable[[Known], Action]
+
+
+def known_at(
+    target: TokenProcess, draft: TokenProcess, context: Context, draft_time: Any = 0, target_time: Any = 0
+) -> Known:
+    """What is known after `context`, tokens since the root of the processes; tokens before it are told as well."""
+    before = max((getattr(process, "root", ()) for process in (target, draft)), key=len)
+    told = (*before, *context)
+    p, q = (target.row(context[:-1]), draft.row(context[:-1])) if context else (None, None)
+    return Known(told, draft.row(context), p, q, draft_time, target_time)
+
+
+def chosen(policy: Policy, known: Known) -> Action:
+    """The action, asked for twice; raises `InvalidInput` for what is none, or not the same again."""
+    action = _asked(policy, known)
+    if _asked(policy, known) != action:
+        raise InvalidInput(
+            f"policy {name_of(policy)} chose two actions after {known.context}; it must be a function of what is "
+            "known, without state or randomness of its own"
+        )
+    return action
+
+
+def name_of(policy: Policy) -> str:
+    """What a policy is called: its `name`, or that of its function or class."""
+    for holder in (policy, type(policy)):
+        for key in ("name", "__name__"):
+            if isinstance(found := getattr(holder, key, None), str):
+                return found
+    raise AssertionError
+
+
+def _asked(policy: Policy, known: Known) -> Action:
+    try:
+        action = policy(known)
+    except DraftproofError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"policy {name_of(policy)} raised {own_lines(error)}") from error
+    if not isinstance(action, Action):
+        raise InvalidInput(f"policy {name_of(policy)} chose {action!r}; it must be one of the actions it is given")
+    return action
+
+
+#: Names of the numbers that `scalars` returns.
+SCALARS = ("H(q root)", "max q root", "H(p before)", "H(q before)", "KL(p|q)", "KL(q|p)", "L1(p, q)")
+
+
+def scalars(known: Known) -> list[float]:
+    """The rows in numbers, `SCALARS`: entropies and divergences in nats; those of rows not known are 0."""
+    root = floats(known.draft_root)
+    if known.target_before is None or known.draft_before is None:
+        return [entropy(root), float(root.max()), *[0.0] * 5]
+    p, q = floats(known.target_before), floats(known.draft_before)
+    rest = [entropy(p), entropy(q), _divergence(p, q), _divergence(q, p), float(abs(p - q).sum())]
+    return [entropy(root), float(root.max()), *rest]
+
+
+def floats(row: Vector) -> Any:
+    """A row as float64."""
+    return np.array([float(value) for value in row])
+
+
+def entropy(row: Any) -> float:
+    """In nats."""
+    masses = row[row > 0]
+    return float(-(masses * np.log(masses)).sum()) + 0.0
+
+
+#: What an infinite divergence counts as.
+FAR = 50.0
+
+
+def _divergence(p: Any, q: Any) -> float:
+    kept = p > 0
+    if (q[kept] == 0).any():
+        return FAR
+    return min(float((p[kept] * np.log(p[kept] / q[kept])).sum()), FAR)

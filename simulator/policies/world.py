@@ -1,0 +1,204 @@
+"""Worlds: a Markov target and draft, and what every action does from every state in which a block may start.
+
+With `m` the longer order there are `C = V**m` cores, the last `m` tokens; what an action does depends on them. A
+state is the last `w` tokens, `w = m` or `m + 1`: with one token more the rows at the previous token are a function of
+the state, too. `A` actions have tables of tokens a block, `(A, C)`, and of the state after a block, `(A, C, S)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from simulator.arithmetic import Arithmetic
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput, TooLarge
+from simulator.instances.instance import Instance
+from simulator.instances.processes import MarkovProcess, context_at
+from simulator.laws.enumeration import enumerate_law
+from simulator.laws.structured import structure_of
+from simulator.laws.structured.collapsed import CollapsedTopDown
+from simulator.laws.structured.ends import ends_by_law, ends_of_masses
+from simulator.laws.structured.rows import MarkovRows
+from simulator.policies.policy import Action, Known, Policy, chosen, known_at, name_of
+from simulator.protocol import Progress
+from simulator.structures import TopDown
+from simulator.verdicts.lossless import choose_engine
+
+#: Bytes of all tables of a world.
+MEMORY = 4 * 2**30
+#: Tables of a collapsed engine are kept for the next action up to so many states.
+SHARED_STATES = 600
+
+
+@dataclass(frozen=True)
+class World:
+    """Target and draft as chains; window: the tokens of a state, the longer order or one more.
+
+    Raises `InvalidInput` for another window, processes of two arithmetics or two vocabularies.
+    """
+
+    target: MarkovProcess
+    draft: MarkovProcess
+    window: int
+
+    @classmethod
+    def of(cls, target: MarkovProcess, draft: MarkovProcess, before: bool = True) -> World:
+        """before: whether states tell the rows at the previous token."""
+        return cls(target, draft, max(target.order, draft.order) + before)
+
+    def __post_init__(self) -> None:
+        if self.window not in (self.order, self.order + 1):
+            raise InvalidInput(f"window {self.window} does not fit order {self.order}; give that, or one more")
+        if self.target.vocab_size != self.draft.vocab_size or self.target.arithmetic is not self.draft.arithmetic:
+            raise InvalidInput("target and draft of a world need one vocabulary and one arithmetic")
+
+    @property
+    def order(self) -> int:
+        """`m`."""
+        return max(self.target.order, self.draft.order)
+
+    @property
+    def vocab_size(self) -> int:
+        """`V`."""
+        return self.target.vocab_size
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """Of the rows, and of all that is computed from them."""
+        return self.target.arithmetic
+
+    @property
+    def cores(self) -> int:
+        """`C`."""
+        return int(self.vocab_size**self.order)
+
+    @property
+    def states(self) -> int:
+        """`S`."""
+        return int(self.vocab_size**self.window)
+
+    def converted(self, arithmetic: Arithmetic) -> World:
+        """The same in another arithmetic."""
+        return World(self.target.converted(arithmetic), self.draft.converted(arithmetic), self.window)
+
+    def processes(self, state: int) -> tuple[MarkovProcess, MarkovProcess]:
+        """Target and draft that go on from this state, or core."""
+        tokens = context_at(state % self.cores, self.order, self.vocab_size)
+        return tuple(each.started(tokens[self.order - each.order :]) for each in (self.target, self.draft))  # type: ignore[return-value]
+
+    def known(self, state: int, draft_time: Any = 0, target_time: Any = 0) -> Known:
+        """What is known where a block starts in this state; rows at the previous token if the window tells them."""
+        if self.window == self.order:
+            return known_at(*self.processes(state), (), draft_time, target_time)
+        *before, last = context_at(state, self.window, self.vocab_size)
+        target, draft = (each.started(tuple(before[self.order - each.order :])) for each in (self.target, self.draft))
+        return known_at(target, draft, (last,), draft_time, target_time)
+
+    def choices(self, policy: Policy, actions: Sequence[Action], draft_time: Any = 0, target_time: Any = 0) -> Any:
+        """The position of the policy's action at every state, `(S,)`.
+
+        Raises `InvalidInput` for an action that is none of `actions`, and for a policy that is no function.
+        """
+        positions: dict[Action, int] = {}
+        for position, action in enumerate(actions):
+            positions.setdefault(action, position)
+
+        def position_at(state: int) -> int:
+            action = chosen(policy, self.known(state, draft_time, target_time))
+            if action not in positions:
+                raise InvalidInput(f"policy {name_of(policy)} chose {action}, which is none of its {len(actions)}")
+            return positions[action]
+
+        found = [position_at(state) for state in range(self.states)]
+        if [position_at(state) for state in reversed(range(self.states))][::-1] != found:
+            raise InvalidInput(f"policy {name_of(policy)} chose otherwise the second time; it must be a function")
+        return np.array(found)
+
+    @cached_property
+    def rows(self) -> MarkovRows:
+        """The rows by state."""
+        lifted = np.tile(self.target.states, (self.vocab_size ** (self.window - self.target.order), 1))
+        zeros = (0,) * self.window
+        return MarkovRows(MarkovProcess(lifted, zeros, "target"), self.draft.started(zeros[: self.draft.order]))
+
+    def tables(
+        self, actions: Sequence[Action], time: Callable[[Action], Any], progress: Progress | None = None
+    ) -> Tables:
+        """What every action does. time: of one block of it, in the arithmetic of the world.
+
+        Raises `TooLarge` for tables that do not fit, and whatever the engines raise.
+        """
+        size = len(actions) * float(self.cores) * self.states * (64 if self.arithmetic.exact else 8)
+        if size > MEMORY:
+            raise TooLarge(
+                f"{len(actions)} actions from {self.cores:,} states take {size / 2**30:,.1f} GiB, more than "
+                f"{MEMORY / 2**30:.0f}; take fewer shapes, a smaller V or a lower order"
+            )
+        engines: dict[str, CollapsedTopDown] = {}
+        ends, tokens = [], []
+        for action in actions:
+            found = self._ends(action, engines)
+            ends.append(found[0])
+            tokens.append(found[1])
+            if progress:
+                progress(1)
+        times = self.arithmetic.vector([time(action) for action in actions])
+        return Tables(self, tuple(actions), np.stack(tokens), np.stack(ends), times)
+
+    def _ends(self, action: Action, engines: dict[str, CollapsedTopDown]) -> tuple[Any, Any]:
+        scheme, verifier = action.scheme, action.verifier
+        choose_engine(verifier, scheme)
+        structure = structure_of(verifier, scheme)
+        if structure is None:
+            return self._enumerated(action)
+        if not (isinstance(structure, TopDown) and isinstance(scheme, Delayed)):
+            return ends_by_law(verifier, self.rows, scheme, self.cores)
+        engine = engines.pop(repr(verifier), None) or CollapsedTopDown(verifier, self.rows)
+        found = engine.all_ends(scheme, self.cores)
+        if self.states <= SHARED_STATES:
+            engines[repr(verifier)] = engine
+        return found
+
+    def _enumerated(self, action: Action) -> tuple[Any, Any]:
+        parts = []
+        for core in range(self.cores):
+            instance = Instance.of(*self.processes(core), action.scheme.depth, self.arithmetic)
+            law = enumerate_law(action.verifier, instance.target, instance.draft, action.scheme)
+            masses = [each.reshape(1, -1) for each in law.correction]
+            parts.append(ends_of_masses(masses, self.rows, range(core, core + 1)))
+        return np.concatenate([ends for ends, _ in parts]), np.concatenate([means for _, means in parts])
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What the actions do in a world. tokens: `(A, C)`, mean of a block. ends: `(A, C, S)`. times: `(A,)`."""
+
+    world: World
+    actions: tuple[Action, ...]
+    tokens: Any
+    ends: Any
+    times: Any
+
+    @cached_property
+    def moves(self) -> Any:
+        """From core to core, `(A, C, C)`."""
+        cores = self.world.cores
+        if self.world.window == self.world.order:
+            return self.ends
+        return self.ends.reshape(len(self.actions), cores, -1, cores).sum(2)
+
+    def only(self, kept: Sequence[int]) -> Tables:
+        """The same for some of the actions."""
+        positions = list(kept)
+        actions = tuple(self.actions[i] for i in positions)
+        return Tables(self.world, actions, self.tokens[positions], self.ends[positions], self.times[positions])
+
+    def at_times(self, time: Callable[[Action], Any]) -> Tables:
+        """The same where blocks take other times."""
+        times = self.world.arithmetic.vector([time(action) for action in self.actions])
+        return Tables(self.world, self.actions, self.tokens, self.ends, times)
