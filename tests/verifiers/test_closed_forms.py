@@ -11,10 +11,10 @@ import pytest
 from simulator import Delayed, check
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.coins import outcomes
-from simulator.drafts import Greedy, WithoutReplacement
+from simulator.drafts import DySpec, Greedy, Topology, WithoutReplacement
 from simulator.instances.families import FAMILIES
 from simulator.laws.enumeration import verdicts
-from simulator.laws.estimator import tree_efficiency, tree_efficiency_by_coins
+from simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
 from simulator.structures import branch_of
 from simulator.vectors import one_hot, positive_part, residual, residuals, sums
 from simulator.verdicts.conformance import CASES, case_instances, conformance_instances, corner_instances
@@ -193,6 +193,16 @@ def test_fixed_tree_estimator_equals_the_coins_and_averages_to_block_efficiency(
                 mean += weight * value
             law = check(verifier, instance.target, instance.draft, case[1], engine="enumerate")
             assert as_python(mean) == law.block_efficiency
+
+
+@pytest.mark.parametrize("name", ["traversal", "traversal_insertion_order", "rejection_without_replacement"])
+@pytest.mark.parametrize("scheme", [DySpec(4), Topology((2, 2, 1, 0, 0, 0))])
+def test_fixed_tree_estimator_equals_the_coins_on_trees_of_other_kinds(name, scheme):
+    for instance in case_instances((3, scheme), 2):
+        every = TreeEfficiency(make(name))
+        for tree, _ in outcomes(partial(scheme.draw, instance.draft), RATIONAL):
+            root = tree.root(instance.target, instance.draft)
+            assert every.of(root) == tree_efficiency_by_coins(make(name), root)
 
 
 @pytest.mark.parametrize(

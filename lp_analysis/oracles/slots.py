@@ -1,0 +1,68 @@
+"""Recursive rejection without replacement, slot by slot: what one more drafted token brings.
+
+A slot is a place for one more child of a node: the node and the children tried before. Verification comes to it with a
+probability, its mass, which the tokens drawn before fix and those drawn later do not change. So the block efficiency of
+a tree, however it has grown, is `1 + sum of mass times acceptance` over its filled slots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulator.protocol import Context, TokenProcess, Vector
+from simulator.vectors import acceptance, residual, without
+
+#: A node and the children that were tried there before, in order.
+Place = tuple[Context, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One token that may fill a slot. probability: of drawing it. accepted: that verification then takes it."""
+
+    token: int
+    probability: Any
+    accepted: Any
+
+
+@dataclass
+class Slots:
+    """The slots of one pair of processes. believed: takes a token's draft probability for its acceptance."""
+
+    target: TokenProcess
+    draft: TokenProcess
+    believed: bool = False
+    _rows: dict[Place, tuple[Vector, Vector]] = field(default_factory=dict)
+    _draws: dict[Place, list[Draw]] = field(default_factory=dict)
+
+    def draws(self, place: Place) -> list[Draw]:
+        """The tokens that may come next; none where the draft has no other token."""
+        if place not in self._draws:
+            self._draws[place] = self._listed(place)
+        return self._draws[place]
+
+    def rate(self, place: Place) -> Any:
+        """The probability that whatever is drawn is accepted."""
+        return sum(draw.probability * draw.accepted for draw in self.draws(place))
+
+    def _listed(self, place: Place) -> list[Draw]:
+        p, q = self._left(place)
+        if any(q[token] > 0 for token in place[1]):
+            return []  # nothing was left without the last one
+        found = []
+        for token, share in enumerate(q):
+            if share > 0:
+                found.append(Draw(token, share, share if self.believed else acceptance(p, q, token)))
+        return found
+
+    def _left(self, place: Place) -> tuple[Vector, Vector]:
+        """What the tried children have left of the target's and the draft's row."""
+        if place not in self._rows:
+            context, tried = place
+            if tried:
+                p, q = self._left((context, tried[:-1]))
+                self._rows[place] = residual(p, q), without(q, tried[-1])
+            else:
+                self._rows[place] = self.target.row(context), self.draft.row(context)
+        return self._rows[place]
