@@ -23,7 +23,7 @@ from simulator.verdicts.conformance import conformance_instances
 from verifiers import STANDALONE, make
 
 #: Runs of a verifier; `MANY` in the heavy tests; `SOME` where a planted bias must be noticed.
-RUNS, SOME, MANY = 10_000, 40_000, 100_000
+RUNS, SOME, MANY = 6_000, 40_000, 100_000
 LEVEL = 0.001
 #: Outcomes expected less often than this are counted together, as the chi-square approximation asks.
 FEWEST = 10

@@ -40,6 +40,8 @@ def test_insertion_order_is_refuted_at_three_paths_by_the_same_file_every_time(d
         assert witness["vocab_size"] == 2
         assert witness["shrunk"] is True
         texts.append(Path(witness["file"]).read_text())
+    again = draftproof("check", "traversal_insertion_order", "--instance", witness["file"], "--json", "-")
+    assert (again.code, again.json["max_deviation"]) == (1, witness["deviation"])
     assert texts[0] == texts[1]
     assert len(list(tmp_path.glob("witness-*.json"))) == 1
 
@@ -49,7 +51,7 @@ def test_insertion_order_passes_at_two_paths(draftproof):
     assert (ran.code, ran.json["instances"], ran.json["lossless"]) == (0, 50, True)
 
 
-@pytest.mark.parametrize("name", CONTROLS)
+@pytest.mark.parametrize("name", [name for name in CONTROLS if name != "traversal_insertion_order"])  # see above
 def test_every_verifier_not_meant_for_delayed_trees_is_refuted_and_its_file_reproduces_the_violation(draftproof, name):
     ran = draftproof("check", name, "--K", 3, "--instances", 20, "--json", "-")
     assert ran.code == 1

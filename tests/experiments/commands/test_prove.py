@@ -102,7 +102,7 @@ def test_block_has_twelve_formulas_for_two_tokens(draftproof):
         ("khisti", "solver", ("--L2", 2)),
         ("khisti", "solver", ("--L2", 1, "--vocab", 3)),
         ("spectr", "solver", ("--L2", 1)),
-        ("spectr", "solver", ("--L2", 1, "--vocab", 3)),
+        pytest.param("spectr", "solver", ("--L2", 1, "--vocab", 3), marks=pytest.mark.heavy),
         ("path_transport", "solver", ("--L2", 1)),
     ],
 )

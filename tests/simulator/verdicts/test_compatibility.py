@@ -19,9 +19,10 @@ def test_every_scheme_has_its_cases() -> None:
 
 @pytest.mark.parametrize("name", list(STANDALONE))
 def test_declared_schemes_are_exactly_those_on_which_nothing_refutes_it(name: str) -> None:
-    cells = {scheme: compatibility(make(name), scheme, 4) for scheme in SCHEMES}
+    declared = make(name).card.lossless_for  # there random instances are asked by the conformance checks
+    cells = {scheme: compatibility(make(name), scheme, 0 if scheme in declared else 4) for scheme in SCHEMES}
     lossless = {scheme for scheme, cell in cells.items() if cell.status == "lossless"}
-    assert lossless == set(make(name).card.lossless_for)
+    assert lossless == set(declared)
     assert all(cells[scheme].instances > 0 for scheme in lossless)
 
 
