@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -30,15 +31,18 @@ def libraries() -> tuple[Any, Any]:
 
 @contextmanager
 def quiet_loading() -> Iterator[None]:
-    """transformers without its progress bars and advice: what matters is raised."""
+    """transformers without its progress bars and advice: what matters is raised, a number of many digits too."""
     _, transformers = libraries()
     log = transformers.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
     log.disable_progress_bar()
+    digits = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(sys.int_info.default_max_str_digits)  # no number of a model is as long as ours can be
     try:
         yield
     finally:
+        sys.set_int_max_str_digits(digits)
         log.set_verbosity(level)
         if bars:
             log.enable_progress_bar()

@@ -135,6 +135,26 @@ def test_a_mistyped_field_of_a_configuration_is_one_short_line(
     assert len(str(refused.value)) <= len(str(tmp_path)) + 300
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+def test_a_number_of_a_million_digits_is_not_waited_for(tmp_path: Path, tiny_folder: Path, name: str) -> None:
+    shutil.copytree(tiny_folder / "draft", tmp_path / "long")
+    path = tmp_path / "long" / name
+    fields = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**fields, "long": 0}).replace('"long": 0', '"long": ' + "9" * 1_000_000))
+    digits = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)  # as the command line does
+    try:
+        if name == "config.json":
+            assert "Exceeds the limit" in refusal(tmp_path / "long", tiny_folder / "draft")
+        else:  # one of the two tokenizers is enough
+            found = load_pair(str(tmp_path / "long"), str(tiny_folder / "draft"), "cpu").tokenizer
+            assert found is not None
+            assert found.base.name_or_path == str(tiny_folder / "draft")
+        assert sys.get_int_max_str_digits() == 0
+    finally:
+        sys.set_int_max_str_digits(digits)
+
+
 def test_weights_of_another_shape_than_the_configuration_says_are_not_made_up(
     tmp_path: Path, tiny_folder: Path
 ) -> None:
