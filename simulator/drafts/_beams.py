@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from simulator.drafts._adapting import largest, number
+from simulator.drafts._passes import foresee
 from simulator.drafts.trees import DraftTree
 from simulator.protocol import Context, TokenProcess
 from simulator.vectors import top_tokens
@@ -16,6 +17,7 @@ Beam: TypeAlias = list[tuple[Context, Any]]
 def expanded(draft: TokenProcess, beam: Beam, width: int, above: Any = 0) -> Beam:
     """The `width` most probable children of every node of the beam, those only that are larger than `above`."""
     found: Beam = []
+    foresee(draft, [context for context, _ in beam])
     for context, value in beam:
         row = draft.row(context)
         children = ((token, value * number(row[token])) for token in top_tokens(row, width))

@@ -53,7 +53,7 @@ class Branching:
             trunk = len(context) < self.L1
             return _pick(self, draft.row(context), coin, 1 if trunk else self.K, trunk)
 
-        return DraftTree.grown(self.depth, children)
+        return DraftTree.grown(self.depth, draft, children)
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability."""

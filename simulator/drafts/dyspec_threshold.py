@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from simulator.drafts._adapting import Adapting, number, reaches, share, whole
+from simulator.drafts._passes import foresee
 from simulator.drafts.trees import DraftTree
 from simulator.protocol import Coin, Context, TokenProcess
 from simulator.vectors import without
@@ -42,17 +43,22 @@ class DySpecThreshold(Adapting):
         """Draft one tree, layer by layer."""
         drafted: dict[Context, tuple[int, ...]] = {}
         room = self.nodes
-        waiting: list[tuple[Context, Any]] = [((), 1)]
-        for context, entered in waiting:  # grows while it is walked
-            if len(context) == self.depth or not room or not reaches(entered, self.value):
-                continue
-            row, value = draft.row(context), entered
-            while room and reaches(value, self.value):
-                token = coin.choose(row)
-                part = number(row[token])
-                drafted[context] = (*drafted.get(context, ()), token)
-                waiting.append(((*context, token), value * part))
-                row, value, room = without(row, token), value * (1 - part), room - 1
+        layer: list[tuple[Context, Any]] = [((), 1)]
+        for _ in range(self.depth):
+            layer = [(context, entered) for context, entered in layer if reaches(entered, self.value)][:room]
+            foresee(draft, [context for context, _ in layer])
+            below: list[tuple[Context, Any]] = []
+            for context, entered in layer:
+                if not room:
+                    break
+                row, value = draft.row(context), entered
+                while room and reaches(value, self.value):
+                    token = coin.choose(row)
+                    part = number(row[token])
+                    drafted[context] = (*drafted.get(context, ()), token)
+                    below.append(((*context, token), value * part))
+                    row, value, room = without(row, token), value * (1 - part), room - 1
+            layer = below
         return DraftTree(drafted)
 
     def reductions(self) -> list[Self]:

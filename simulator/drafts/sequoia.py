@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from simulator.drafts._adapting import Adapting, whole
+from simulator.drafts._passes import foresee
 from simulator.drafts.topology import Topology
 from simulator.drafts.trees import DraftTree
 from simulator.errors import InvalidInput
@@ -63,12 +64,16 @@ class Sequoia(Adapting):
             )
         places = Topology(self.tree).places
         drafted: dict[Context, tuple[int, ...]] = {}
-        waiting: list[tuple[int, Context]] = [(0, ())]
-        for node, context in waiting:  # grows while it is walked
-            if self.tree[node]:
+        level: list[tuple[int, Context]] = [(0, ())]
+        while level:
+            level = [(node, context) for node, context in level if self.tree[node]]
+            foresee(draft, [context for _, context in level])
+            below: list[tuple[int, Context]] = []
+            for node, context in level:
                 drafted[context] = _children(draft.row(context), coin, self.tree[node])
-                below = zip(places[node], drafted[context], strict=False)
-                waiting += [(child, (*context, token)) for child, token in below]
+                places_below = zip(places[node], drafted[context], strict=False)
+                below += [(child, (*context, token)) for child, token in places_below]
+            level = below
         return DraftTree(drafted)
 
     def reductions(self) -> list[Self]:

@@ -47,7 +47,7 @@ class SpecHub(Adapting):
                 return (first, hub)
             return (hub, coin.choose(without(row, hub))) if row[hub] < row.sum() else (hub,)
 
-        return DraftTree.grown(self.depth, pair)
+        return DraftTree.grown(self.depth, draft, pair)
 
     def reductions(self) -> list[Self]:
         """Shallower trees."""

@@ -53,7 +53,7 @@ class SpecInferConfig:
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree, node by node, parents before children."""
         return DraftTree.grown(
-            self.depth, lambda context: _children(draft.row(context), coin, self.widths[len(context)])
+            self.depth, draft, lambda context: _children(draft.row(context), coin, self.widths[len(context)])
         )
 
     def count(self, draft: TokenProcess) -> int:

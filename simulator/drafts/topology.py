@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from simulator.arithmetic import arithmetic_of
 from simulator.coins import outcomes
+from simulator.drafts._passes import foresee
 from simulator.drafts.trees import DraftTree
 from simulator.drafts.without_replacement import draw_without_replacement
 from simulator.errors import InvalidInput
@@ -62,13 +63,17 @@ class Topology:
         """Draft one tree, node by node, parents before children."""
         places = self.places
         drafted: dict[Context, tuple[int, ...]] = {}
-        waiting: list[tuple[int, Context]] = [(0, ())]
-        for node, context in waiting:  # grows while it is walked
-            if self.tree[node]:
+        level: list[tuple[int, Context]] = [(0, ())]
+        while level:
+            level = [(node, context) for node, context in level if self.tree[node]]
+            foresee(draft, [context for _, context in level])
+            below: list[tuple[int, Context]] = []
+            for node, context in level:
                 q = draft.row(context)
                 tokens = draw_without_replacement(q, coin, min(self.tree[node], int((q > 0).sum())))
                 drafted[context] = tokens
-                waiting += [(child, (*context, token)) for child, token in zip(places[node], tokens, strict=False)]
+                below += [(child, (*context, token)) for child, token in zip(places[node], tokens, strict=False)]
+            level = below
         return DraftTree(drafted)
 
     def count(self, draft: TokenProcess) -> int:

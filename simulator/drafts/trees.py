@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from simulator.drafts._passes import foresee
 from simulator.errors import InvalidVerifier
 from simulator.protocol import Context, DraftNode, TokenProcess, Vector
 from simulator.shown import rows_html
@@ -32,14 +33,15 @@ class DraftTree:
         return cls(children)
 
     @classmethod
-    def grown(cls, depth: int, children: Callable[[Context], tuple[int, ...]]) -> DraftTree:
-        """Every node above `depth` gets its children, parents before children and level by level."""
+    def grown(cls, depth: int, draft: TokenProcess, children: Callable[[Context], tuple[int, ...]]) -> DraftTree:
+        """Every node above `depth` gets its children, level by level; `children` asks for the node's row of `draft`."""
         drafted: dict[Context, tuple[int, ...]] = {}
-        waiting: list[Context] = [()]
-        for context in waiting:  # grows while it is walked
-            if len(context) < depth:
+        level: list[Context] = [()]
+        for _ in range(depth):
+            foresee(draft, level)
+            for context in level:
                 drafted[context] = children(context)
-                waiting += [(*context, token) for token in dict.fromkeys(drafted[context])]
+            level = [(*context, token) for context in level for token in dict.fromkeys(drafted[context])]
         return cls(drafted)
 
     def to_dict(self) -> dict[Context, tuple[int, ...]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 
 #: Keys and values of every layer, each of shape `(B, heads, S, width)`.
 Layers = tuple[tuple[torch.Tensor, torch.Tensor], ...]
@@ -46,6 +47,28 @@ class Remembered:
             (keys.expand(copies, -1, -1, -1), values.expand(copies, -1, -1, -1)) for keys, values in self.layers
         )
         return Remembered(layers, self.held.expand(copies, -1), self.lengths.expand(copies))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Remembered]) -> Remembered:
+        """Sequences side by side, in one cache; the shorter ones have empty slots behind their own."""
+        slots = max(part.slots for part in parts)
+        full = next((part.layers for part in parts if part.layers), ())
+
+        def filled(part: Remembered, layer: int, which: int) -> torch.Tensor:
+            like = full[layer][which]
+            shape = (len(part.held), like.shape[1], 0, like.shape[3])
+            states = part.layers[layer][which] if part.layers else like.new_zeros(shape)
+            return pad(states, (0, 0, 0, slots - states.shape[2]))
+
+        layers = tuple(
+            (
+                torch.cat([filled(part, layer, 0) for part in parts]),
+                torch.cat([filled(part, layer, 1) for part in parts]),
+            )
+            for layer in range(len(full))
+        )
+        held = torch.cat([pad(part.held, (0, slots - part.slots)) for part in parts])
+        return cls(layers, held, torch.cat([part.lengths for part in parts]))
 
     def kept(self, slots: int, places: Sequence[Sequence[int]]) -> Remembered:
         """The first `slots` slots, and of those after them only `places`, in that order.

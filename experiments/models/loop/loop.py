@@ -8,36 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
 from experiments.models.loop.caches import Remembered, prompt_read
 from experiments.models.loop.drafting import Drafted, draft_trees
+from experiments.models.loop.reading import Reading
+from experiments.models.loop.replay import nodes_of
 from experiments.models.loop.rows import RowsOf, TreeRows
 from experiments.models.loop.supported import check_prompt, check_supported
 from experiments.models.loop.timing import Stopwatch
-from experiments.models.loop.tree_forward import read_trees
-from experiments.models.loop.tree_shape import TreeShape
 from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
 from simulator.laws.enumeration import assert_verdict, guarded
 from simulator.protocol import Coin, Context, DraftScheme, Verdict, Verifier
+from simulator.verdicts.doors import check_scheme
 
 
 @dataclass(frozen=True)
 class Block:
     """One block: the accepted tokens and the correction.
 
-    distances: where they were asked for, the L1 distance of p and q at the depths 0..L-1, averaged over the paths.
+    distances: where they were asked for, the L1 distance of p and q at the depths with drafts below, averaged over the
+    drafted entries. passes: of the draft model, for this tree.
     """
 
     accepted: Context
     correction: int
     distances: tuple[float, ...] = ()
+    passes: int = 0
 
     @property
     def depth(self) -> int:
@@ -65,25 +65,34 @@ class State:
         """The same sequence `copies` times."""
         return State(self.target.repeated(copies), self.draft.repeated(copies), self.waiting * copies)
 
+    @classmethod
+    def joined(cls, states: Sequence[State]) -> State:
+        """Sequences of several prompts side by side."""
+        return cls(
+            Remembered.joined([state.target for state in states]),
+            Remembered.joined([state.draft for state in states]),
+            tuple(waiting for state in states for waiting in state.waiting),
+        )
+
 
 @dataclass(frozen=True)
 class _Made:
-    """What a step found out: trees, `p` at the root and at every slot (shape `(B, N + 1, V)`), the target's cache."""
+    """What a step found out. rows: for each sequence `p` at the root and at every drafted node."""
 
     drafted: Drafted
-    numbers: torch.Tensor
-    target: Remembered
+    rows: list[TreeRows]
+    reading: Reading
     verdicts: list[Verdict]
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A pair of models, a verifier and a shape.
+    """A pair of models, a verifier and a draft scheme.
 
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models.
     vectors: "numpy" or "torch". observe: whether blocks hold distances of p and q.
-    watch: where the seconds went; shape, rows_of: what follows from the rest.
-    Raises `InvalidInput` for a scheme other than delayed trees and for models that cannot be read as trees.
+    watch: where the seconds went; rows_of: what follows from the rest.
+    Raises `InvalidInput` for what is no scheme and for models that cannot be read as trees.
     """
 
     pair: Pair
@@ -93,14 +102,11 @@ class Loop:
     vectors: str = "numpy"
     observe: bool = False
     watch: Stopwatch = field(init=False)
-    shape: TreeShape = field(init=False)
     rows_of: RowsOf = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scheme, Delayed):
-            raise InvalidInput(f"real models draft delayed trees (K, L1, L2), not {self.scheme}")
+        check_scheme(self.scheme)
         object.__setattr__(self, "watch", Stopwatch(self.pair.device))
-        object.__setattr__(self, "shape", TreeShape(self.scheme))
         object.__setattr__(self, "rows_of", RowsOf(self.warp, self.pair.vocab_size, self.vectors))
         check_supported(self.pair.target, "the target")
         check_supported(self.pair.draft, "the draft")
@@ -125,7 +131,7 @@ class Loop:
         with within_memory("making a block", self.pair.device):
             made = self._made(state, coin)
             with self.watch.part("cache"):
-                after = _trimmed(state, made)
+                after = _trimmed(made)
         return self._blocks(made), after
 
     @torch.inference_mode()
@@ -134,57 +140,59 @@ class Loop:
         with within_memory("making a block", self.pair.device):
             return self._blocks(self._made(state, coin))
 
+    def drafted(self, state: State, coin: Coin) -> Drafted:
+        """One tree of every sequence."""
+        return draft_trees(self.pair.draft, state.draft, state.waiting, self.scheme, self.rows_of, coin)
+
+    def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
+        """`p` at the root and at every node of the trees, from one pass of the target, and what it has read."""
+        reading = Reading(self.pair.target, state.target, [tokens[-1:] for tokens in state.waiting])
+        contexts = [[(), *nodes_of(tree)] for tree in drafted.trees]
+        vectors = self.rows_of.vectors(self.rows_of.numbers(reading.read(contexts)))
+        size = self.pair.vocab_size
+        known = [dict(zip(each, rows, strict=False)) for each, rows in zip(contexts, vectors, strict=True)]
+        return [TreeRows(size, each) for each in known], reading
+
     def _made(self, state: State, coin: Coin) -> _Made:
         with self.watch.part("draft"):
-            drafted = draft_trees(self.pair.draft, state.draft, state.waiting, self.shape, self.rows_of, coin)
+            drafted = self.drafted(state, coin)
         with self.watch.part("target"):
-            roots = [tokens[-1] for tokens in state.waiting]
-            logits, target = read_trees(self.pair.target, state.target, roots, drafted.tokens(), self.shape)
-            numbers = self.rows_of.numbers(logits)
+            rows, reading = self.read(state, drafted)
         with self.watch.part("verify"):
-            vectors = self.rows_of.vectors(numbers)
-            verdicts = [self._verify(drafted, each, vectors[each], coin) for each in range(len(vectors))]
-        return _Made(drafted, numbers, target, verdicts)
+            verdicts = [self._verify(drafted, each, p, coin) for each, p in enumerate(rows)]
+        return _Made(drafted, rows, reading, verdicts)
 
     def _blocks(self, made: _Made) -> list[Block]:
-        distances = _distances(made) if self.observe else [()] * len(made.verdicts)
-        return [Block(each.accepted, each.correction, far) for each, far in zip(made.verdicts, distances, strict=True)]
+        return [
+            Block(verdict.accepted, verdict.correction, _distances(made, each) if self.observe else (), passes)
+            for each, (verdict, passes) in enumerate(zip(made.verdicts, made.drafted.passes, strict=True))
+        ]
 
-    def _verify(self, drafted: Drafted, sequence: int, vectors: Any, coin: Coin) -> Verdict:
-        """Run the verifier on one tree; vectors: `p` at the root and at each slot."""
-        rows = TreeRows(self.pair.vocab_size, {(): vectors[0]})
-        for slot, context in enumerate(drafted.contexts[sequence], 1):
-            rows.known.setdefault(context, vectors[slot])
-        tree = drafted.tree(sequence)
-        verdict = guarded(self.verifier, tree.root(rows, drafted.rows[sequence]))(coin)
+    def _verify(self, drafted: Drafted, sequence: int, rows: TreeRows, coin: Coin) -> Verdict:
+        """Run the verifier on one tree; rows: `p` at its nodes."""
+        root = drafted.trees[sequence].root(rows, drafted.rows[sequence])
+        verdict = guarded(self.verifier, root)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
 
 
-def _trimmed(state: State, made: _Made) -> State:
+def _trimmed(made: _Made) -> State:
     """Both caches with the accepted paths and nothing else; the target reads the correction in the next block."""
-    drafted, target = made.drafted, made.target
-    kept_by_target, kept_by_draft, waiting = [], [], []
-    read_by_draft = drafted.numbers.shape[1] - 1  # slots; those of the last level are not read
-    for sequence, verdict in enumerate(made.verdicts):
-        slots = drafted.slots(sequence, verdict.accepted)
-        kept_by_target.append([0, *(slot + 1 for slot in slots)])
-        unread = len(state.waiting[sequence])
-        inside = [drafted.width + slot for slot in slots if slot < read_by_draft]
-        kept_by_draft.append([*range(drafted.width - unread, drafted.width), *inside])
-        waiting.append((*verdict.accepted[len(inside) :], verdict.correction))
-    kept = target.kept(state.target.slots, kept_by_target)
-    if not drafted.shape.depth:  # the draft model was not asked, and never will be
-        return State(kept, state.draft, tuple(waiting))
-    return State(kept, drafted.remembered.kept(state.draft.slots, kept_by_draft), tuple(waiting))
+    accepted = [verdict.accepted for verdict in made.verdicts]
+    draft, unread = made.drafted.reading.kept(accepted)
+    waiting = [(*before, verdict.correction) for before, verdict in zip(unread, made.verdicts, strict=True)]
+    return State(made.reading.kept(accepted)[0], draft, tuple(waiting))
 
 
-def _distances(made: _Made) -> list[tuple[float, ...]]:
-    """For each sequence the L1 distance of p and q at each depth with drafts below, averaged over the paths."""
-    shape, q = made.drafted.shape, made.drafted.numbers
-    if not shape.depth:
-        return [()] * len(q)
-    far = (made.numbers[:, : q.shape[1]] - q).abs().sum(-1)
-    levels = [range(1), *(range(level.start + 1, level.stop + 1) for level in map(shape.level, range(1, shape.depth)))]
-    means = torch.stack([far[:, level.start : level.stop].mean(1) for level in levels], 1)
-    return [tuple(each) for each in means.tolist()]
+def _distances(made: _Made, sequence: int) -> tuple[float, ...]:
+    """The L1 distance of p and q by depth: the mean over nodes with drafts below, each as often as it was drafted."""
+    p, q, children = made.rows[sequence], made.drafted.rows[sequence], made.drafted.trees[sequence].children
+    found: dict[int, list[tuple[float, int]]] = {}
+    for context in [(), *nodes_of(made.drafted.trees[sequence])]:
+        if children.get(context):
+            count = children[context[:-1]].count(context[-1]) if context else 1
+            far = float(abs(p.row(context) - q.row(context)).sum())
+            found.setdefault(len(context), []).append((far, count))
+    return tuple(
+        sum(far * count for far, count in each) / sum(count for _, count in each) for _, each in sorted(found.items())
+    )

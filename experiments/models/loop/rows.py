@@ -55,4 +55,8 @@ class RowsOf:
 
     def vectors(self, numbers: torch.Tensor) -> Any:
         """The same numbers as the vectors that coins and verifiers get."""
-        return numbers.cpu().numpy() if self.kind == "numpy" else numbers
+        if self.kind != "numpy":
+            return numbers
+        vectors = numbers.cpu().numpy()
+        vectors.setflags(write=False)  # a row belongs to all who look at it
+        return vectors

@@ -42,7 +42,7 @@ def by_depth(blocks: Sequence[Block], depth: int) -> list[DepthRow]:
         if not reached:
             break
         share = sum(block.depth > here for block in blocks) / reached
-        seen = [block.distances[here] for block in blocks if block.distances]
+        seen = [block.distances[here] for block in blocks if len(block.distances) > here]
         error = sqrt(share * (1 - share) / reached)
         rows.append(DepthRow(here, reached, share, error, fmean(seen) if seen else None))
     return rows

@@ -11,10 +11,10 @@ from transformers import GenerationConfig
 
 from experiments.models.loop.caches import Remembered, prompt_read
 from experiments.models.loop.coins import coin_for
-from experiments.models.loop.drafting import draft_trees
 from experiments.models.loop.generation import generate
 from experiments.models.loop.loop import Loop, State
-from experiments.models.loop.tree_forward import read_trees
+from experiments.models.loop.reading import Reading
+from experiments.models.loop.replay import nodes_of
 from experiments.models.pair.devices import quiet_loading
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
@@ -54,20 +54,19 @@ def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) ->
     """
     coin = coin_for(loop.vectors, seed, loop.pair.device)
     state, text = loop.start(prompt, blocks * (loop.scheme.depth + 1)), list(prompt)
-    largest = scale = 0.0
+    largest, scale, compared = 0.0, 0.0, 0
     for _ in range(blocks):
-        drafted = draft_trees(loop.pair.draft, state.draft, state.waiting, loop.shape, loop.rows_of, coin)
-        together, _ = read_trees(loop.pair.target, state.target, [text[-1]], drafted.tokens(), loop.shape)
-        for depth in range(loop.scheme.depth + 1):
-            slots = [slot + 1 for slot in loop.shape.level(depth)] if depth else [0]
-            contexts = [drafted.contexts[0][slot - 1] if slot else () for slot in slots]
-            alone = loop.pair.logits("target", [[*text, *context] for context in contexts]).double()
-            seen = together[0, slots, : loop.pair.vocab_size].double()
-            largest = max(largest, float((seen - alone).abs().max()))
+        contexts = [(), *nodes_of(loop.drafted(state, coin).trees[0])]
+        together = Reading(loop.pair.target, state.target, [text[-1:]]).read([contexts])[0, :, : loop.pair.vocab_size]
+        for depth in range(len(contexts[-1]) + 1):  # the last one is the deepest
+            places = [place for place, context in enumerate(contexts) if len(context) == depth]
+            alone = loop.pair.logits("target", [[*text, *contexts[place]] for place in places]).double()
+            largest = max(largest, float((together[places].double() - alone).abs().max()))
             scale = max(scale, float(alone.abs().max()))
+        compared += len(contexts)
         (block,), state = loop.step(state, coin)
         text += block.tokens
-    return Difference(largest, scale, blocks * (loop.scheme.nodes + 1), rounding(loop.pair))
+    return Difference(largest, scale, compared, rounding(loop.pair))
 
 
 @torch.inference_mode()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from itertools import product
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from scipy.stats import chi2
 
 from experiments.models.loop.autoregressive import autoregressive
 from experiments.models.loop.coins import TorchCoin, coin_for
@@ -19,46 +16,9 @@ from experiments.models.loop.loop import Block, Loop
 from experiments.models.loop.many import many_blocks, many_texts
 from experiments.models.pair.warp import Warp
 from experiments.models.speed.by_depth import by_depth
-from simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, TableProcess, Verdict, block_law
-from simulator.drafts import WithoutReplacement
-from simulator.instances.processes import context_index
+from simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, Verdict
+from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_blocks, law_of_texts
 from verifiers import STANDALONE, make
-
-SIZE = 3
-ROOT = [1, 2, 0]
-#: The tests of this file that could fail by chance would, with other seeds, do so once in a thousand times in all.
-LEVEL = 0.001 / 12
-
-
-def tables(pair: Any, which: str, depth: int, warp: Warp) -> TableProcess:
-    """The rows of every context after the root, by plain passes."""
-    rows = []
-    for length in range(depth + 1):
-        contexts = [[*ROOT, *context] for context in product(range(SIZE), repeat=length)]
-        given = pair.rows(which, contexts, warp).numpy()
-        rows.append(given / given.sum(1, keepdims=True))
-    return TableProcess(rows, which)
-
-
-def agrees(seen: Counter[Any], law: Mapping[Any, float], level: float = LEVEL) -> bool:
-    """Whether counts have this law: Pearson's chi-square; what is expected below 10 times is counted together."""
-    runs = sum(seen.values())
-    often = [(seen[what], runs * mass) for what, mass in law.items() if runs * mass >= 10]
-    rest = (runs - sum(count for count, _ in often), runs - sum(mean for _, mean in often))
-    cells = often + [rest] * (rest[1] >= 1e-6 * runs)
-    statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
-    return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
-
-
-def law_of_blocks(verifier: Any, pair: Any, scheme: Delayed, warp: Warp) -> dict[tuple[Any, int], float]:
-    target, draft = tables(pair, "target", scheme.depth, warp), tables(pair, "draft", scheme.depth - 1, warp)
-    law = block_law(verifier, target, draft, scheme, "float64")
-    return {
-        (context, token): float(law.correction[depth][context_index(context, SIZE), token])
-        for depth in range(scheme.depth + 1)
-        for context in product(range(SIZE), repeat=depth)
-        for token in range(SIZE)
-    }
 
 
 @pytest.mark.parametrize(
@@ -86,15 +46,6 @@ def test_blocks_with_torch_vectors_and_a_torch_coin_have_the_exact_law(random_pa
     loop = Loop(pair, make("specinfer"), scheme, warp, vectors="torch")
     seen = Counter((block.accepted, block.correction) for block in many_blocks(loop, ROOT, 3000, coin_for("torch", 0)))
     assert agrees(seen, law_of_blocks(make("specinfer"), pair, scheme, warp))
-
-
-def law_of_texts(pair: Any, length: int, warp: Warp) -> dict[tuple[int, ...], float]:
-    """The target's law of the first tokens after the root."""
-    process = tables(pair, "target", length - 1, warp)
-    return {
-        text: float(np.prod([process.row(text[:place])[token] for place, token in enumerate(text)]))
-        for text in product(range(SIZE), repeat=length)
-    }
 
 
 def texts_of(pair: Any, verifier: Any, shape: Delayed, warp: Warp) -> Counter[tuple[int, ...]]:
@@ -244,8 +195,8 @@ def test_bad_input_is_one_clear_line(random_pair: Callable[..., Any]) -> None:
         generate(pair, naive, path, [1, 8], Warp(), coin, 5)
     with pytest.raises(InvalidInput, match="say when to end"):
         generate(pair, naive, path, [1], Warp(), coin)
-    with pytest.raises(InvalidInput, match="real models draft delayed trees"):
-        generate(pair, naive, WithoutReplacement(2, 0, 1), [1], Warp(), coin, 5)
+    with pytest.raises(InvalidInput, match="'delayed' is a name"):
+        generate(pair, naive, "delayed", [1], Warp(), coin, 5)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="unknown vectors 'jax'"):
         generate(pair, naive, path, [1], Warp(), coin, 5, vectors="jax")
     short = random_pair(family="GPT2")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.models.loop.caches import prompt_read
+from experiments.models.loop import reading
+from experiments.models.loop.caches import Remembered, prompt_read
 from experiments.models.loop.coins import coin_for
 from experiments.models.loop.loop import Loop
-from experiments.models.loop.tree_forward import read_trees
-from experiments.models.loop.tree_shape import TreeShape
+from experiments.models.loop.reading import Reading
 from experiments.models.pair.warp import Warp
 from simulator import Coin, Delayed, DraftNode, Verdict
 from verifiers import make
@@ -87,46 +87,67 @@ def test_logits_of_a_tree_pass_are_those_of_separate_passes(
     random_pair: Callable[..., Any], dtype: torch.dtype
 ) -> None:
     model = random_pair(dtype=dtype).target
-    shape = TreeShape(Delayed(3, 2, 2))
-    tree = [0, 1, 2, 3, 3, 4, 5, 6]  # two paths through the same token
-    logits, _ = read_trees(model, prompt_read(model, PROMPT[:-1], "cpu"), PROMPT[-1:], [tree], shape)
-    for slot in range(-1, len(tree)):
-        path: list[int] = []
-        at = slot
-        while at >= 0:
-            path.insert(0, tree[at])
-            at = shape.parents[at]
-        alone = model(torch.tensor([[*PROMPT, *path]])).logits[0, -1]
-        assert float((logits[0, slot + 1] - alone).abs().max()) <= TOLERANCE[dtype]
+    trees = [
+        [(), (0,), (3,), (0, 1), (3, 1), (0, 2), (0, 1, 3), (3, 1, 3)],
+        [(), (2,), (2, 2), (2, 2, 2)],
+        [()],
+    ]
+    before = Remembered.joined([prompt_read(model, PROMPT[:end], "cpu") for end in (4, 2, 0)])
+    waiting = [PROMPT[4:], PROMPT[2:4], PROMPT[:1]]  # two tokens of the second are not read yet
+    reading_all = Reading(model, before, waiting)
+    logits = reading_all.read(trees)
+    for sequence, (start, contexts) in enumerate(zip((5, 4, 1), trees, strict=True)):
+        for place, context in enumerate(contexts):
+            alone = model(torch.tensor([[*PROMPT[:start], *context]])).logits[0, -1]
+            assert float((logits[sequence, place] - alone).abs().max()) <= TOLERANCE[dtype]
 
 
 def test_a_mask_that_lets_siblings_see_each_other_is_noticed(
     random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    causal = property(lambda shape: torch.ones(len(shape.parents), len(shape.parents), dtype=torch.bool).tril())
-    monkeypatch.setattr(TreeShape, "sees", causal)
+    def causal(sees: Any, start: int, width: int) -> torch.Tensor:
+        return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
+
+    monkeypatch.setattr(reading, "_sight", causal)
     assert largest_difference(random_pair(), Delayed(3, 0, 2)) > 100 * TOLERANCE[torch.float32]
 
 
 def test_positions_that_count_slots_are_noticed(
     random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TreeShape, "depths", property(lambda shape: tuple(range(1, len(shape.parents) + 1))))
+    add = reading._Row.add
+    monkeypatch.setattr(reading._Row, "add", lambda row, token, _, above: add(row, token, len(row.tokens), above))
     assert largest_difference(random_pair(), Delayed(3, 0, 2)) > 100 * TOLERANCE[torch.float32]
 
 
-def test_slots_of_a_tree_by_hand() -> None:
-    shape = TreeShape(Delayed(2, 1, 2))
-    assert shape.parents == (-1, 0, 0, 1, 2)
-    assert shape.depths == (1, 2, 2, 3, 3)
-    assert shape.paths == ((0, 1, 3), (0, 2, 4))
-    assert shape.sees.int().tolist() == [
-        [1, 0, 0, 0, 0],
-        [1, 1, 0, 0, 0],
-        [1, 0, 1, 0, 0],
-        [1, 1, 0, 1, 0],
-        [1, 0, 1, 0, 1],
+def test_places_and_sight_by_hand() -> None:
+    class Silent:
+        """A model that keeps what it was asked."""
+
+        dtype = torch.float32
+
+        def __call__(self, **asked: Any) -> Any:
+            self.asked = asked
+            shape = (*asked["input_ids"].shape, 9)
+            return type("Output", (), {"logits": torch.arange(shape[1]).expand(shape[0], -1)[..., None].expand(shape)})
+
+    model, nothing = Silent(), Remembered.nothing("cpu")
+    made = Reading(model, Remembered.joined([nothing, nothing]), [(5, 6), (7,)])
+    ends = made.read([[(), (1,)], [(), (2,), (3,), (2, 4)]])
+    assert model.asked["input_ids"].tolist() == [[5, 6, 1, 0], [7, 2, 3, 4]]
+    assert model.asked["position_ids"].tolist() == [[0, 1, 2, 0], [0, 1, 1, 2]]
+    assert (model.asked["attention_mask"][:, 0] == 0).int().tolist() == [
+        [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1]],
+        [[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]],
     ]
+    assert ends[..., 0].tolist() == [[1, 2, 0, 0], [0, 1, 2, 3]]  # behind those of the first stands nothing
+    made.read([[], [(3, 0)]])
+    assert model.asked["position_ids"].tolist() == [[0], [2]]
+    assert (model.asked["attention_mask"][:, 0] == 0).int().tolist() == [[[0, 0, 0, 0, 1]], [[1, 0, 1, 0, 1]]]
+    after, unread = made.kept([(1, 8), (3,)])
+    assert after.held.tolist() == [[True, True, True], [True, True, False]]
+    assert after.lengths.tolist() == [3, 2]
+    assert unread == [(8,), ()]
 
 
 def test_paths_through_one_token_are_one_node(random_pair: Callable[..., Any]) -> None:

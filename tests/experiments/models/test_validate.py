@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from experiments.models.loop import reading
 from experiments.models.loop.caches import Remembered
 from experiments.models.loop.loop import Loop
-from experiments.models.loop.tree_shape import TreeShape
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from experiments.models.validation import cells, checks, validation, views
@@ -193,15 +193,17 @@ def test_the_hash_of_a_pair_is_that_of_its_weights(random_pair: Any) -> None:
 def test_what_must_be_the_same_is(contest: Contest) -> None:
     found = validation.same_anyway(contest)
     assert all(row["passed"] for row in found.values())
-    assert found["tree_attention"]["compared"] == validation.TREES * 5
+    assert validation.TREES * 3 < found["tree_attention"]["compared"] <= validation.TREES * 5  # paths may be alike
     assert 0 < found["tree_attention"]["largest"] < 1e-4  # float32: another order of sums, but not other sums
     assert found["greedy"] == {"tokens": 40, "runs": 12, "differ": [], "passed": True}
     assert len(views.check_lines(found)) == 3
 
 
 def test_a_wrong_mask_is_found(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
-    causal = property(lambda shape: torch.ones(len(shape.parents), len(shape.parents), dtype=torch.bool).tril())
-    monkeypatch.setattr(TreeShape, "sees", causal)
+    def causal(sees: Any, start: int, width: int) -> torch.Tensor:
+        return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
+
+    monkeypatch.setattr(reading, "_sight", causal)
     loop = Loop(contest.setting.pair, make("naive_tree"), Delayed(3, 0, 2), Warp())
     assert not checks.tree_attention(loop, contest.setting.roots[0], 4, 0).passed
 

@@ -1,0 +1,126 @@
+"""One model that reads draft trees, pass after pass: each token sees its text, its ancestors and itself.
+
+`B` sequences share the passes and the cache; their trees may differ in everything. A pass has as many places as the
+sequence with the most tokens needs; one that stays empty is seen by none but itself, in this pass and for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.models.loop.caches import Remembered, read
+from simulator.protocol import Context
+
+
+class Reading:
+    """What a model has read of `B` trees.
+
+    waiting: for each sequence the tokens before its tree that the model has not read; the last one is the root.
+    sight: for each sequence, by context, where the waiting tokens and those of the context stand in the cache, counted
+    from the slots that were there before; contexts that were not read are not in it.
+    """
+
+    def __init__(self, model: Any, before: Remembered, waiting: Sequence[Sequence[int]]) -> None:
+        self.remembered = before
+        self.sight: list[dict[Context, list[int]]] = [{} for _ in waiting]
+        self._model, self._before, self._waiting = model, before, waiting
+
+    def read(self, wanted: Sequence[Sequence[Context]]) -> torch.Tensor:
+        """One pass over these contexts, for each sequence parents before children and none a second time.
+
+        Logits after each, shape `(B, m, V)` or wider, `m` the most of any sequence; what stands behind those of a
+        sequence with fewer means nothing.
+        """
+        held = self._before.held
+        start, rows = self.remembered.slots - self._before.slots, []
+        for sequence, contexts in enumerate(wanted):
+            rows.append(_Row(start))
+            for context in contexts:
+                self._place(rows[-1], sequence, context)
+        width = max(len(row.tokens) for row in rows)
+        tokens, depths = (_table(part, width) for part in ([row.tokens for row in rows], [row.depths for row in rows]))
+        among = _sight([row.sees for row in rows], start, width)
+        past = held[:, None, :].expand(-1, width, -1)
+        logits, self.remembered = read(
+            self._model,
+            self.remembered,
+            tokens.to(held.device),
+            self._before.lengths[:, None] + depths.to(held.device),
+            torch.cat([past, among.to(held.device)], 2),
+        )
+        return _at(logits, [row.ends for row in rows])
+
+    def kept(self, accepted: Sequence[Context]) -> tuple[Remembered, list[Context]]:
+        """The cache with the accepted contexts and nothing else of the trees, and what the model has not read of them.
+
+        The second is for each sequence the waiting and accepted tokens that it must read before it goes on.
+        """
+        places, unread = [], []
+        for sight, waiting, context in zip(self.sight, self._waiting, accepted, strict=True):
+            depth = next((depth for depth in range(len(context), -1, -1) if context[:depth] in sight), None)
+            places.append(sight[context[:depth]] if depth is not None else [])
+            unread.append(context[depth:] if depth is not None else (*waiting, *context))
+        return self.remembered.kept(self._before.slots, places), unread
+
+    def _place(self, row: _Row, sequence: int, context: Context) -> None:
+        """Give a context the next place of its sequence; the root brings all that waits."""
+        sight, waiting = self.sight[sequence], self._waiting[sequence]
+        if context:
+            sight[context] = row.add(context[-1], len(waiting) + len(context) - 1, sight[context[:-1]])
+        else:
+            seen: list[int] = []
+            for depth, token in enumerate(waiting):
+                seen = row.add(token, depth, seen)
+            sight[()] = seen
+        row.ends.append(len(row.tokens) - 1)
+
+
+class _Row:
+    """The tokens of one sequence in a pass. ends: where the asked contexts end; sees: as `Reading.sight`."""
+
+    def __init__(self, start: int) -> None:
+        self.tokens: list[int] = []
+        self.depths: list[int] = []
+        self.sees: list[list[int]] = []
+        self.ends: list[int] = []
+        self._start = start
+
+    def add(self, token: int, depth: int, above: list[int]) -> list[int]:
+        """One more token; what it sees."""
+        seen = [*above, self._start + len(self.tokens)]
+        self.tokens.append(token)
+        self.depths.append(depth)
+        self.sees.append(seen)
+        return seen
+
+
+def _table(rows: Sequence[Sequence[int]], width: int) -> torch.Tensor:
+    """Whole numbers, shape `(B, width)`, zeros behind shorter rows."""
+    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.long)
+
+
+def _at(logits: torch.Tensor, ends: Sequence[Sequence[int]]) -> torch.Tensor:
+    """The logits at these places of each sequence, shape `(B, m, V)`."""
+    most = max(map(len, ends))
+    if logits.shape[1] == most and all(list(each) == list(range(len(each))) for each in ends):
+        return logits
+    places = _table(ends, most).to(logits.device)
+    return logits.gather(1, places[..., None].expand(-1, -1, logits.shape[-1]))
+
+
+def _sight(sees: Sequence[Sequence[Sequence[int]]], start: int, width: int) -> torch.Tensor:
+    """Which of the new slots each place may look at, booleans of shape `(B, width, start + width)`."""
+    mask = np.zeros((len(sees), width, start + width), dtype=bool)
+    counts = [[len(seen) for seen in row] for row in sees]
+    sequences = list(chain.from_iterable(repeat(each, sum(row)) for each, row in enumerate(counts)))
+    places = list(chain.from_iterable(repeat(place, count) for row in counts for place, count in enumerate(row)))
+    mask[sequences, places, list(chain.from_iterable(chain.from_iterable(sees)))] = True
+    for sequence, row in enumerate(counts):
+        empty = np.arange(len(row), width)
+        mask[sequence, empty, start + empty] = True
+    return torch.from_numpy(mask)

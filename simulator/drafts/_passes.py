@@ -1,0 +1,18 @@
+"""Rows that are asked for together: what a process that computes them in passes wants to know beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simulator.protocol import Context, TokenProcess
+
+
+def foresee(draft: TokenProcess, contexts: Sequence[Context]) -> None:
+    """Name the contexts whose rows come next, before any token is drawn there.
+
+    A process may offer `foresee(contexts)`: a language model that reads trees then reads a layer in one pass. Tables
+    offer none and need none; whether it is offered changes no tree.
+    """
+    told = getattr(draft, "foresee", None)
+    if told is not None:
+        told(contexts)

@@ -1,0 +1,160 @@
+"""Schemes of every kind, each with a verifier that is lossless on it, and what a verifier is shown of their trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from experiments.models.loop.caches import Remembered, prompt_read
+from experiments.models.loop.coins import coin_for
+from experiments.models.loop.loop import Loop, State
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
+from simulator import Coin, Delayed, DraftNode, TokenProcess, Verdict
+from simulator.drafts import (
+    Adaptive,
+    DynamicDepth,
+    DySpec,
+    DySpecPruned,
+    DySpecThreshold,
+    Eagle2,
+    Greedy,
+    OptTree,
+    Own,
+    Sequoia,
+    SpecHub,
+    SpecInferConfig,
+    TopK,
+    Topology,
+    WithoutReplacement,
+)
+from simulator.protocol import DraftScheme
+from verifiers import make
+
+
+class Twins:
+    """Two independent paths, alike more often than not: a node may have one child drafted twice."""
+
+    depth = 2
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> Any:
+        first = [(coin.choose(draft.row(())),) for _ in range(2)]
+        return [(*path, coin.choose(draft.row(path))) for path in first]
+
+
+class Moody:
+    """Drafts nothing every third time and asks for no row; else tokens of its own, whatever the draft says."""
+
+    depth = 2
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> Any:
+        if coin.flip(Fraction(1, 3)):
+            return []
+        even = [1] * draft.vocab_size
+        return {(): (coin.choose(even),)} if coin.flip(Fraction(1, 2)) else [(coin.choose(even), coin.choose(even))]
+
+
+#: (scheme, verifier): the verifier is lossless on the scheme, by its card or because it looks at no draft.
+CASES: dict[str, tuple[DraftScheme, str]] = {
+    "delayed": (Delayed(2, 1, 2), "traversal"),
+    "specinfer_config": (SpecInferConfig((2, 2)), "specinfer"),
+    "without_replacement": (WithoutReplacement(2, 0, 2), "traversal"),
+    "top_k": (TopK(2, 0, 2), "nss"),
+    "greedy": (Greedy(3, 1, 1), "layer_greedy"),
+    "topology": (Topology((2, 2, 1, 0, 1, 0, 0)), "block_tree"),
+    "adaptive": (Adaptive(1, 1, 3, Fraction(1, 2)), "block"),
+    "dyspec": (DySpec(4), "traversal"),
+    "dyspec_threshold": (DySpecThreshold(Fraction(1, 8), 3, 6), "rejection_without_replacement"),
+    "sequoia": (Sequoia(5, 3, (3, 1, 0, 0, 1, 0)), "sequoia"),
+    "opt_tree": (OptTree(5, Fraction(1, 20)), "nss"),
+    "eagle2": (Eagle2(2, 3, 4), "nss"),
+    "ddd": (DynamicDepth(2, 3, Fraction(2, 5)), "nss"),
+    "spechub": (SpecHub(2), "spechub"),
+    "dyspec_pruned": (DySpecPruned(2), "nss"),
+    "twins": (Own(Twins()), "specinfer"),
+    "moody": (Own(Moody()), "nss"),
+}
+PROMPTS = [[1], [2, 0, 1], [0, 1], [1, 2, 1, 0, 2], [2, 2, 2, 2], [0, 0, 1, 1, 2, 2, 0], [1, 1], [2]]
+
+
+class Recorder:
+    """Verifies like another and keeps every node that it was shown, tree by tree."""
+
+    def __init__(self, name: str) -> None:
+        self.verifier, self.trees = make(name), []  # type: ignore[var-annotated]
+        self.card = self.verifier.card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        nodes = [root]
+        for node in nodes:
+            nodes += [node.child(token) for token in dict.fromkeys(node.children)]
+        self.trees.append(nodes)
+        return self.verifier.verify(root, coin)
+
+
+class Watched:
+    """A loop over some prompts at once: texts so far, the state, and every tree with the text that it grew after."""
+
+    def __init__(
+        self, pair: Pair, scheme: DraftScheme, name: str, prompts: Sequence[Sequence[int]], warp: Warp
+    ) -> None:
+        self.recorder = Recorder(name)
+        self.loop = Loop(pair, self.recorder, scheme, warp)
+        self.state = State.joined([self.loop.start(prompt) for prompt in prompts])
+        self.texts = [list(prompt) for prompt in prompts]
+        self.seen: list[tuple[list[int], list[DraftNode]]] = []
+        self.blocks: list[Any] = []
+
+    def run(self, steps: int, seed: int = 0) -> Watched:
+        coin = coin_for("numpy", seed)
+        for _ in range(steps):
+            self.recorder.trees.clear()
+            blocks, self.state = self.loop.step(self.state, coin)
+            self.seen += [(list(text), tree) for text, tree in zip(self.texts, self.recorder.trees, strict=True)]
+            self.blocks += blocks
+            for text, block in zip(self.texts, blocks, strict=True):
+                text.extend(block.tokens)
+        return self
+
+    def rows_off(self) -> float:
+        """The largest difference of a row of either model, at any node, from a plain pass over that node's own text."""
+        asked: dict[tuple[str, int], list[tuple[list[int], Any]]] = {}
+        for text, nodes in self.seen:
+            for node in nodes:
+                for which, row in (("target", node.target), ("draft", node.draft)):
+                    if row is not None:
+                        whole = [*text, *node.context]
+                        asked.setdefault((which, len(whole)), []).append((whole, row))
+        pair, warp = self.loop.pair, self.loop.warp
+        return max(
+            float(np.abs(pair.rows(which, [text for text, _ in each], warp).numpy() - [row for _, row in each]).max())
+            for (which, _), each in asked.items()
+        )
+
+    def caches_off(self) -> float:
+        """The largest difference of what is remembered of any text from a cache that reads it at once."""
+        pair = self.loop.pair
+        return max(
+            _off(model, kept, sequence, text)
+            for model, kept in ((pair.target, self.state.target), (pair.draft, self.state.draft))
+            for sequence, text in enumerate(self.texts)
+        )
+
+
+def _off(model: Any, kept: Remembered, sequence: int, text: list[int]) -> float:
+    held = kept.held[sequence]
+    count = int(held.sum())
+    if int(kept.lengths[sequence]) != count:
+        return float("inf")
+    fresh = prompt_read(model, text[:count], "cpu")
+    return max(
+        (
+            float((ours[sequence][:, held] - new[0]).abs().max())
+            for layer, anew in zip(kept.layers, fresh.layers, strict=False)
+            for ours, new in zip(layer, anew, strict=True)
+        ),
+        default=0.0,
+    )

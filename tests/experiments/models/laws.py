@@ -1,0 +1,61 @@
+"""What the loop must sample: laws from tables of plain passes, and a test whether counts have them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from experiments.models.pair.warp import Warp
+from simulator import TableProcess, block_law
+from simulator.instances.processes import context_index
+from simulator.protocol import DraftScheme
+
+SIZE = 3
+ROOT = [1, 2, 0]
+#: The tests that could fail by chance, some fifty, would with other seeds do so once in a thousand times in all.
+LEVEL = 0.001 / 50
+
+
+def tables(pair: Any, which: str, depth: int, warp: Warp) -> TableProcess:
+    """The rows of every context after the root, by plain passes."""
+    rows = []
+    for length in range(depth + 1):
+        contexts = [[*ROOT, *context] for context in product(range(SIZE), repeat=length)]
+        given = pair.rows(which, contexts, warp).numpy()
+        rows.append(given / given.sum(1, keepdims=True))
+    return TableProcess(rows, which)
+
+
+def agrees(seen: Counter[Any], law: Mapping[Any, float], level: float = LEVEL) -> bool:
+    """Whether counts have this law: Pearson's chi-square; what is expected below 10 times is counted together."""
+    runs = sum(seen.values())
+    often = [(seen[what], runs * mass) for what, mass in law.items() if runs * mass >= 10]
+    rest = (runs - sum(count for count, _ in often), runs - sum(mean for _, mean in often))
+    cells = often + [rest] * (rest[1] >= 1e-6 * runs)
+    statistic = sum((count - mean) ** 2 / mean for count, mean in cells)
+    return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
+
+
+def law_of_blocks(verifier: Any, pair: Any, scheme: DraftScheme, warp: Warp) -> dict[tuple[Any, int], float]:
+    target, draft = tables(pair, "target", scheme.depth, warp), tables(pair, "draft", max(scheme.depth - 1, 0), warp)
+    law = block_law(verifier, target, draft, scheme, "float64")
+    return {
+        (context, token): float(law.correction[depth][context_index(context, SIZE), token])
+        for depth in range(scheme.depth + 1)
+        for context in product(range(SIZE), repeat=depth)
+        for token in range(SIZE)
+    }
+
+
+def law_of_texts(pair: Any, length: int, warp: Warp) -> dict[tuple[int, ...], float]:
+    """The target's law of the first tokens after the root."""
+    process = tables(pair, "target", length - 1, warp)
+    return {
+        text: float(np.prod([process.row(text[:place])[token] for place, token in enumerate(text)]))
+        for text in product(range(SIZE), repeat=length)
+    }

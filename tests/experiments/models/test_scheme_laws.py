@@ -1,0 +1,69 @@
+"""Blocks and texts of the loop have the laws that the simulator computes, whatever draws the trees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from experiments.models.loop.coins import coin_for
+from experiments.models.loop.loop import Loop
+from experiments.models.loop.many import many_blocks, many_texts
+from experiments.models.pair.warp import Warp
+from simulator.drafts import DySpec
+from simulator.protocol import DraftScheme
+from tests.experiments.models.drawn import CASES
+from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
+from verifiers import make
+
+#: Of both models, so that every outcome is likely enough to be counted.
+WARM = Warp(temperature=1.3)
+
+
+def counted(pair: Any, scheme: DraftScheme, verifier: str, runs: int, together: int) -> Counter[Any]:
+    loop = Loop(pair, make(verifier), scheme, WARM)
+    blocks = many_blocks(loop, ROOT, runs, coin_for("numpy", 0), together)
+    return Counter((block.accepted, block.correction) for block in blocks)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "delayed"])
+def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Any], name: str) -> None:
+    scheme, verifier = CASES[name]
+    pair = random_pair(vocab=3)
+    law = law_of_blocks(make(verifier), pair, scheme, WARM)
+    assert agrees(counted(pair, scheme, verifier, 1500, 256), law)
+
+
+def test_a_tree_of_another_scheme_is_noticed(random_pair: Callable[..., Any]) -> None:
+    pair = random_pair(vocab=3)
+    law = law_of_blocks(make("traversal"), pair, DySpec(4), WARM)
+    assert not agrees(counted(pair, DySpec(3), "traversal", 1500, 256), law)
+
+
+@pytest.mark.parametrize("name", ["dyspec", "eagle2", "moody"])
+def test_texts_of_several_blocks_have_the_law_of_the_target(random_pair: Callable[..., Any], name: str) -> None:
+    scheme, verifier = CASES[name]
+    pair = random_pair(vocab=3)
+    texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, 4, coin_for("numpy", 1))
+    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
+
+
+def test_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any]) -> None:
+    pair = random_pair(vocab=3, noise=0.3)
+    loop = Loop(pair, make("naive_from_target"), CASES["twins"][0], WARM)
+    texts = many_texts(loop, ROOT, 1500, 4, coin_for("numpy", 1))
+    assert not agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("together", [1, 8])
+@pytest.mark.parametrize("name", CASES)
+def test_laws_in_batches_of_one_and_eight(random_pair: Callable[..., Any], name: str, together: int) -> None:
+    scheme, verifier = CASES[name]
+    pair = random_pair(vocab=3)
+    law = law_of_blocks(make(verifier), pair, scheme, WARM)
+    assert agrees(counted(pair, scheme, verifier, 1500, together), law)
+    texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, 600, 4, coin_for("numpy", 1), together)
+    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
