@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.models.loop import caches, drafting
+from experiments.models.loop import caches, reading
 from experiments.models.loop.loop import Loop
 from experiments.models.loop.timing import PARTS, Stopwatch
 from experiments.models.pair.warp import Warp
@@ -98,15 +98,16 @@ def test_the_loop_makes_the_passes_that_are_counted(
     random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes: list[int] = []
+    pair = random_pair()
 
     def read(model: Any, before: Any, tokens: Any, *rest: Any) -> Any:
-        passes.append(tokens.shape[1])
+        passes.extend([tokens.shape[1]] * (model is pair.draft))
         return caches.read(model, before, tokens, *rest)
 
-    monkeypatch.setattr(drafting, "read", read)
+    monkeypatch.setattr(reading, "read", read)
     for shape in ((3, 2, 2), (3, 0, 2), (1, 3, 0), (2, 1, 1), (1, 0, 0), (4, 1, 3)):
         scheme = Delayed(*shape)
-        loop = Loop(random_pair(), make("naive_tree"), scheme, Warp())
+        loop = Loop(pair, make("naive_tree"), scheme, Warp())
         state = loop.start([1, 2, 3])
         passes.clear()
         loop.blocks(state, SamplingCoin(np.random.default_rng(0)))
