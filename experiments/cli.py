@@ -13,6 +13,7 @@ import typer
 from experiments.commands.audit.command import audit
 from experiments.commands.bound.command import bound
 from experiments.commands.check.command import check
+from experiments.commands.claims.command import claims
 from experiments.commands.compare.command import compare
 from experiments.commands.gallery.command import gallery
 from experiments.commands.listing.command import list_command
@@ -142,7 +143,7 @@ def _options(
 
 
 app.command("list")(list_command)
-for command in (check, prove, audit, compare, bound, matrix, precision, train, validate, gallery):
+for command in (check, prove, audit, compare, bound, matrix, precision, train, validate, gallery, claims):
     app.command()(command)
 
 if __name__ == "__main__":

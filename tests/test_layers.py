@@ -57,6 +57,7 @@ HOUSE = """
     lp_analysis!
     experiments.shared
     experiments.surface
+    experiments.claims
     experiments.models.pair
     experiments.models.loop
     experiments.models.predicted

@@ -81,6 +81,8 @@ class Witness:
 
 #: What checks one exact instance on a scheme.
 Judge: TypeAlias = Callable[[Instance, DraftScheme], Check]
+#: Whether something is false of an exact instance and a scheme.
+Fails: TypeAlias = Callable[[Instance, DraftScheme], bool]
 
 
 def shrink(
@@ -100,13 +102,23 @@ def shrink(
     judge: checks an instance in place of `check`, for what is no plain verifier.
     """
     judge = judge or partial(_judge, verifier)
+    minimal, smaller = smallest(partial(_violates, judge), known, scheme, examples)
+    return Witness.of(minimal, judge(minimal, smaller), shrunk=True)
+
+
+def smallest(
+    fails: Fails, known: Instance, scheme: DraftScheme, examples: int = SEARCH_EXAMPLES
+) -> tuple[Instance, DraftScheme]:
+    """The smallest instance found on which something fails, with its scheme, in the order that `shrink` tells.
+
+    known: an exact instance on which it fails on `scheme`.
+    """
     for size in range(2, known.vocab_size + 1):
         for smaller in scheme.reductions():
-            minimal = _search(judge, _instances(size, smaller), smaller, examples)
+            minimal = _search(fails, _instances(size, smaller), smaller, examples)
             if minimal is not None:
-                return Witness.of(minimal, judge(minimal, smaller), shrunk=True)
-    simple = _simplify(judge, known, scheme)
-    return Witness.of(simple, judge(simple, scheme), shrunk=True)
+                return minimal, smaller
+    return _simplify(fails, known, scheme), scheme
 
 
 def _judge(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> Check:
@@ -114,21 +126,21 @@ def _judge(verifier: Verifier, instance: Instance, scheme: DraftScheme) -> Check
     return check(verifier, instance.target, instance.draft, scheme, engine="enumerate" if small else "auto")
 
 
-def _fails(judge: Judge, instance: Instance, scheme: DraftScheme) -> bool:
+def _violates(judge: Judge, instance: Instance, scheme: DraftScheme) -> bool:
     try:
         return not judge(instance, scheme).lossless
     except DraftproofError:  # a verifier may refuse a smaller tree: that is no violation
         return False
 
 
-def _simplify(judge: Judge, instance: Instance, scheme: DraftScheme) -> Instance:
+def _simplify(fails: Fails, instance: Instance, scheme: DraftScheme) -> Instance:
     """Replace row after row by the one with the smallest denominator with which the violation stays."""
     for name, depths in (("target", scheme.depth + 1), ("draft", max(scheme.depth, 1))):
         for depth in range(depths):
             for row in range(instance.vocab_size**depth):
                 for denominator in range(1, SEARCH_DENOMINATOR + 1):
                     simpler = _with_row(instance, name, depth, row, denominator)
-                    if _fails(judge, simpler, scheme):
+                    if fails(simpler, scheme):
                         instance = simpler
                         break
     return instance
@@ -143,7 +155,7 @@ def _with_row(instance: Instance, name: str, depth: int, row: int, denominator: 
     return replace(instance, target=changed) if name == "target" else replace(instance, draft=changed)
 
 
-def _search(judge: Judge, instances: Any, scheme: DraftScheme, examples: int) -> Instance | None:
+def _search(fails: Fails, instances: Any, scheme: DraftScheme, examples: int) -> Instance | None:
     quiet = settings(
         max_examples=examples,
         database=None,
@@ -153,9 +165,7 @@ def _search(judge: Judge, instances: Any, scheme: DraftScheme, examples: int) ->
     )
     set_hypothesis_home_dir(Path(gettempdir()) / "draftproof-hypothesis")  # not in the folder where somebody works
     try:
-        minimal: Instance = find(
-            instances, lambda instance: _fails(judge, instance, scheme), settings=quiet, random=Random(0)
-        )
+        minimal: Instance = find(instances, lambda instance: fails(instance, scheme), settings=quiet, random=Random(0))
     except NoSuchExample:
         return None
     return minimal

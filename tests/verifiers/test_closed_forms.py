@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from experiments.claims import formulas
 from simulator import Delayed, check
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.coins import outcomes
@@ -16,13 +17,10 @@ from simulator.instances.families import FAMILIES
 from simulator.laws.enumeration import verdicts
 from simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
 from simulator.structures import branch_of
-from simulator.vectors import one_hot, positive_part, residual, residuals, sums
 from simulator.verdicts.conformance import CASES, case_instances, conformance_instances, corner_instances
 from verifiers import STANDALONE, make
 from verifiers._set_flow import set_masses
-from verifiers._tournament import play, tournament
 from verifiers.khisti import winner_law
-from verifiers.spectr import pieces
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
 #: Those of other schemes: their branching laws hold for any drafts.
@@ -36,48 +34,8 @@ def one_step(size: int, k: int, count: int = 3):
     yield from corner_instances((size, k, 0, 1))
 
 
-def nss(p, q, k):
-    return (p * (1 - (1 - q) ** k)).sum(-1)
-
-
-def naive_tree(p, q, k):
-    excess = positive_part(p - q)
-    return (p - excess + excess * (1 - (1 - q) ** (k - 1))).sum(-1)
-
-
-def specinfer(p, q, k):
-    """`1 - prod R_j` with `R_j = sum (q - p_j)+`: a draw after the last rejection never meets a draft."""
-    missed = 1
-    for _ in range(k):
-        missed = missed * positive_part(q - p).sum(-1)
-        p = residuals(p, q)
-    return 1 - missed
-
-
-def spectr(p, q, k):
-    """`a + (1 - a) sum res (1 - (1 - r)^k)` with `a = 1 - (1 - beta)^k`, `r` the law of a rejected draft."""
-    scaled, rest, missed = pieces(p, q, k)
-    share = 1 - sums(scaled)
-    rejected = (q - scaled) / (share + (share <= 0))
-    return (1 - missed + missed * sums(rest * (1 - (1 - rejected) ** k))).sum(-1)
-
-
-def khisti(p, q, k):
-    """A rejected winner leaves a residual draw `y`, which meets a draft unless `y` was never drawn."""
-    law = winner_law(p, q, k)
-    rate = (p - positive_part(p - law)).sum()
-    lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
-    for token in range(len(p)):
-        others = q - q * one_hot(q, token)
-        unseen = others  # the winner is i and `token` was not drawn yet
-        for units, _ in tournament(p, q, k):
-            unseen = play(units, unseen, others)
-        rate = rate + residual(p, law)[token] * ((law - unseen) * lost).sum()
-    return rate
-
-
 #: The formulas of the papers, which the child laws must add up to.
-PUBLISHED = {form.__name__: form for form in (nss, naive_tree, specinfer, spectr, khisti)}
+PUBLISHED = {name: getattr(formulas, name) for name in ("nss", "naive_tree", "specinfer", "spectr", "khisti")}
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 6])

@@ -104,6 +104,9 @@ WRITERS = {
         ("validate", "naive", "block", *PAIR, "--blocks", "60", "--law-runs", "40", *REPORTS), models=True
     ),
     "gallery": Writer(("gallery", "--json", "a.json")),
+    "claims": Writer(
+        ("claims", "actions", "gbv-one-path-is-block", "--jobs", "1", "--resume", "r", "--json", "a.json")
+    ),
     "study information": Writer(("-m", "experiments.studies.information", "--shapes", "0", "--json", "a.json")),
     "study layer_ideas": Writer(("-m", "experiments.studies.layer_ideas", "--first", "1", "--json", "a.json")),
     "study programs": Writer(("-m", "experiments.studies.programs", "--shapes", "1", "--json", "a.json")),

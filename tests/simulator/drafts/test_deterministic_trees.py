@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations, product
 
 import numpy as np
 import pytest
 from flint import fmpq
 
 import verifiers
+from experiments.claims.growth import drafted, reach, small_trees
 from lp_analysis import cut_bound
 from simulator import InvalidInput, TableProcess, check
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.coins import outcomes
+from simulator.arithmetic import as_python
 from simulator.drafts import DynamicDepth, Eagle2, OptTree
 from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
-from simulator.protocol import Context, DraftScheme
+from simulator.protocol import DraftScheme
 
 FAMILY_NAMES = ("dirichlet", "perturbed", "zeros", "ties", "point")
 
@@ -29,53 +28,30 @@ def instances(size: int, depth: int, count: int) -> Iterator[Instance]:
             yield FAMILIES[name].instance(size, depth, np.random.default_rng(seed), 20)
 
 
-def nodes_of(scheme: DraftScheme, draft: TableProcess) -> list[Context]:
-    """The drafted nodes of a scheme that never asks the coin."""
-    [(tree, mass)] = outcomes(lambda coin: scheme.draw(draft, coin), RATIONAL)
-    assert mass == 1
-    return [(*context, token) for context, tokens in tree.children.items() for token in tokens]
-
-
-def reach(process: TableProcess, context: Context) -> fmpq:
-    total = fmpq(1)
-    for depth, token in enumerate(context):
-        total = total * process.row(context[:depth])[token]
-    return total
-
-
-def trees(size: int, depth: int, nodes: int) -> Iterator[tuple[Context, ...]]:
-    """Every tree of at most so many nodes."""
-    contexts = [context for level in range(1, depth + 1) for context in product(range(size), repeat=level)]
-    for count in range(nodes + 1):
-        for chosen in combinations(contexts, count):
-            if all(len(context) == 1 or context[:-1] in chosen for context in chosen):
-                yield chosen
-
-
 @pytest.mark.parametrize(("size", "nodes"), [(2, 3), (3, 3), (2, 4)])
 def test_opt_tree_has_the_largest_sum_of_all_trees_of_its_size(size: int, nodes: int) -> None:
-    everything = list(trees(size, nodes if size == 2 else 3, nodes))
+    everything = list(small_trees(size, nodes if size == 2 else 3, nodes))
     for instance in instances(size, nodes, 2):
-        found = sum(reach(instance.draft, context) for context in nodes_of(OptTree(nodes), instance.draft))
+        found = sum(reach(instance.draft, context) for context in drafted(OptTree(nodes), instance.draft))
         masses = {context: reach(instance.draft, context) for tree in everything for context in tree}
         assert found == max(sum((masses[context] for context in tree), fmpq(0)) for tree in everything)
 
 
 def test_opt_tree_stops_where_a_layer_gains_too_little() -> None:
     draft = TableProcess([[["3/4", "1/4"]], [["1/2", "1/2"]] * 2, [["1/2", "1/2"]] * 4])
-    deep = nodes_of(OptTree(3), draft)
+    deep = drafted(OptTree(3), draft)
     assert sorted(deep) == [(0,), (0, 0), (0, 1)]  # 3/4 + 3/8 + 3/8 = 3/2, where the first layer alone has 1
-    assert sorted(nodes_of(OptTree(3, Fraction(1, 2)), draft)) == sorted(deep)  # a gain of exactly 1/2 is the last
-    assert sorted(nodes_of(OptTree(3, Fraction(1)), draft)) == [(0,), (1,)]
+    assert sorted(drafted(OptTree(3, Fraction(1, 2)), draft)) == sorted(deep)  # a gain of exactly 1/2 is the last
+    assert sorted(drafted(OptTree(3, Fraction(1)), draft)) == [(0,), (1,)]
 
 
 @pytest.mark.parametrize(("size", "depth", "nodes"), [(2, 2, 3), (3, 2, 3), (2, 3, 4)])
 def test_eagle2_with_a_full_beam_has_the_largest_sum_of_all_trees_of_its_depth(
     size: int, depth: int, nodes: int
 ) -> None:
-    everything = list(trees(size, depth, nodes))
+    everything = list(small_trees(size, depth, nodes))
     for instance in instances(size, depth, 2):
-        found = nodes_of(Eagle2(size**depth, depth, nodes), instance.draft)
+        found = drafted(Eagle2(size**depth, depth, nodes), instance.draft)
         masses = {context: reach(instance.draft, context) for tree in everything for context in tree}
         best = max(sum((masses[context] for context in tree), fmpq(0)) for tree in everything)
         assert sum((masses[context] for context in found), fmpq(0)) == best
@@ -84,16 +60,16 @@ def test_eagle2_with_a_full_beam_has_the_largest_sum_of_all_trees_of_its_depth(
 def test_eagle2_with_a_narrow_beam_by_hand() -> None:
     """Beam 1 goes on below token 1 only, however good token 0 is."""
     draft = TableProcess([[["2/5", "3/5"]], [["9/10", "1/10"], ["1/2", "1/2"]]])
-    assert sorted(nodes_of(Eagle2(1, 2, 4), draft)) == [(1,), (1, 0)]
-    assert sorted(nodes_of(Eagle2(2, 2, 3), draft)) == [(0,), (0, 0), (1,)]
+    assert sorted(drafted(Eagle2(1, 2, 4), draft)) == [(1,), (1, 0)]
+    assert sorted(drafted(Eagle2(2, 2, 3), draft)) == [(0,), (0, 0), (1,)]
 
 
 def test_dynamic_depth_ends_below_its_threshold() -> None:
     draft = TableProcess([[["2/5", "3/5"]], [["9/10", "1/10"], ["1/2", "1/2"]], [["1/2", "1/2"]] * 4])
     # the beam of one node has 3/5, 3/10, 3/20
     for threshold, length in ((Fraction(1), 1), (Fraction(3, 5), 2), (Fraction(1, 4), 3), (Fraction(0), 3)):
-        assert max(map(len, nodes_of(DynamicDepth(1, 3, threshold), draft))) == length
-    assert sorted(nodes_of(DynamicDepth(2, 1), draft)) == [(0,), (1,)]
+        assert max(map(len, drafted(DynamicDepth(1, 3, threshold), draft))) == length
+    assert sorted(drafted(DynamicDepth(2, 1), draft)) == [(0,), (1,)]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +79,7 @@ def test_without_coins_the_block_efficiency_is_one_and_the_targets_mass_of_the_t
     """Naive sampling reaches a node with the target's own probability, and no lossless verifier does better."""
     for instance in instances(2, scheme.depth, 2):
         found = check(verifiers.make("nss"), instance.target, instance.draft, scheme)
-        mass = sum((reach(instance.target, context) for context in nodes_of(scheme, instance.draft)), fmpq(0))
+        mass = sum((reach(instance.target, context) for context in drafted(scheme, instance.draft)), fmpq(0))
         assert found.block_efficiency == as_python(1 + mass)
         bound = cut_bound(instance.target, instance.draft, scheme)
         assert bound.complete

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from flint import fmpq
 
 import verifiers
+from experiments.claims.growth import gain, topologies
 from simulator import InvalidInput, TableProcess, TooLarge, check
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.coins import outcomes
@@ -18,29 +18,6 @@ from simulator.drafts.sequoia import plan
 from simulator.instances.families import FAMILIES
 from simulator.verdicts.conformance import case_instances
 from verifiers.sequoia import acceptance_vector
-
-
-def topologies(nodes: int) -> Iterator[tuple[int, ...]]:
-    """Every tree of exactly so many drafted tokens, as numbers of children level by level."""
-
-    def extend(counts: tuple[int, ...], open_: int, left: int) -> Iterator[tuple[int, ...]]:
-        if not open_:
-            if not left:
-                yield counts
-            return
-        for children in range(left + 1):
-            yield from extend((*counts, children), open_ - 1 + children, left - children)
-
-    yield from extend((), 1, nodes)
-
-
-def gain(tree: tuple[int, ...], acceptance: list[Fraction]) -> Fraction:
-    """Expected number of accepted tokens if the b-th child of any node is the accepted one with probability P[b]."""
-    reach, places = {0: Fraction(1)}, Topology(tree).places
-    for node, below in enumerate(places):
-        for number, child in enumerate(below):
-            reach[child] = reach[node] * (acceptance[number] if number < len(acceptance) else 0)
-    return sum(reach.values()) - 1
 
 
 @pytest.mark.parametrize("acceptance", [[5, 2, 1], [3, 3, 3], [1, 6, 0], [8, 1]], ids=str)

@@ -1,0 +1,1 @@
+"""What papers claim, as statements that can fail: each claim with its card and a false twin."""

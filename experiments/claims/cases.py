@@ -1,0 +1,38 @@
+"""The cases that claims share: one step, single paths, delayed trees, trees of other schemes; deeper ones for later."""
+
+from __future__ import annotations
+
+from experiments.claims.claim import Cases
+from simulator.drafts import Adaptive, AdaptiveDropping, Delayed, DySpec, DySpecPruned, Topology, WithoutReplacement
+from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme
+from simulator.verdicts.conformance import CASES
+
+ONE_STEP = Cases(
+    tuple((size, Delayed(K, 0, 1)) for size, K in ((2, 2), (2, 3), (3, 2), (3, 3), (2, 4))),
+    deeper=((4, Delayed(3, 0, 1)), (3, Delayed(4, 0, 1))),
+)
+PATHS = Cases(
+    ((2, Delayed(1, 0, 3)), (3, Delayed(1, 0, 2))), count=8, deeper=((2, Delayed(1, 0, 5)), (4, Delayed(1, 0, 3)))
+)
+TREES = Cases(CASES["delayed"], deeper=((2, Delayed(3, 1, 2)), (3, Delayed(2, 0, 3))))
+#: Two branches and more, where the schemes are larger than what a grid of sets can be listed for.
+SMALL = Cases(((2, Delayed(2, 0, 2)), (2, Delayed(3, 0, 2)), (2, Delayed(2, 1, 1))), count=3)
+#: Enough random instances for a counterexample to turn up.
+SEARCHED = Cases(CASES["delayed"], count=24)
+TEXTURE = Cases(CASES["without_replacement"] + CASES["topology"], deeper=((2, Topology((2, 2, 2, 0, 0, 0, 0))),))
+DROPPED = Cases(
+    ((2, WithoutReplacement(2, 0, 2)), (3, WithoutReplacement(2, 1, 1)), (3, WithoutReplacement(3, 0, 1))),
+    count=10,
+    deeper=((3, WithoutReplacement(3, 0, 2)), (4, WithoutReplacement(2, 0, 2))),
+)
+DYSPEC = Cases(((2, DySpec(3)), (2, DySpec(4)), (3, DySpec(3))), deeper=((3, DySpec(5)), (4, DySpec(3))))
+PRUNED = Cases(((2, DySpecPruned(2)), (3, DySpecPruned(2))))
+STOPPING = Cases(((2, Adaptive()), (3, Adaptive(1, 0, 2))), deeper=((3, Adaptive(1, 1, 2)),))
+DROPPING = Cases(((2, AdaptiveDropping()), (3, AdaptiveDropping(1, 0, 2))))
+TOP = Cases(CASES["top_k"])
+
+
+def full_support(instance: Instance, _: DraftScheme) -> bool:
+    """Whether every token has a probability everywhere."""
+    return all((table > 0).all() for process in (instance.target, instance.draft) for table in process.tables)

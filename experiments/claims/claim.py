@@ -1,0 +1,157 @@
+"""What a claim is: its card, the test that decides it, and a false twin that the same test must refute.
+
+`Exact` claims are about every instance and scheme of their cases: one that fails refutes them. `Measured` ones are
+figures over instances, with what they should show. `Open` ones need what is not here, and say what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme, Source
+from simulator.verdicts.conformance import SizedScheme, case_instances
+
+HOLDS, REFUTED, MEASURED, OPEN = "holds", "refuted", "measured", "cannot be decided here"
+#: Where a command names the file of the instance, and the folder of this file.
+FILE, HERE = "{file}", "{here}"
+#: So many times the random instances are tried in the long form.
+DEEP = 20
+Command: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one instance says of a statement.
+
+    text: what was found where it fails. asked: False where the statement says nothing about the instance.
+    commands: what shows the failure from the shell, with `FILE` for the instance.
+    """
+
+    holds: bool
+    text: str = ""
+    commands: tuple[Command, ...] = ()
+    asked: bool = True
+
+
+class Statement(Protocol):
+    """Something about an instance and a draft scheme that is true or false there."""
+
+    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+        """Whether it is true there."""
+        ...
+
+    def shown(self, outputs: list[dict[str, Any]]) -> bool:
+        """Whether the JSON of the commands of a failed look shows the failure."""
+        ...
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Vocabularies with schemes, the random instances of each (corner cases come with them), more for the long form.
+
+    only: families that are left, all where it is empty.
+    """
+
+    shapes: tuple[SizedScheme, ...]
+    count: int = 4
+    deeper: tuple[SizedScheme, ...] = ()
+    only: tuple[str, ...] = ()
+
+    def all_shapes(self, deep: bool) -> tuple[SizedScheme, ...]:
+        """The shapes of the short or the long form."""
+        return (*self.shapes, *self.deeper) if deep else self.shapes
+
+    def instances(self, case: SizedScheme, deep: bool) -> Iterator[Instance]:
+        """The instances of one shape."""
+        made = case_instances(case, self.count * (DEEP if deep else 1))
+        return (each for each in made if not self.only or each.about["family"] in self.only)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured. shown: whether it is as the claim says; text: the numbers; families, instances: on what."""
+
+    shown: bool
+    text: str
+    instances: int
+    families: tuple[str, ...]
+
+
+#: `measure(n)`: figures over `n` times the usual instances.
+Measure: TypeAlias = Callable[[int], Figures]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """Words that look like a claim's, with their test: a false twin, or a true one for a claim that is refuted.
+
+    test: a statement, or a measure. cases: None for those of the claim.
+    """
+
+    words: str
+    test: Any
+    cases: Cases | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The card of a claim. id: its name; words: the statement; expected: the status that it is known to have."""
+
+    id: str
+    source: Source
+    words: str
+
+    @property
+    def expected(self) -> str:
+        """The status that it is known to have."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Exact(Claim):
+    """A claim about every instance of its cases.
+
+    twin: a false one. mended: for a refuted claim the true one that its test must let pass. note: what the verdict
+    means. whole: the refuting instance is kept as it is, for a smaller one would say less.
+    """
+
+    test: Statement
+    cases: Cases
+    twin: Twin
+    mended: Twin | None = None
+    note: str = ""
+    whole: bool = False
+
+    @property
+    def expected(self) -> str:
+        """See `Claim`: whoever mends a claim knows that it is refuted."""
+        return HOLDS if self.mended is None else REFUTED
+
+
+@dataclass(frozen=True)
+class Measured(Claim):
+    """A claim about figures. twin: one that the figures must not show."""
+
+    measure: Measure
+    twin: Twin
+    note: str = ""
+
+    @property
+    def expected(self) -> str:
+        """See `Claim`."""
+        return MEASURED
+
+
+@dataclass(frozen=True)
+class Open(Claim):
+    """A claim that nothing here can decide. why: what is missing, and what can be said all the same."""
+
+    why: str = field(default="")
+
+    @property
+    def expected(self) -> str:
+        """See `Claim`."""
+        return OPEN

@@ -1,0 +1,79 @@
+"""Acceptance rates of one step in closed form, as the papers have them; p, q: exact rows, `k` drafts.
+
+They are written down from the papers, apart from the verifiers, which are compared with them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator.protocol import Vector
+from simulator.vectors import one_hot, positive_part, residual, residuals, sums, top_tokens
+from verifiers._tournament import play, tournament
+from verifiers.khisti import winner_law
+from verifiers.spectr import pieces
+
+
+def naive(p: Vector, q: Vector, k: int) -> Any:
+    """`sum min(p, q)`: the first draft alone [leviathan2023fast]."""
+    return (p - positive_part(p - q)).sum(-1)
+
+
+def nss(p: Vector, q: Vector, k: int) -> Any:
+    """`sum p (1 - (1 - q)^k)`."""
+    return (p * (1 - (1 - q) ** k)).sum(-1)
+
+
+def naive_tree(p: Vector, q: Vector, k: int) -> Any:
+    """`sum min(p, q) + sum (p - q)+ (1 - (1 - q)^(k - 1))`."""
+    excess = positive_part(p - q)
+    return (p - excess + excess * (1 - (1 - q) ** (k - 1))).sum(-1)
+
+
+def specinfer(p: Vector, q: Vector, k: int) -> Any:
+    """`1 - prod R_j` with `R_j = sum (q - p_j)+`: a draw after the last rejection never meets a draft."""
+    missed = 1
+    for _ in range(k):
+        missed = missed * positive_part(q - p).sum(-1)
+        p = residuals(p, q)
+    return 1 - missed
+
+
+def spectr(p: Vector, q: Vector, k: int) -> Any:
+    """`a + (1 - a) sum res (1 - (1 - r)^k)` with `a = 1 - (1 - beta)^k`, `r` the law of a rejected draft."""
+    scaled, rest, missed = pieces(p, q, k)
+    share = 1 - sums(scaled)
+    rejected = (q - scaled) / (share + (share <= 0))
+    return (1 - missed + missed * sums(rest * (1 - (1 - rejected) ** k))).sum(-1)
+
+
+def khisti(p: Vector, q: Vector, k: int) -> Any:
+    """A rejected winner leaves a residual draw `y`, which meets a draft unless `y` was never drawn."""
+    law = winner_law(p, q, k)
+    rate = (p - positive_part(p - law)).sum()
+    lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
+    for token in range(len(p)):
+        others = q - q * one_hot(q, token)
+        unseen = others  # the winner is i and `token` was not drawn yet
+        for units, _ in tournament(p, q, k):
+            unseen = play(units, unseen, others)
+        rate = rate + residual(p, law)[token] * ((law - unseen) * lost).sum()
+    return rate
+
+
+def spechub(p: Vector, q: Vector, k: int) -> Any:
+    """`min(1, p(a) + sum min(p(x), q(x)/(1 - q(a))))` over the other tokens, `a` the favourite of `q`; 1 where q(a) = 1
+    counts as the hub alone."""
+    hub = top_tokens(q, 1)[0]
+    rest = 1 - q[hub]
+    others = sum((min(p[x], q[x] / rest) for x in range(len(q)) if x != hub), start=p[hub] * 0) if rest > 0 else 0
+    return min(p[hub] * 0 + 1, p[hub] + others)
+
+
+def independent_drafts(p: Vector, q: Vector, k: int) -> Any:
+    """`sum q (1 - (1 - min(1, p/q))^k)`: as if the drafts were accepted independently of one another."""
+    total = p.sum() * 0
+    for owed, drafted in zip(p, q, strict=True):
+        if drafted > 0:
+            total += drafted * (1 - (1 - min(owed / drafted, 1 + owed * 0)) ** k)
+    return total

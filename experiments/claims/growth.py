@@ -1,0 +1,147 @@
+"""Statements about draft trees that are planned or grown, against exhaustive search, and one about counting shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from typing import Any
+
+from experiments.claims.statements import judged
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.coins import outcomes
+from simulator.drafts import DySpec, OptTree, Topology
+from simulator.drafts.sequoia import plan
+from simulator.drafts.trees import DraftTree
+from simulator.instances.instance import Instance
+from simulator.instances.processes import TableProcess
+from simulator.protocol import Context, DraftScheme, TokenProcess, Vector
+from simulator.vectors import without
+from verifiers.sequoia import acceptance_vector
+
+#: A place for one more token: its value, its node, what the node's row has left.
+Slot = tuple[Any, Context, Vector]
+
+
+def greedy_growth(largest: bool, instance: Instance, scheme: DraftScheme) -> str | None:
+    """Filling the slot of the largest value maximises the expected sum of the values filled, over all ways to choose.
+
+    The value of a slot is the probability that verification comes to it if drafts are accepted with their draft
+    probability, and is known before its token. largest: False for the rule that fills the smallest first.
+    """
+    assert isinstance(scheme, DySpec)
+    root: list[Slot] = [(RATIONAL.number(1), (), instance.draft.row(()))]
+    best = _value(instance.draft, root, scheme.nodes, None)
+    found = _value(instance.draft, root, scheme.nodes, max if largest else min)
+    return None if found == best else f"the rule fills {as_python(found)}, the best way {as_python(best)}"
+
+
+def _value(draft: TokenProcess, slots: list[Slot], left: int, rule: Any) -> Any:
+    """The expected sum of values when `left` more slots are filled; rule: None for the best choice each time."""
+    places = [place for place, slot in enumerate(slots) if slot[0] > 0]
+    if not left or not places:
+        return RATIONAL.number(0)
+    if rule is not None:
+        places = [rule(places, key=lambda place: slots[place][0])]
+    return max(_filled(draft, slots, place, left, rule) for place in places)
+
+
+def _filled(draft: TokenProcess, slots: list[Slot], place: int, left: int, rule: Any) -> Any:
+    value, context, row = slots[place]
+    others = slots[:place] + slots[place + 1 :]
+    total = value
+    for token, share in enumerate(row):
+        if share > 0 and left > 1:
+            child, rest = (*context, token), value * (1 - share)
+            grown = [*others, (value * share, child, draft.row(child))]
+            grown += [(rest, context, without(row, token))] if rest > 0 else []
+            total += share * _value(draft, grown, left - 1, rule)
+    return total
+
+
+def largest_sum(by_draft: bool, instance: Instance, scheme: DraftScheme) -> str | None:
+    """OPT-Tree has the largest sum of draft probabilities of all trees of its size; by_draft False: of the target's."""
+    assert isinstance(scheme, OptTree)
+    process = instance.draft if by_draft else instance.target
+    found = sum(reach(process, context) for context in drafted(scheme, instance.draft))
+    every = small_trees(instance.vocab_size, scheme.nodes, scheme.nodes)
+    best = max(sum((reach(process, context) for context in tree), RATIONAL.number(0)) for tree in every)
+    return None if found == best else f"the tree has {as_python(found)}, the best {as_python(best)}"
+
+
+def fixed_tree_efficiency(by_target: bool, instance: Instance, scheme: DraftScheme) -> str | None:
+    """On a tree without coins naive sampling brings 1 and the target's mass of its nodes; False: the draft's mass."""
+    process = instance.target if by_target else instance.draft
+    claimed = 1 + as_python(sum((reach(process, c) for c in drafted(scheme, instance.draft)), RATIONAL.number(0)))
+    found = judged("nss", instance, scheme).block_efficiency
+    return None if found == claimed else f"nss {found}, claimed {claimed}"
+
+
+def drafted(scheme: DraftScheme, draft: TokenProcess) -> list[Context]:
+    """The drafted nodes of a scheme that never asks the coin."""
+    [(tree, _)] = outcomes(lambda coin: scheme.draw(draft, coin), RATIONAL)
+    assert isinstance(tree, DraftTree)
+    return [(*context, token) for context, tokens in tree.children.items() for token in dict.fromkeys(tokens)]
+
+
+def reach(process: TableProcess, context: Context) -> Any:
+    """The probability of a context."""
+    total = RATIONAL.number(1)
+    for depth, token in enumerate(context):
+        total = total * process.row(context[:depth])[token]
+    return total
+
+
+def small_trees(size: int, depth: int, nodes: int) -> Iterator[tuple[Context, ...]]:
+    """Every tree of at most so many nodes."""
+    contexts = [context for level in range(1, depth + 1) for context in product(range(size), repeat=level)]
+    for count in range(nodes + 1):
+        for chosen in combinations(contexts, count):
+            if all(len(context) == 1 or context[:-1] in chosen for context in chosen):
+                yield chosen
+
+
+def sequoia_plan(planned: bool, instance: Instance, scheme: DraftScheme) -> str | None:
+    """The planned tree accepts most, if its acceptance vector holds at every node; planned False: a single path does.
+
+    The vector is measured on the instance at its first step.
+    """
+    nodes, depth = scheme.nodes, scheme.depth
+    vector = acceptance_vector(instance.target, instance.draft, 1, instance.vocab_size)
+    tree = plan(vector, nodes, depth) if planned else (*(1,) * min(nodes, depth), 0)
+    every = [made for count in range(nodes + 1) for made in topologies(count) if Topology(made).depth <= depth]
+    found, best = gain(tree, vector), max(gain(made, vector) for made in every)
+    return None if found == best else f"{tree} accepts {as_python(found)}, the best tree {as_python(best)}"
+
+
+def topologies(nodes: int) -> Iterator[tuple[int, ...]]:
+    """Every tree of exactly so many drafted tokens, as numbers of children level by level."""
+
+    def extend(counts: tuple[int, ...], open_: int, left: int) -> Iterator[tuple[int, ...]]:
+        if not open_:
+            if not left:
+                yield counts
+            return
+        for children in range(left + 1):
+            yield from extend((*counts, children), open_ - 1 + children, left - children)
+
+    yield from extend((), 1, nodes)
+
+
+def gain(tree: Sequence[int], acceptance: Sequence[Any]) -> Any:
+    """Expected number of accepted tokens if the b-th child of any node is the accepted one with probability P[b]."""
+    mass: dict[int, Any] = {0: 1}
+    places = Topology(tuple(tree)).places
+    for node, below in enumerate(places):
+        for number, child in enumerate(below):
+            mass[child] = mass[node] * (acceptance[number] if number < len(acceptance) else 0)
+    return sum(mass.values()) - 1
+
+
+def counted_shapes(claimed: int, _: Instance, __: DraftScheme) -> str | None:
+    """The triples K in 1..4, L1 and L2 in 0..8 are so many different trees."""
+    different = {
+        (1, length, 0) if K == 1 or L2 == 0 else (K, L1, L2)
+        for K, L1, L2 in product(range(1, 5), range(9), range(9))
+        for length in (L1 + L2,)
+    }
+    return None if len(different) == claimed else f"{len(different)} different trees"

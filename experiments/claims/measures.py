@@ -1,0 +1,159 @@
+"""Figures that claims are about: acceptance along a path, delay, gain with depth, acceptance against draft probability.
+
+Texts: the counts that come along, four tokens, a target of order 3 and a draft of order 1, at the most frequent roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise, product
+from math import sqrt
+
+import numpy as np
+
+from experiments.claims.claim import Figures
+from experiments.claims.growth import reach
+from experiments.claims.statements import verifier
+from experiments.shared.text import TOPICS, read_counted
+from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.drafts import Delayed
+from simulator.instances.case import Case
+from simulator.instances.families import FAMILIES
+from simulator.instances.instance import Instance
+from simulator.instances.ngram import TextPair
+from simulator.verdicts.lossless import Evaluator, check
+
+#: Families whose rows are drawn like those of models: the draft is the target, disturbed.
+CLOSE: tuple[tuple[str, dict[str, float]], ...] = (
+    ("perturbed", {"s": 0.5}),
+    ("perturbed", {"s": 1.0}),
+    ("temperature", {}),
+)
+ROOTS = 8
+#: Tokens along a path.
+LONG = 4
+#: Methods that solve a transport at every node.
+TRANSPORT = ("nss", "naive_tree", "specinfer", "spectr", "khisti")
+
+
+@cache
+def roots(count: int) -> list[Case]:
+    """The most frequent roots of the text."""
+    pair = TextPair(read_counted(TOPICS), 4, 3, 1, 2**16)
+    return [
+        Case(pair.show(context), *pair.processes(context), weight) for context, weight in pair.frequent_roots(count)
+    ]
+
+
+def acceptance_by_depth(falling: bool, times: int) -> Figures:
+    """Along one path, the share of drafts that token-by-token verification accepts at each depth, exact."""
+    reached = [Fraction(0)] * (LONG + 1)
+    chosen = roots(ROOTS * times)
+    for root in chosen:
+        masses = check(verifier("naive"), root.target, root.draft, Delayed(1, 0, LONG)).metrics.depth_distribution
+        for depth in range(LONG + 1):
+            reached[depth] += root.weight * Fraction(sum(masses[depth:]))
+    shares = [float(later / before) for before, later in pairwise(reached)]
+    shown = shares == sorted(shares, reverse=falling)
+    return Figures(shown, f"accepted at depths 1, 2, ..: {_list(shares)}", len(chosen), ("text topics",))
+
+
+def distance_by_depth(rising: bool, times: int) -> Figures:
+    """The L1 distance of p and q after contexts that the draft wrote, by depth, exact."""
+    totals = [0.0] * LONG
+    chosen = roots(ROOTS * times)
+    for root in chosen:
+        instance = root.rows(LONG)
+        for depth in range(LONG):
+            for context in product(range(instance.vocab_size), repeat=depth):
+                gap = sum(abs(instance.target.row(context) - instance.draft.row(context)))
+                totals[depth] += float(root.weight) * float(reach(instance.draft, context) * gap)
+    shown = totals == sorted(totals, reverse=not rising)
+    return Figures(shown, f"L1(p, q) at depths 0, 1, ..: {_list(totals)}", len(chosen), ("text topics",))
+
+
+def delay(improves: bool, times: int) -> Figures:
+    """At six drafted tokens the best delayed tree against two branches from the root, for each transport method."""
+    delayed, undelayed = (Delayed(2, 2, 2), Delayed(2, 4, 1), Delayed(3, 3, 1)), (Delayed(2, 0, 3), Delayed(3, 0, 2))
+    texts, ahead = [], 0
+    chosen = roots(ROOTS * times)
+    for name in TRANSPORT:
+        runs = Evaluator(verifier(name), "float64")
+        late, early = (
+            max(
+                sum(float(r.weight) * float(runs.check(r.target, r.draft, s).block_efficiency) for r in chosen)
+                for s in each
+            )
+            for each in (delayed, undelayed)
+        )
+        texts.append(f"{name} {late:.4f} against {early:.4f}")
+        ahead += (late > early) is improves
+    return Figures(ahead == len(TRANSPORT), "; ".join(texts), len(chosen), ("text topics",))
+
+
+def traversal_by_depth(growing: bool, times: int) -> Figures:
+    """How much more traversal brings than token-by-token verification on the same trees, at depths 1, 2 and 3."""
+    gains = []
+    for length in (1, 2, 3):
+        scheme = Delayed(2, 0, length)
+        found = [_gain(instance, scheme) for instance in _close(2, length, 4 * times)]
+        gains.append(sum(found) / len(found))
+    text = f"mean gain over naive_tree at L = 1, 2, 3: {', '.join(f'{gain:.2%}' for gain in gains)}"
+    families = tuple(dict.fromkeys(name for name, _ in CLOSE))
+    return Figures(gains == sorted(gains, reverse=not growing), text, 3 * 4 * times * len(CLOSE), families)
+
+
+def _gain(instance: Instance, scheme: Delayed) -> float:
+    ours, theirs = (
+        check(verifier(name), instance.target, instance.draft, scheme).block_efficiency
+        for name in ("traversal", "naive_tree")
+    )
+    return float(ours / theirs) - 1
+
+
+def _close(size: int, depth: int, seeds: int) -> list[Instance]:
+    return [
+        FAMILIES[name].instance(size, depth, np.random.default_rng((seed, depth)), 20, RATIONAL, **parameters)
+        for name, parameters in CLOSE
+        for seed in range(seeds)
+    ]
+
+
+def draft_confidence(sign: int, times: int) -> Figures:
+    """The correlation, over drafted tokens, of draft probability `q(x)` and acceptance `min(1, p(x)/q(x))`."""
+    kinds = [("text topics", _text_rows(ROOTS * times))]
+    kinds += [
+        (f"{name} {parameters or ''}".strip(), _family_rows(name, parameters, 50 * times)) for name, parameters in CLOSE
+    ]
+    kinds.append(("dirichlet", _family_rows("dirichlet", {}, 50 * times)))
+    found = {name: _correlation(rows) for name, rows in kinds}
+    text = ", ".join(f"{name} {value:+.2f}" for name, value in found.items())
+    shown = all(sign * value > 0 for name, value in found.items() if name != "dirichlet")
+    return Figures(
+        shown, f"correlation: {text} (dirichlet: p and q unrelated)", sum(len(r) for _, r in kinds), tuple(found)
+    )
+
+
+def _text_rows(count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    cases = [root.converted(FLOAT64, 1) for root in roots(count)]
+    return [(case.target.row(()), case.draft.row(())) for case in cases]
+
+
+def _family_rows(name: str, parameters: dict[str, float], count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    p, q = FAMILIES[name].draw(np.random.default_rng(1), count, 8, **{**FAMILIES[name].parameters, **parameters})
+    return list(zip(p, q, strict=True))
+
+
+def _correlation(rows: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Weighted by how often a token is drafted."""
+    q = np.concatenate([row for _, row in rows])
+    accepted = np.concatenate([np.minimum(1, p / np.maximum(row, 1e-300)) for p, row in rows])
+    weights = q / q.sum()
+    one, other = q - (weights * q).sum(), accepted - (weights * accepted).sum()
+    return float((weights * one * other).sum() / sqrt((weights * one**2).sum() * (weights * other**2).sum()))
+
+
+def _list(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:.4f}" for value in values)

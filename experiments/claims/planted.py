@@ -1,0 +1,98 @@
+"""Verifiers that only claims are about: a slip that a paper leaves open, another view of a draft, K-SEQ's number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from simulator.vectors import minimum, residual, without
+from verifiers._division import division
+from verifiers._greedy_order import greedy_masses
+from verifiers._paths import block_verify, count_iid_branches
+from verifiers._top_down import walk
+
+
+@dataclass(frozen=True)
+class LooseTies:
+    """Greedy multi-path block verification that breaks ties in `min(1, p/q)` otherwise in selection than in its law.
+
+    All tokens with `p >= q` are taken as equally good, and the one that was drafted first is selected; the law that is
+    verified against ranks them by `p/q`.
+    """
+
+    card: ClassVar[Card] = Card(
+        name="loose_ties", title="Greedy multi-path block verification, ties broken twice", source=None, control=True
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a prefix of the branch that looks best and draw a correction token."""
+        paths = count_iid_branches(root)
+        path = [root]
+        while path[-1].children:
+            node = path[-1]
+            path.append(node.child(max(dict.fromkeys(node.children), key=lambda token: _capped(node, token))))
+        return block_verify(path, [selected / total for total, selected in greedy_masses(path, paths)], coin)
+
+
+def _capped(node: DraftNode, token: int) -> Any:
+    """`min(1, p/q)` of a drafted token."""
+    ratio = node.target[token] / node.draft[token]
+    return ratio if ratio < 1 else ratio / ratio
+
+
+#: K-SEQ's number goes from the smallest that is allowed to K in so many steps.
+STEPS = 6
+
+
+@dataclass(frozen=True)
+class KSeq:
+    """K-SEQ [sun2023spectr] at `step` of `STEPS` from its smallest allowed number to K; lossless at each."""
+
+    step: int = 0
+
+    @property
+    def card(self) -> Card:
+        """Named after the step."""
+        return Card(name=f"kseq_{self.step}", title=f"K-SEQ at step {self.step} of {STEPS}", source=None)
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        return walk(root, coin, self._solve)
+
+    def _solve(self, p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+        k = len(drafted)
+        least = division(p, q, k)[0]
+        scaled = minimum(p / (least + (k - least) * self.step / STEPS), q)
+        for token in drafted:
+            if coin.flip(scaled[token] / q[token]):
+                return token
+        beta = scaled.sum()
+        return coin.choose(residual(p, scaled * ((1 - (1 - beta) ** k) / beta)) if beta > 0 else p)
+
+
+@dataclass(frozen=True)
+class PointMass:
+    """Token by token, each draft taken for what it is on a tree without coins: a point mass.
+
+    The `k`-th child is accepted with `p` of what the earlier ones have left of the target.
+    """
+
+    card: ClassVar[Card] = Card(
+        name="point_mass",
+        title="Token-by-token verification of point masses",
+        source=None,
+        lossless_for=("top_k", "opt_tree", "eagle2", "ddd"),
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a node of the tree and draw a correction token."""
+        return walk(root, coin, _accept)
+
+
+def _accept(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    for token in dict.fromkeys(drafted):
+        if coin.flip(p[token]):
+            return token
+        p = without(p, token)
+    return coin.choose(p)

@@ -1,0 +1,166 @@
+"""Statements about laws and coins: branching probabilities, the estimator, K-SEQ's tests, Hall's condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import combinations, product
+from typing import Any
+
+from experiments.claims.planted import STEPS
+from experiments.claims.statements import judged, verifier
+from lp_analysis import optimum
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.coins import outcomes
+from simulator.drafts import Delayed
+from simulator.instances.instance import Instance
+from simulator.laws.enumeration import verdicts
+from simulator.protocol import Context, DraftNode, DraftScheme, Vector
+from simulator.structures import Branch, branch_of
+from simulator.vectors import minimum
+from simulator.verdicts.lossless import block_law
+from verifiers._division import division
+
+#: Certified gap of an optimum that counts as known.
+GAP = Fraction(1, 10**6)
+
+
+def branching(spec: str, by: str, instance: Instance, scheme: DraftScheme) -> str | None:
+    """The branching law of `by` is that of the next token of `spec` on every draft of one step, coin by coin."""
+    branch = branch_of(verifier(by))
+    assert branch is not None
+    p, q = instance.target.row(()), instance.draft.row(())
+    for tree, _ in outcomes(partial(scheme.draw, instance.draft), RATIONAL):
+        found = RATIONAL.zeros(instance.vocab_size)
+        run = verdicts(verifier(spec), tree, instance.target, instance.draft, RATIONAL)
+        for (accepted, token), mass in run.items():
+            found[(*accepted, token)[0]] += mass
+        drafted = tree.root(instance.target, instance.draft).children
+        claimed = branch(p, q, drafted)
+        if claimed.tolist() != found.tolist():
+            return f"{spec} on drafts {drafted}: {_row(found)}, not {_row(claimed)}"
+    return None
+
+
+def estimated(spec: str, distinct: bool, instance: Instance, scheme: DraftScheme) -> str | None:
+    """The mean over trees of the product estimator is the block efficiency. distinct: equal drafts count once."""
+    branch = branch_of(verifier(spec))
+    assert branch is not None
+    mean = RATIONAL.number(0)
+    for tree, weight in outcomes(partial(scheme.draw, instance.draft), RATIONAL):
+        mean += weight * _estimate(branch, tree.root(instance.target, instance.draft), distinct)
+    found = judged(spec, instance, scheme).block_efficiency
+    return None if as_python(mean) == found else f"{spec}: mean {as_python(mean)}, block efficiency {found}"
+
+
+def _estimate(branch: Branch, node: DraftNode, distinct: bool) -> Any:
+    if not node.children:
+        return 1
+    law = branch(node.target, node.draft, node.children)
+    tokens = dict.fromkeys(node.children) if distinct else node.children
+    return 1 + sum(law[token] * _estimate(branch, node.child(token), distinct) for token in tokens)
+
+
+def kseq_tests(falling: bool, instance: Instance, scheme: DraftScheme) -> str | None:
+    """The probability that K-SEQ's tests accept one of the drafts falls with `rho` from the smallest allowed one on.
+
+    falling: False for rising.
+    """
+    p, q, k = instance.target.row(()), instance.draft.row(()), scheme.as_dict()["K"]
+    least = division(p, q, k)[0]
+    points = [least + (k - least) * step / STEPS for step in range(STEPS + 1)]
+    rates = [1 - (1 - minimum(p / rho, q).sum()) ** k for rho in points]
+    for rho, one, other in zip(points, rates, rates[1:], strict=False):
+        if (other > one) if falling else (other < one):
+            return f"{as_python(one)} at rho = {as_python(rho)}, then {as_python(other)}"
+    return None
+
+
+def submodular(sign: int, instance: Instance, scheme: DraftScheme) -> str | None:
+    """`f(S) = P(some drafted path lies in S)` has `f(S or T) + f(S and T) <= f(S) + f(T)`; sign -1: at least."""
+    leaves = list(product(range(instance.vocab_size), repeat=scheme.depth))
+    met: dict[frozenset[Context], Any] = {}
+    drawn = [(tree, weight) for tree, weight in outcomes(partial(scheme.draw, instance.draft), RATIONAL)]
+    sets = [frozenset(some) for count in range(len(leaves) + 1) for some in combinations(leaves, count)]
+    for some in sets:
+        met[some] = sum((weight for tree, weight in drawn if any(leaf in tree for leaf in some)), RATIONAL.number(0))
+    for one, other in combinations(sets, 2):
+        gap = met[one] + met[other] - met[one | other] - met[one & other]
+        if sign * gap < 0:
+            return f"sets of paths {sorted(one)} and {sorted(other)}: {as_python(gap)}"
+    return None
+
+
+def antichains(size: int, depth: int) -> Iterator[tuple[Context, ...]]:
+    """Every set of contexts of which none begins another, below the root."""
+
+    def below(context: Context) -> list[tuple[Context, ...]]:
+        if len(context) == depth:
+            return [(), (context,)]
+        parts = [below((*context, token)) for token in range(size)]
+        joined = [tuple(each for part in chosen for each in part) for chosen in product(*parts)]
+        return joined + ([(context,)] if context else [])
+
+    yield from below(())
+
+
+def within_budget(specs: Sequence[str], fewer: int, instance: Instance, scheme: DraftScheme) -> str | None:
+    """`sum D(c) <= 1 - (1 - sum q(c))^K` over every antichain, for every verifier; fewer: with so many paths less."""
+    assert isinstance(scheme, Delayed)
+    for spec in specs:
+        reach = _reach(spec, instance, scheme)
+        mass = _masses(instance, scheme)
+        for chain in antichains(instance.vocab_size, scheme.depth):
+            taken, drafted = sum(reach[c] for c in chain), sum(mass[c] for c in chain)
+            if taken > 1 - (1 - drafted) ** (scheme.K - fewer):
+                return f"{spec} reaches {chain} with {as_python(taken)}, drafted with {as_python(drafted)} a path"
+    return None
+
+
+def _reach(spec: str, instance: Instance, scheme: DraftScheme) -> dict[Context, Any]:
+    law = block_law(verifier(spec), instance.target, instance.draft, scheme)
+    size = instance.vocab_size
+    return {
+        context: masses[place]
+        for depth, masses in enumerate(law.reach)
+        for place, context in enumerate(product(range(size), repeat=depth))
+    }
+
+
+def _masses(instance: Instance, scheme: DraftScheme) -> dict[Context, Any]:
+    mass: dict[Context, Any] = {(): RATIONAL.number(1)}
+    for depth in range(scheme.depth):
+        for context in product(range(instance.vocab_size), repeat=depth):
+            row = instance.draft.row(context)
+            mass |= {(*context, token): mass[context] * row[token] for token in range(instance.vocab_size)}
+    return mass
+
+
+def selection_suffices(specs: Sequence[str], instance: Instance, scheme: DraftScheme) -> str | None:
+    """Choosing a path by a mixture of orders and verifying it as a block is as good as any verifier, up to `GAP`."""
+    from experiments.shared.planned import evaluator
+
+    bounds = optimum(instance.target, instance.draft, scheme)
+    best = evaluator(verifier("optimum"), "rational", "auto").check(instance.target, instance.draft, scheme)
+    if not best.lossless or bounds.upper - best.block_efficiency > GAP:
+        return f"path selection attains {best.block_efficiency}, the bound is {bounds.upper}"
+    for spec in specs:
+        found = judged(spec, instance, scheme).block_efficiency
+        if found > bounds.upper:
+            return f"{spec} {found} exceeds {bounds.upper}"
+    return None
+
+
+def _row(row: Vector) -> str:
+    return "(" + ", ".join(str(as_python(value)) for value in row) + ")"
+
+
+def of(function: Callable[..., str | None], *given: Any) -> Callable[[Instance, DraftScheme], str | None]:
+    """A rule with its first arguments."""
+    return partial(function, *given)
+
+
+def given(function: Callable[..., Any], *chosen: Any) -> Callable[[int], Any]:
+    """A measure with its first arguments."""
+    return partial(function, *chosen)

@@ -1,0 +1,234 @@
+"""The kinds of statements that claims are made of: losslessness, order of block efficiencies, equal laws, bounds."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from experiments.claims.claim import FILE, HERE, Command, Look
+from experiments.shared.names import find_verifier
+from experiments.shared.schemes import scheme_spec
+from lp_analysis import optimum
+from simulator.arithmetic import as_python
+from simulator.drafts import Delayed
+from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme, Verifier
+from simulator.verdicts.lossless import Check, block_law, check
+
+#: `only(instance, scheme)`: whether a statement says anything there.
+Only = Callable[[Instance, DraftScheme], bool]
+Outputs = list[dict[str, Any]]
+_RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {"<=": operator.le, "=": operator.eq, "<": operator.lt}
+
+
+@cache
+def verifier(spec: str) -> Verifier:
+    """The verifier of that text."""
+    return find_verifier(spec.replace(HERE, str(Path(__file__).parent))).verifier
+
+
+def judged(spec: str, instance: Instance, scheme: DraftScheme) -> Check:
+    """The exact verdict on one instance."""
+    return check(verifier(spec), instance.target, instance.draft, scheme)
+
+
+def always(_: Instance, __: DraftScheme) -> bool:
+    """Every instance is asked about."""
+    return True
+
+
+@dataclass(frozen=True)
+class Lossless:
+    """The verifier is lossless; with `lossy`, it is not. scheme: drafts other than those of the case."""
+
+    spec: str
+    lossy: bool = False
+    only: Only = always
+    scheme: Callable[[DraftScheme], DraftScheme] | None = None
+
+    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+        """See `Statement`."""
+        if not self.only(instance, scheme):
+            return Look(True, asked=False)
+        meant = self.scheme(scheme) if self.scheme else scheme
+        found = judged(self.spec, instance, meant)
+        other = ("--scheme", scheme_spec(meant)) if self.scheme else ()
+        text = f"{self.spec} is lossless" if found.lossless else f"{self.spec}: {found.violation}"
+        return Look(found.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *other),))
+
+    def shown(self, outputs: Outputs) -> bool:
+        """See `Statement`."""
+        return any(each.get("lossless") is self.lossy for each in outputs)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A verifier, on drafts of its own if `scheme` says which; label: how texts call it."""
+
+    spec: str
+    scheme: Callable[[DraftScheme], DraftScheme] | None = None
+
+    def on(self, scheme: DraftScheme) -> DraftScheme:
+        """Its drafts for a case."""
+        return self.scheme(scheme) if self.scheme else scheme
+
+    def label(self, scheme: DraftScheme) -> str:
+        """Its name, with its drafts where they are its own."""
+        return f"{self.spec} on {self.on(scheme)}" if self.scheme else self.spec
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """The block efficiencies of two runs, exact: `left <= right`, `left < right` or `left = right`.
+
+    margin: added to the right one, for verifiers whose own numbers are rounded.
+    """
+
+    left: Run
+    relation: str
+    right: Run
+    only: Only = always
+    margin: Fraction = Fraction(0)
+
+    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+        """See `Statement`."""
+        if not self.only(instance, scheme):
+            return Look(True, asked=False)
+        one, other = (judged(run.spec, instance, run.on(scheme)).block_efficiency for run in (self.left, self.right))
+        text = f"{self.left.label(scheme)} {one}, {self.right.label(scheme)} {other}"
+        return Look(_RELATIONS[self.relation](one, other + self.margin), text, self._commands(scheme))
+
+    def _commands(self, scheme: DraftScheme) -> tuple[Command, ...]:
+        exact = ("--instance", FILE, "--arithmetic", "rational")
+        if self.left.scheme is None and self.right.scheme is None:
+            return (("compare", self.left.spec, self.right.spec, *exact),)
+        return tuple(
+            ("compare", run.spec, *exact, "--scheme", scheme_spec(run.on(scheme))) for run in (self.left, self.right)
+        )
+
+    def shown(self, outputs: Outputs) -> bool:
+        """See `Statement`: the rows in the order of the commands."""
+        rows = [row for each in outputs for row in each["rows"]]
+        one, other = (Fraction(row["block_efficiency"]) for row in rows)
+        return not _RELATIONS[self.relation](one, other + self.margin)
+
+
+@dataclass(frozen=True)
+class SameLaw:
+    """Two verifiers have the same law of the block, entry by entry."""
+
+    left: str
+    right: str
+
+    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+        """See `Statement`."""
+        laws = [block_law(verifier(spec), instance.target, instance.draft, scheme) for spec in (self.left, self.right)]
+        one, other = ([table.tolist() for table in law.correction] for law in laws)
+        text = f"{self.left} {laws[0].block_efficiency}, {self.right} {laws[1].block_efficiency}, other laws"
+        compare = ("compare", self.left, self.right, "--instance", FILE, "--arithmetic", "rational")
+        return Look(one == other, text, (compare,))
+
+    def shown(self, outputs: Outputs) -> bool:
+        """See `Statement`: only laws with other means show it from the shell."""
+        return len({row["block_efficiency"] for each in outputs for row in each["rows"]}) > 1
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """At one step the block efficiency of a verifier is one and a closed form of `(p, q, K)`."""
+
+    spec: str
+    formula: Callable[..., Any]
+
+    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+        """See `Statement`; the engine is the enumeration."""
+        found = check(verifier(self.spec), instance.target, instance.draft, scheme, engine="enumerate")
+        rate = found.block_efficiency - 1
+        k = scheme.as_dict().get("K", 2)
+        claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), k))
+        text = f"{self.spec} accepts with {rate}, not {claimed}"
+        return Look(rate == claimed, text, (("check", self.spec, "--instance", FILE),))
+
+    def shown(self, outputs: Outputs) -> bool:
+        """See `Statement`: the command prints the rate, for people to compare."""
+        return bool(outputs)
+
+
+@dataclass(frozen=True)
+class Attains:
+    """No lossless verifier brings more than a verifier: its block efficiency is a certified upper bound.
+
+    least: the share of the bound that is asked for, 1 for all of it.
+    """
+
+    spec: str
+    least: Fraction = Fraction(1)
+
+    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+        """See `Statement`."""
+        found = judged(self.spec, instance, scheme).block_efficiency
+        upper = optimum(instance.target, instance.draft, scheme).upper
+        text = f"{self.spec} {found}, while {float(upper):.6f} is not exceeded"
+        commands = (("check", self.spec, "--instance", FILE), ("bound", "--instance", FILE))
+        return Look(found >= self.least * upper, text, commands)
+
+    def shown(self, outputs: Outputs) -> bool:
+        """See `Statement`."""
+        return Fraction(outputs[0]["block_efficiency"]) < self.least * Fraction(outputs[1]["upper"])
+
+
+@dataclass(frozen=True)
+class Reachable:
+    """A closed form for the accepted tokens of one step is no more than what any lossless verifier can attain."""
+
+    formula: Callable[..., Any]
+
+    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+        """See `Statement`."""
+        assert isinstance(scheme, Delayed)
+        claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), scheme.K))
+        upper = optimum(instance.target, instance.draft, scheme).upper - 1
+        text = f"{claimed} accepted tokens claimed, {upper} possible"
+        return Look(claimed <= upper, text, (("bound", "--instance", FILE),))
+
+    def shown(self, outputs: Outputs) -> bool:
+        """See `Statement`: the bound is printed; what is claimed stands beside it in the evidence."""
+        return "upper" in outputs[0]
+
+
+@dataclass(frozen=True)
+class Every:
+    """Several statements at once; what fails first is what is found."""
+
+    parts: tuple[Any, ...]
+
+    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+        """See `Statement`."""
+        looks = [part.look(instance, scheme) for part in self.parts]
+        failed = next((look for look in looks if not look.holds), None)
+        return failed or Look(True, asked=any(look.asked for look in looks))
+
+    def shown(self, outputs: Outputs) -> bool:
+        """See `Statement`."""
+        return any(part.shown(outputs) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Holds:
+    """Anything else: `found(instance, scheme)` is None where it is true, else what was found instead."""
+
+    found: Callable[[Instance, DraftScheme], str | None]
+
+    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+        """See `Statement`; nothing but the claim itself shows it from the shell."""
+        text = self.found(instance, scheme)
+        return Look(text is None, text or "")
+
+    def shown(self, outputs: Outputs) -> bool:
+        """See `Statement`."""
+        return False

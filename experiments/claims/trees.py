@@ -1,0 +1,135 @@
+"""The claims about trees: traversal verification, DySpec, Sequoia, OPT-Tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from experiments.claims import growth, measures, rules
+from experiments.claims.cases import DROPPED, DYSPEC, PATHS, PRUNED, SEARCHED, TEXTURE, TREES
+from experiments.claims.claim import Cases, Claim, Exact, Measured, Twin
+from experiments.claims.statements import Attains, Efficiency, Every, Holds, Lossless, Run
+from simulator.drafts import Delayed, DySpec, OptTree, Sequoia, Topology
+from simulator.protocol import DraftScheme, Source
+
+FIXED = Cases(((2, OptTree(3)), (3, OptTree(3))), deeper=((2, OptTree(4)), (4, OptTree(3))))
+PLANNED = Cases(
+    tuple((size, Sequoia(nodes, depth, (1,) * depth + (0,))) for size, nodes, depth in ((2, 4, 3), (3, 5, 2)))
+)
+GROWN = Cases(((2, DySpec(2)), (2, DySpec(3)), (3, DySpec(2))), deeper=((3, DySpec(3)),))
+TWO = Cases(((2, DySpec(2)), (3, DySpec(2))), count=12)
+FAILING = Cases(((2, Delayed(3, 0, 2)),), count=40)
+
+
+def claims() -> Iterator[Claim]:
+    """All claims of these papers."""
+    yield from _traversal()
+    yield from _dyspec()
+    yield from _planned()
+
+
+def _traversal() -> Iterator[Claim]:
+    key = "weng2025traversal"
+    yield Exact(
+        "traversal-lossless", Source(key, "losslessness on any tree"),
+        "Traversal verification is lossless on trees of i.i.d. paths and of children without replacement.",
+        Lossless("traversal"), Cases((*TREES.shapes, *TEXTURE.shapes), deeper=TREES.deeper + TEXTURE.deeper),
+        Twin("also if leaves are visited in the order of insertion", Lossless("traversal_insertion_order"), FAILING),
+    )  # fmt: skip
+    yield Exact(
+        "traversal-optimal-on-a-chain", Source(key, "optimality on a chain"),
+        "On a chain no lossless verifier brings more than traversal.", Attains("traversal"), PATHS,
+        Twin("nor on trees", Attains("traversal"), Cases(SEARCHED.shapes[:2], count=4)),
+    )  # fmt: skip
+    token, layered = ("naive_tree", "rejection_without_replacement"), "layer_without_replacement"
+    yield Exact(
+        "traversal-at-least-token-level", Source(key, "against token-level verification"),
+        "On trees of children without replacement traversal never brings less than token-level verification.",
+        Every(tuple(Efficiency(Run(name), "<=", Run("traversal")) for name in token)), DROPPED,
+        Twin("nor does layer_without_replacement bring more", Efficiency(Run(layered), "<=", Run("traversal"))),
+        note="No theorem of the paper; token-level: naive_tree and rejection_without_replacement.",
+    )  # fmt: skip
+    yield Measured(
+        "traversal-gain-grows", Source(key, "gain by depth"),
+        "The deeper the tree, the more traversal gains over token-level verification.",
+        rules.given(measures.traversal_by_depth, True),
+        Twin("the less", rules.given(measures.traversal_by_depth, False)),
+    )  # fmt: skip
+
+
+def _dyspec() -> Iterator[Claim]:
+    key, rule = "xiong2024dyspec", "rejection_without_replacement"
+    yield Exact(
+        "dyspec-lossless", Source(key, "verification"),
+        "DySpec's rule is lossless on trees that grow slot by slot.", Lossless(rule), DYSPEC,
+        Twin("also if the least probable leaf is dropped afterwards", Lossless(rule), PRUNED),
+    )  # fmt: skip
+    yield Exact(
+        "dyspec-traversal-lossless", Source("draftproof", "traversal on DySpec's trees"),
+        "Traversal verification is lossless on trees that grow slot by slot.", Lossless("traversal"), DYSPEC,
+        Twin("also if the least probable leaf is dropped afterwards", Lossless("traversal"), PRUNED),
+    )  # fmt: skip
+    yield Exact(
+        "dyspec-traversal-at-least", Source("draftproof", "traversal on DySpec's trees"),
+        "On trees that grow slot by slot traversal never brings less than DySpec's rule.",
+        Efficiency(Run(rule), "<=", Run("traversal")), DYSPEC,
+        Twin("nor does the paper's rule", Efficiency(Run("traversal"), "<=", Run(rule))),
+    )  # fmt: skip
+    yield Exact(
+        "dyspec-greedy-optimal", Source(key, "appendix D"),
+        "If a draft is accepted with its draft probability, filling the slot of the largest value first maximises the "
+        "expected sum of the values filled.",
+        Holds(rules.of(growth.greedy_growth, True)), GROWN,
+        Twin("so does the smallest first", Holds(rules.of(growth.greedy_growth, False))),
+        note="Against every way to choose slots, which may look at all tokens drawn before.",
+    )  # fmt: skip
+    grown = Run(rule, _itself)
+    yield Exact(
+        "dyspec-beats-fixed-trees", Source(key, "comparison with fixed trees"),
+        "No fixed tree of as many tokens brings more than the one that grows slot by slot, under the same rule.",
+        Every(tuple(Efficiency(Run(rule, fixed), "<=", grown) for fixed in (_chain, _star))), TWO,
+        Twin("nor does a fixed tree under traversal", Efficiency(Run("traversal", _chain), "<=", grown)),
+        mended=Twin("it brings no less than its first token alone", Efficiency(Run(rule, _single), "<=", grown)),
+    )  # fmt: skip
+    yield Measured(
+        "dyspec-acceptance-follows-draft", Source(key, "the assumption behind the tree"),
+        "The more probable a token is to the draft, the more often it is accepted.",
+        rules.given(measures.draft_confidence, 1),
+        Twin("the less often", rules.given(measures.draft_confidence, -1)),
+    )  # fmt: skip
+
+
+def _itself(scheme: DraftScheme) -> DraftScheme:
+    return scheme
+
+
+def _chain(scheme: DraftScheme) -> DraftScheme:
+    return Topology((*(1,) * scheme.nodes, 0))
+
+
+def _star(scheme: DraftScheme) -> DraftScheme:
+    return Topology((scheme.nodes, *(0,) * scheme.nodes))
+
+
+def _single(_: DraftScheme) -> DraftScheme:
+    return Topology((1, 0))
+
+
+def _planned() -> Iterator[Claim]:
+    yield Exact(
+        "sequoia-plan-best", Source("chen2024sequoia", "dynamic program"),
+        "The recurrence finds the tree that accepts most, if its acceptance vector holds at every node.",
+        Holds(rules.of(growth.sequoia_plan, True)), PLANNED,
+        Twin("a single path accepts most", Holds(rules.of(growth.sequoia_plan, False))),
+    )  # fmt: skip
+    yield Exact(
+        "opt-tree-largest-sum", Source("wang2024opt", "theorem on the greedy search"),
+        "OPT-Tree has the largest sum of draft probabilities of all trees of at most its size.",
+        Holds(rules.of(growth.largest_sum, True)), FIXED,
+        Twin("of target probabilities, too", Holds(rules.of(growth.largest_sum, False))),
+    )  # fmt: skip
+    yield Exact(
+        "fixed-tree-efficiency", Source("wang2024opt", "expected acceptance length"),
+        "On a tree without coins naive sampling brings 1 + sum p(c) over its nodes.",
+        Holds(rules.of(growth.fixed_tree_efficiency, True)), FIXED,
+        Twin("1 + sum q(c), what the draft expects", Holds(rules.of(growth.fixed_tree_efficiency, False))),
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""The ledger computed: a claim in parts, each a row that a later run finds again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Any
+
+from experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Look, Measured, Open, Statement
+from experiments.claims.ledger import ledger
+from experiments.shared.code import code_digest
+from experiments.shared.pool import PERIOD, spread
+from experiments.shared.progress import bar
+from experiments.shared.rows import RowFile, strong_id, versions
+from experiments.shared.sharing import unclaimed
+from simulator.errors import DraftproofError, InvalidInput
+from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme
+from simulator.verdicts.search import smallest
+
+#: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true twin.
+SEARCH, FIGURES, TWIN, MENDED = "search", "figures", "twin", "mended"
+#: So many times the usual instances in measurements of the long form.
+LONGER = 8
+
+
+@dataclass(frozen=True)
+class Part:
+    """One row of the ledger: a claim by its name, what of it (a shape by its number), and the form."""
+
+    claim: str
+    what: str
+    deep: bool = False
+
+    @property
+    def strong_id(self) -> str:
+        """Hash of what defines it, and of all the code that it rests on."""
+        return strong_id({**asdict(self), "code": _code()})
+
+
+@cache
+def _code() -> str:
+    return code_digest(["experiments/claims/ledger", "experiments/commands/claims/work"])
+
+
+def claim_named(name: str) -> Claim:
+    """The claim of that name; raises `InvalidInput` for any other."""
+    from difflib import get_close_matches
+
+    known = {claim.id: claim for claim in ledger()}
+    if name not in known:
+        close = get_close_matches(name, known, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "draftproof claims lists them"
+        raise InvalidInput(f"there is no claim {name!r}; {hint}")
+    return known[name]
+
+
+def parts_of(claim: Claim, deep: bool) -> list[Part]:
+    """The rows of a claim; those of its twins are the same in both forms."""
+    if isinstance(claim, Open):
+        return []
+    if isinstance(claim, Measured):
+        return [Part(claim.id, FIGURES, deep), Part(claim.id, TWIN)]
+    assert isinstance(claim, Exact)
+    if claim.mended is not None:
+        return [Part(claim.id, SEARCH), Part(claim.id, MENDED, deep), Part(claim.id, TWIN)]
+    shapes = range(len(claim.cases.all_shapes(deep)))
+    return [*(Part(claim.id, str(number), deep) for number in shapes), Part(claim.id, TWIN)]
+
+
+def compute(part: Part) -> dict[str, Any]:
+    """The row of a part."""
+    started = time.perf_counter()
+    claim = claim_named(part.claim)
+    found = _figures(claim, part) if isinstance(claim, Measured) else _looked(claim, part)
+    fields = {"claim": part.claim, "what": part.what, "deep": part.deep, **found, "strong_id": part.strong_id}
+    return {**fields, "versions": versions(), "seconds": round(time.perf_counter() - started, 3)}
+
+
+def _figures(claim: Measured, part: Part) -> dict[str, Any]:
+    measure = claim.measure if part.what == FIGURES else claim.twin.test
+    figures: Figures = measure(LONGER if part.deep else 1)
+    return {"instances": figures.instances, "families": list(figures.families), "shapes": [], **_text(figures)}
+
+
+def _text(figures: Figures) -> dict[str, Any]:
+    return {"shown": figures.shown, "text": figures.text}
+
+
+def _looked(claim: Claim, part: Part) -> dict[str, Any]:
+    assert isinstance(claim, Exact)
+    twin = {TWIN: claim.twin, MENDED: claim.mended}.get(part.what)
+    test: Statement = claim.test if twin is None else twin.test
+    cases = claim.cases if twin is None or twin.cases is None else twin.cases
+    if part.what.isdecimal():
+        cases = replace(cases, shapes=(cases.all_shapes(part.deep)[int(part.what)],), deeper=())
+    found, failed = _first_failure(test, cases, part.deep)
+    if failed is None:
+        return {**found, "failed": None}
+    instance, scheme = failed
+    if twin is None and not claim.whole:  # what refutes a twin only has to be there
+        instance, scheme = smallest(lambda one, on: _fails(test, one, on), instance, scheme)
+    look = test.look(instance, scheme)
+    about = {"claim": claim.id, "says": claim.words, "found": look.text}
+    kept = replace(instance, scheme=scheme, about=about).as_dict()
+    return {
+        **found,
+        "failed": {"text": look.text, "commands": [list(words) for words in look.commands], "instance": kept},
+    }
+
+
+def _first_failure(
+    test: Statement, cases: Cases, deep: bool
+) -> tuple[dict[str, Any], tuple[Instance, DraftScheme] | None]:
+    """How many instances of which families and shapes were asked, up to the first that fails."""
+    asked, families, shapes = 0, dict[str, None](), dict[str, None]()
+    failed = None
+    for case, instance in _instances(cases, deep):
+        look = test.look(instance, case[1])
+        if look.asked:
+            asked += 1
+            families[instance.about["family"]] = None
+            shapes[f"V = {case[0]}, {case[1]}"] = None
+        if not look.holds:
+            failed = instance, case[1]
+            break
+    return {"instances": asked, "families": list(families), "shapes": list(shapes)}, failed
+
+
+def _instances(cases: Cases, deep: bool) -> Iterator[tuple[tuple[int, DraftScheme], Instance]]:
+    for case in cases.all_shapes(deep):
+        for instance in cases.instances(case, deep):
+            yield case, instance
+
+
+def _fails(test: Statement, instance: Instance, scheme: DraftScheme) -> bool:
+    if not scheme.nodes:  # where nothing is drafted nothing is said
+        return False
+    try:
+        look: Look = test.look(instance, scheme)
+    except (DraftproofError, AssertionError):  # a smaller tree may be refused: that refutes nothing
+        return False
+    return not look.holds
+
+
+def run(parts: Sequence[Part], kept: RowFile, jobs: int) -> bool:
+    """Compute the missing rows into `kept`, the longest first as far as that is known; False if Ctrl-C ended it."""
+    missing = [part for part in parts if part.strong_id not in kept.rows]
+    with bar("parts of claims", len(parts)) as tick:
+        tick(len(parts) - len(missing))
+        try:
+            ours = unclaimed(missing, kept, lambda part: part.strong_id, tick)
+            for row in _computed(ours, min(jobs, len(missing))):
+                kept.add(row)
+                tick(1)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def _computed(parts: Iterator[Part | None], jobs: int) -> Iterator[dict[str, Any]]:
+    if jobs > 1:
+        yield from spread(jobs, compute, (None if part is None else (part,) for part in parts))
+        return
+    for part in parts:
+        if part is None:
+            time.sleep(PERIOD)
+        else:
+            yield compute(part)
+
+
+def expected(missing: Mapping[str, Sequence[Part]], recorded: Mapping[str, Mapping[str, Any]], deep: bool) -> float:
+    """Rough seconds of one process for these parts, by what each claim took when the page was made."""
+    usual = [row["seconds"] for row in recorded.values()]
+    mean = sum(usual) / len(usual) if usual else 2.0
+    total = 0.0
+    for claim, parts in missing.items():
+        rows = parts_of(claim_named(claim), False)
+        each = (recorded[claim]["seconds"] if claim in recorded else mean) / max(len(rows), 1)
+        total += sum(each * (DEEP if part.deep else 1) for part in parts)
+    return total

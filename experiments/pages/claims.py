@@ -1,0 +1,43 @@
+"""The page of claims: `python -m experiments.pages.claims [ROWS]` tests them all and writes the page and its instances.
+
+ROWS: a file of rows, so that a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from experiments.claims.ledger import ledger
+from experiments.commands.claims import views, work
+from experiments.commands.claims.verdicts import CLAIMS, INSTANCES, RECORDED, verdict
+from experiments.shared.output import write_whole
+from experiments.shared.rows import RowFile
+
+PAGE = CLAIMS / "README.md"
+
+
+def main(path: str | None) -> int:
+    """Compute what is missing, then write; the exit code says whether all is as expected."""
+    kept = RowFile(path)
+    parts = {claim.id: work.parts_of(claim, False) for claim in ledger()}
+    if not work.run([part for each in parts.values() for part in each], kept, os.cpu_count() or 1):
+        return 130
+    found = [verdict(claim, [kept.rows[part.strong_id] for part in parts[claim.id]]) for claim in ledger()]
+    INSTANCES.mkdir(exist_ok=True)
+    for old in INSTANCES.glob("*.json"):
+        old.unlink()
+    rows = []
+    os.chdir(views.ROOT)  # the page names files from the root
+    for each in found:
+        if each.instance is not None:
+            write_whole(INSTANCES / f"{each.claim.id}.json", each.instance.dumps())
+        rows.append(views.fields(each, views.kept_instance(each, None)))
+    write_whole(RECORDED, json.dumps(rows, indent=1) + "\n")
+    write_whole(PAGE, views.page(rows))
+    return 0 if all(each.as_expected for each in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else None))

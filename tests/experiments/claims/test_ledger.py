@@ -1,0 +1,161 @@
+"""Every claim has a test that can fail and that can pass, a source, and the verdict that the page shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from experiments.claims.claim import Claim, Exact, Measured, Open
+from experiments.claims.ledger import ledger
+from experiments.claims.papers import FURTHER, PAPERS
+from experiments.claims.statements import Holds, Lossless
+from experiments.commands.claims import views, work
+from experiments.commands.claims.verdicts import INSTANCES, RECORDED, verdict
+from experiments.pages.claims import PAGE
+from simulator.instances.instance import Instance
+
+CLAIMS = {claim.id: claim for claim in ledger()}
+TESTED = [name for name, claim in CLAIMS.items() if not isinstance(claim, Open)]
+REFUTED = [name for name, claim in CLAIMS.items() if claim.expected == "refuted"]
+RECORDS = views.recorded(RECORDED)
+#: Of each kind of statement one that is quick.
+QUICK = ["one-path-traversal-is-block", "budget-submodular", "sequoia-plan-best", "block-below-naive", "gbv-any-ties"]
+
+
+def rows_of(claim: Claim) -> list[dict]:
+    return [work.compute(part) for part in work.parts_of(claim, deep=False)]
+
+
+def test_there_are_at_least_forty_and_each_has_a_name_of_its_own():
+    assert len(ledger()) == len(CLAIMS) >= 40
+
+
+def test_every_paper_is_known_and_every_further_one_has_a_claim():
+    cited = {claim.source.key for claim in ledger()}
+    assert cited <= set(PAPERS)
+    assert set(FURTHER) <= cited
+    assert all(claim.source.place and claim.words.endswith(".") for claim in ledger())
+
+
+def test_whatever_is_not_decided_says_why():
+    assert all(claim.why for claim in ledger() if isinstance(claim, Open))
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_the_test_of_every_claim_refutes_its_false_twin(name):
+    row = work.compute(work.Part(name, work.TWIN))
+    if isinstance(CLAIMS[name], Measured):
+        assert row["shown"] is False
+    else:
+        assert row["failed"]["text"]
+        assert row["instances"] > 0
+
+
+@pytest.mark.parametrize("name", REFUTED)
+def test_the_instance_that_comes_along_refutes_the_claim_and_not_the_true_twin(name):
+    claim = CLAIMS[name]
+    kept = Instance.load(INSTANCES / f"{name}.json")
+    assert kept.about["says"] == claim.words
+    look = claim.test.look(kept, kept.scheme)
+    assert look.asked
+    assert not look.holds
+    assert look.text == kept.about["found"]
+    assert claim.mended.test.look(kept, kept.scheme).holds
+
+
+@pytest.mark.parametrize("name", REFUTED)
+def test_the_commands_of_a_refutation_show_it(draftproof, monkeypatch, name):
+    monkeypatch.chdir(views.ROOT)
+    outputs = []
+    for command in RECORDS[name]["command"].split(" && "):
+        program, *words = shlex.split(command)
+        assert program == "draftproof"
+        assert words[0] in ("check", "compare", "bound")
+        ran = draftproof(*words, "--json", "-")
+        assert ran.code in (0, 1), ran.err
+        outputs.append(ran.json)
+    assert CLAIMS[name].test.shown(outputs)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", REFUTED)
+def test_the_shell_shows_every_refutation(name, tmp_path):
+    outputs = []
+    for number, command in enumerate(RECORDS[name]["command"].split(" && ")):
+        words = [sys.executable, "-m", "experiments.cli", *shlex.split(command)[1:], "--json", f"{tmp_path}/{number}"]
+        own = {**os.environ, "PYTHONPATH": str(views.ROOT)}
+        assert subprocess.run(words, cwd=views.ROOT, env=own, capture_output=True, check=False).returncode in (0, 1)
+        outputs.append(json.loads((tmp_path / str(number)).read_text()))
+    assert CLAIMS[name].test.shown(outputs)
+
+
+def test_an_instance_that_refutes_nothing_shows_nothing(draftproof, tmp_path):
+    """The check of the commands can say no: on one where both bring the same."""
+    even = {"": ["1/2", "1/2"], "0": ["1/2", "1/2"], "1": ["1/2", "1/2"]}
+    scheme = {"name": "delayed", "K": 1, "L1": 0, "L2": 1}
+    fields = {"vocab_size": 2, "depth": 1, "target": even, "draft": {"": even[""]}, "scheme": scheme}
+    (tmp_path / "even.json").write_text(json.dumps(fields))
+    exact = ("--instance", "even.json", "--json", "-")
+    compared = draftproof("compare", "block", "gbv", "--arithmetic", "rational", *exact).json
+    assert not CLAIMS["gbv-at-least-block"].test.shown([compared])
+    assert not CLAIMS["block-accepts-with-weights"].test.shown([draftproof("check", "block", *exact).json])
+
+
+def test_the_page_and_its_instances_are_generated():
+    assert list(RECORDS) == list(CLAIMS)
+    assert PAGE.read_text(encoding="utf-8") == views.page(list(RECORDS.values()))
+    assert {path.stem for path in INSTANCES.iterdir()} == set(REFUTED)
+    for name, row in RECORDS.items():
+        assert (row["statement"], row["status"]) == (CLAIMS[name].words, CLAIMS[name].expected)
+        assert row["as_expected"]
+        assert row["defects"] == []
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_claim_has_the_verdict_of_the_page(name):
+    found = verdict(CLAIMS[name], rows_of(CLAIMS[name]))
+    assert found.as_expected
+    assert found.evidence == RECORDS[name]["evidence"]
+    assert found.instances == RECORDS[name]["instances"]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", TESTED)
+def test_every_claim_has_the_verdict_of_the_page(name):
+    found = verdict(CLAIMS[name], rows_of(CLAIMS[name]))
+    assert found.as_expected
+    assert found.evidence == RECORDS[name]["evidence"]
+
+
+NEVER, ALWAYS = Holds(lambda *_: "nothing"), Holds(lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "defect"),
+    [
+        ({"test": ALWAYS, "twin": "test"}, "holds", "its test lets the false twin pass"),
+        ({"test": Lossless("naive_from_target")}, "refuted", ""),
+        ({"test": Lossless("nss", only=lambda *_: False)}, "cannot be decided here", "nothing was asked"),
+        ({"test": NEVER, "mended": NEVER}, "refuted", "its test refutes the true twin"),
+        ({"test": ALWAYS, "mended": ALWAYS}, "holds", ""),
+    ],
+    ids=["never fails", "is false", "asks nothing", "always fails", "was thought refuted"],
+)
+def test_a_claim_whose_test_proves_nothing_is_not_as_expected(monkeypatch, changed, status, defect):
+    claim = CLAIMS["block-at-least-naive"]
+    assert isinstance(claim, Exact)
+    new = {key: replace(claim.twin, test=value) if key == "mended" else value for key, value in changed.items()}
+    if new.get("twin") == "test":
+        new["twin"] = replace(claim.twin, test=new["test"])
+    planted = replace(claim, **new)
+    monkeypatch.setattr(work, "ledger", lambda: (planted,))
+    found = verdict(planted, rows_of(planted))
+    assert found.status == status
+    assert not found.as_expected
+    assert found.defects == ((defect,) if defect else ())
