@@ -2,69 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from experiments.shared.cost import Settings
-from experiments.shared.grouped import grouped
 from experiments.shared.measured import planned
-from experiments.shared.names import family_spec
-from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
-from experiments.shared.progress import remark
+from experiments.shared.problem import FileProblem, Problem
 from experiments.shared.schemes import find_scheme, whole
-from experiments.shared.text import TOPICS, read_counted
-from simulator.arithmetic import RATIONAL, arithmetic_named, parse_fraction
+from simulator.arithmetic import arithmetic_named, parse_fraction
 from simulator.drafts import SCHEMES, scheme_from_dict
 from simulator.errors import InvalidInput
-from simulator.instances.families import FAMILIES, family_named
-from simulator.instances.instance import Instance
-from simulator.instances.ngram import TextPair
 from simulator.protocol import DraftScheme
 
-_WHERE = "Instance"
 _SHAPE = "Scheme"
 _HOW = "How to compute"
 _OUT = "Output"
 
-InstanceFile = Annotated[str | None, typer.Option("--instance", help="An instance file.", rich_help_panel=_WHERE)]
-TextFile = Annotated[
-    str | None,
-    typer.Option(
-        "--text",
-        help=f"n-gram pair from a UTF-8 file, or {TOPICS}: the counts that come along.",
-        rich_help_panel=_WHERE,
-    ),
-]
-Family = Annotated[
-    str | None,
-    typer.Option(help=f"Synthetic: {', '.join(FAMILIES)}; parameters as perturbed:s=1.", rich_help_panel=_WHERE),
-]
-Vocab = Annotated[int | None, typer.Option(help="Vocabulary size V (default 3).", rich_help_panel=_WHERE)]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the family.", rich_help_panel=_WHERE)]
-TargetOrder = Annotated[int | None, typer.Option(help="Order m of the target (default 3).", rich_help_panel=_WHERE)]
-DraftOrder = Annotated[int | None, typer.Option(help="Order n of the draft (default 1).", rich_help_panel=_WHERE)]
-RootText = Annotated[
-    str | None,
-    typer.Option(
-        "--root", help="Text before the root (default: the 8 most frequent contexts).", rich_help_panel=_WHERE
-    ),
-]
-Roots = Annotated[
-    int | None,
-    typer.Option(
-        "--roots", min=1, help="Number of most frequent root contexts of a text (default 8).", rich_help_panel=_WHERE
-    ),
-]
-Denominator = Annotated[
-    int | None,
-    typer.Option(
-        help="Common denominator of all probabilities (default 65536; 20 with --instances).", rich_help_panel=_WHERE
-    ),
-]
 Scheme = Annotated[
     str | None,
     typer.Option(
@@ -91,22 +46,6 @@ JsonTarget = Annotated[
 
 
 @dataclass(frozen=True)
-class Given:
-    """What the options say about the instance; `with_groups` gives them to a command."""
-
-    instance: InstanceFile = None
-    text: TextFile = None
-    family: Family = None
-    vocab: Vocab = None
-    seed: Seed = 0
-    target_order: TargetOrder = None
-    draft_order: DraftOrder = None
-    root: RootText = None
-    roots: Roots = None
-    denominator: Denominator = None
-
-
-@dataclass(frozen=True)
 class Shape:
     """What the options say about the draft scheme; `with_groups` gives them to a command."""
 
@@ -125,60 +64,6 @@ class Shape:
     def build(self) -> DraftScheme:
         """The scheme, where no instance has a word in it."""
         return build_scheme(self.scheme or "delayed", self.tree, self.confidence, **self.lengths)
-
-
-def with_groups(denominator: Any = Denominator) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The options of `Given` in place of a command's parameter `given`, those of `Shape` in place of its `shape`.
-
-    denominator: that option, where a command has another default for it.
-    """
-    return grouped({"denominator": denominator}, given=Given, shape=Shape)
-
-
-def choose_problem(given: Given) -> Problem:
-    """The problem that the options describe; raises `InvalidInput` for options that contradict each other."""
-    sources = {"--instance": given.instance, "--text": given.text, "--family": given.family}
-    named = [flag for flag, value in sources.items() if value]
-    if len(named) > 1:
-        raise InvalidInput(f"{named[0]} and {named[1]} both say where the instance comes from; give one of them")
-    orders = {
-        "--target-order": given.target_order,
-        "--draft-order": given.draft_order,
-        "--root": given.root,
-        "--roots": given.roots,
-    }
-    for flag, value in orders.items():
-        if value is not None and given.text is None:
-            raise InvalidInput(f"{flag} belongs to a text; add --text FILE or --text {TOPICS}")
-    if given.instance is not None:
-        for flag, number in (("--vocab", given.vocab), ("--denominator", given.denominator)):
-            if number is not None:
-                raise InvalidInput(f"{flag} has no effect on --instance {given.instance}; leave it out")
-        return FileProblem(given.instance, Instance.load(given.instance))
-    size = 3 if given.vocab is None else given.vocab
-    grain = 2**16 if given.denominator is None else given.denominator
-    if given.text is not None:
-        return _text_problem(given, given.text, size, grain)
-    name, parameters = family_spec(given.family or "dirichlet")
-    family_named(name).instance(
-        size, 0, np.random.default_rng(given.seed), grain, RATIONAL, **parameters
-    )  # fails now rather than later
-    return FamilyProblem(name, size, given.seed, grain, parameters)
-
-
-def _text_problem(given: Given, text: str, size: int, grain: int) -> TextProblem:
-    order = 3 if given.target_order is None else given.target_order
-    draft = min(1, order) if given.draft_order is None else given.draft_order
-    pair = TextPair(read_counted(text), size, order, draft, grain)
-    root = given.root
-    if root is None:
-        return TextProblem(text, pair, count=8 if given.roots is None else given.roots)
-    if given.roots is not None:
-        raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
-    context = pair.root_of(root)
-    if pair.show(context) != root[-order:] * (order > 0):
-        remark(f"root {root!r} is taken as {pair.show(context)!r}: · stands for every symbol outside the alphabet")
-    return TextProblem(text, pair, root)
 
 
 def choose_settings(

@@ -102,7 +102,8 @@ def choose_study(
 ) -> Study:
     """The study of a pair; raises `InvalidInput` for models that cannot be read as trees."""
     from experiments.models.loop.supported import check_supported
-    from experiments.models.validation.contest import roots_of, setting
+    from experiments.models.pair.roots import roots_of
+    from experiments.models.validation.contest import setting
 
     for which in ("target", "draft"):
         check_supported(opened.pair.model(which), f"the {which}")

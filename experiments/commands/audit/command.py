@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.given import Given, with_groups
 from experiments.shared import options as opt
 from experiments.shared.consoles import console_for
 from experiments.shared.output import check_files
@@ -51,10 +52,10 @@ Strict = Annotated[
 WitnessFile = Annotated[str | None, typer.Option("--witness", help="Where to save a witness.")]
 
 
-@opt.with_groups()
+@with_groups()
 def audit(
     function: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="Or an installed MODULE:FUNCTION.")],
-    given: opt.Given,
+    given: Given,
     shape: opt.Shape,
     interface: Interface = "tree",
     library: Library = None,
@@ -81,7 +82,7 @@ def audit(
     from experiments.commands.audit.report import Request
     from experiments.commands.audit.work import conduct
 
-    check_files((given.instance, given.text), {"--json": json_target, "--witness": witness or "witness.json"})
+    check_files(given.inputs, {"--json": json_target, "--witness": witness or "witness.json"})
     called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
     processing = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, **called, **processing)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from experiments.commands.given import Given, choose_problem
 from experiments.shared import options as opt
 from experiments.shared.measured import planned_on
 from experiments.shared.problem import FamilyProblem, Problem
@@ -103,7 +104,7 @@ def _value(text: str) -> Any:
 
 
 def chosen_cases(
-    audit: Audit, given: opt.Given, shape: opt.Shape, lengths: str | None, cases: str | None, instances: int | None
+    audit: Audit, given: Given, shape: opt.Shape, lengths: str | None, cases: str | None, instances: int | None
 ) -> list[Case]:
     """The instances to be judged: those given, or the default ones. Raises `InvalidInput` on a contradiction.
 
@@ -111,6 +112,7 @@ def chosen_cases(
     """
     interface = audit.audited.interface
     flags = {"--instance": given.instance, "--text": given.text, "--family": given.family, "--vocab": given.vocab}
+    flags |= {"--pair": given.pair, "--target": given.target, "--draft": given.draft}
     asked = next((flag for flag, value in {**flags, "--instances": instances}.items() if value), None)
     if asked is None:
         chosen = None if cases is None else [name.strip() for name in cases.split(",") if name.strip()]
@@ -120,7 +122,7 @@ def chosen_cases(
         raise InvalidInput(f"--cases names default instances, {asked} gives others; leave one of them out")
     if instances is not None and given.denominator is None:
         given = replace(given, denominator=16)
-    problem = opt.choose_problem(given)
+    problem = choose_problem(given)
     scheme = _scheme(audit, shape, lengths, problem)
     assert scheme is not None
     if instances is None:

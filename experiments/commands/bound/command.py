@@ -10,6 +10,7 @@ import typer
 
 from experiments.commands.bound import views as bound_views
 from experiments.commands.bound import work as bounds
+from experiments.commands.given import Given, choose_problem, with_groups
 from experiments.shared import options as opt
 from experiments.shared.bounds import Goal, bound_fields, expected_seconds
 from experiments.shared.consoles import console_for
@@ -24,9 +25,9 @@ from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
 
 
-@opt.with_groups()
+@with_groups()
 def bound(
-    given: opt.Given,
+    given: Given,
     shape: opt.Shape,
     gap: Annotated[float, typer.Option(help="Certified gap to reach.", rich_help_panel="How to compute")] = 1e-6,
     seconds: Annotated[
@@ -45,15 +46,15 @@ def bound(
 ) -> int:
     """The best block efficiency of any lossless verifier, with a certificate. Exit 1: --verify rejects the file."""
     outputs = {"--json": json_target, "--certificate": certificate, "--plot": plot}
-    check_files((given.instance, given.text, verify), outputs)
+    check_files((*given.inputs, verify), outputs)
     goal = Goal(gap, seconds, method)
     if verify is None:
-        problem = opt.choose_problem(given)
+        problem = choose_problem(given)
         scheme = _scheme(problem, shape)
         if not isinstance(scheme, Delayed):
             return _listed(problem, scheme, goal, outputs)
-        return _bound(problem, scheme, goal, (given.instance, given.text), outputs)
-    plain = replace(given, instance=None) == opt.Given() and goal == Goal()
+        return _bound(problem, scheme, goal, given.inputs, outputs)
+    plain = replace(given, instance=None) == Given() and goal == Goal()
     if not plain or shape != opt.Shape() or certificate is not None or plot is not None:
         raise InvalidInput(
             "--verify checks one file; it takes only --instance (the rows it should be about) and --json"

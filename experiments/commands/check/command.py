@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.given import Given, choose_problem, with_groups
 from experiments.shared import options as opt
 from experiments.shared.consoles import console_for
 from experiments.shared.names import find_verifier
@@ -17,12 +18,12 @@ from simulator.errors import InvalidInput
 from simulator.verdicts.lossless import choose_engine
 
 
-@opt.with_groups()
+@with_groups()
 def check(
     verifier: Annotated[
         str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
     ],
-    given: opt.Given,
+    given: Given,
     shape: opt.Shape,
     instances: Annotated[
         int | None, typer.Option(min=1, help="Check N random instances of the family; a failure is shrunk.")
@@ -51,9 +52,9 @@ def check(
     from experiments.commands.check import work as checking
     from experiments.commands.check.standard import check_standard
 
-    check_files((given.instance, given.text), {"--json": json_target, "--witness": witness})
+    check_files(given.inputs, {"--json": json_target, "--witness": witness})
     named = find_verifier(verifier)
-    if (instances, exhaustive) == (None, None) and (given, shape) == (opt.Given(), opt.Shape()):
+    if (instances, exhaustive) == (None, None) and (given, shape) == (Given(), opt.Shape()):
         settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
         return check_standard(named, settings, 20.0 if seconds is None else seconds, witness, json_target)
     if seconds is not None:
@@ -61,7 +62,7 @@ def check(
     coarse = given.denominator
     if instances is not None and given.denominator is None:
         given = replace(given, denominator=20)
-    problem = opt.choose_problem(given)
+    problem = choose_problem(given)
     scheme = opt.choose_scheme(shape, problem)
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
     if not isinstance(named.verifier, Planned):

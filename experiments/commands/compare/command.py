@@ -13,6 +13,7 @@ from experiments.commands.compare import planning, tables
 from experiments.commands.compare import work as comparing
 from experiments.commands.compare.files import write_files
 from experiments.commands.compare.optimum_rows import with_optimum
+from experiments.commands.given import Given, choose_problem, with_groups
 from experiments.shared import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.latency import TimeModel, time_model
@@ -56,11 +57,11 @@ Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the delay curve.", **_OUTPUT)]
 
 
-@opt.with_groups()
+@with_groups()
 def compare(
     chosen: Chosen = None,
     *,
-    given: opt.Given,
+    given: Given,
     scheme: opt.Scheme = None,
     tree: opt.Tree = None,
     confidence: opt.Confidence = None,
@@ -88,9 +89,9 @@ def compare(
 ) -> int:
     """Exact block efficiency of verifiers over shapes, each checked for losslessness on the way."""
     files = {"--csv": csv_file, "--latex": latex_file, "--markdown": markdown_file, "--plot": plot_file}
-    check_files((given.instance, given.text), {"--resume": resume, "--json": json_target, **files})
+    check_files(given.inputs, {"--resume": resume, "--json": json_target, **files})
     named = chosen_verifiers(chosen) if chosen else None
-    problem = opt.choose_problem(given)
+    problem = choose_problem(given)
     schemes = planning.shapes(*_ranges(problem, (scheme, tree, confidence), (K, L1, L2)), budget, max_nodes)
     settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady)
     costs = _costs(cost, schemes)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.given import Given, choose_problem, with_groups
 from experiments.shared import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.output import check_files, write_json
@@ -23,13 +24,13 @@ GRAIN = Annotated[
 ]
 
 
-@opt.with_groups(GRAIN)
+@with_groups(GRAIN)
 def precision(
     chosen: Annotated[
         list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that are lossless on the scheme.")
     ] = None,
     *,
-    given: opt.Given,
+    given: Given,
     shape: opt.Shape,
     kinds: Annotated[
         str,
@@ -44,11 +45,11 @@ def precision(
     from experiments.commands.precision import work as audit
     from simulator.laws.precision import EXACT_DENOMINATOR
 
-    check_files((given.instance, given.text), {"--json": json_target})
+    check_files(given.inputs, {"--json": json_target})
     precisions = audit.parse_precisions(kinds)
     if given.denominator is None and given.instance is None:
         given = replace(given, denominator=EXACT_DENOMINATOR)
-    problem = opt.choose_problem(given)
+    problem = choose_problem(given)
     scheme = opt.choose_scheme(shape, problem)
     named = [each for each in chosen_verifiers(chosen) if chosen or scheme.name in each.verifier.card.lossless_for]
     if not named:

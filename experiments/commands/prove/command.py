@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from experiments.commands.given import with_groups
 from experiments.shared import options as opt
 from experiments.shared.consoles import console_for
 from experiments.shared.names import find_verifier
@@ -45,7 +46,7 @@ WitnessFile = Annotated[
 ]
 
 
-@opt.with_groups()
+@with_groups()
 def prove(
     verifier: Annotated[
         str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")

@@ -81,8 +81,8 @@ def validate(
 
 def _times(pair: Any, shapes: Sequence[Delayed]) -> TimeModel:
     """Measured after as many tokens as the roots of the table have."""
+    from experiments.models.pair.roots import CONTEXT
     from experiments.models.speed.latency_fit import measured_times
-    from experiments.models.validation.contest import CONTEXT
 
     remark("times of passes")
     return measured_times(pair, CONTEXT, shapes)

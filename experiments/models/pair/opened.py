@@ -94,6 +94,24 @@ def open_pair(wanted: Wanted) -> Iterator[Opened]:
         yield _trained(wanted, corpus, wanted.folder or f"{folder}/pair")
 
 
+def load_wanted(wanted: Wanted) -> tuple[Pair, Corpus]:
+    """A pair that is there, with the text of its roots; nothing is trained, measured or written.
+
+    Raises `InvalidInput`, also for a folder that holds a pair of another text.
+    """
+    corpus = read_corpus(wanted.text)
+    if wanted.target is not None and wanted.draft is not None:
+        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype)
+        for note in pair.notes:
+            remark(note)
+    else:
+        pair = load_folder(str(wanted.folder), wanted.device, wanted.dtype)
+        _check_text(str(wanted.folder), corpus, pair.text_digest)
+    if pair.tokenizer is None:
+        raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
+    return pair, corpus
+
+
 def _is_small(pair: Pair) -> bool:
     return bool(sum(weights.numel() for weights in pair.target.parameters()) < SMALL)
 
@@ -137,8 +155,7 @@ def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
 
 def _check_record(wanted: Wanted, corpus: Corpus, folder: str, there: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` where options ask for another pair than the one that is there."""
-    if there.get("text_hash") != corpus.digest:
-        raise InvalidInput(f"{folder} holds a pair of another text than {corpus.name}; give its own with --text")
+    _check_text(folder, corpus, there.get("text_hash"))
     asked = {"vocab_size": wanted.vocab, "tokenizer": None if wanted.tokenizer == "letters" else wanted.tokenizer}
     for key, value in asked.items():
         if value is not None and there.get(key) != value:
@@ -146,3 +163,8 @@ def _check_record(wanted: Wanted, corpus: Corpus, folder: str, there: Mapping[st
                 f"{folder} holds a pair with {key} {there.get(key)}, not {value}; "
                 "leave out --vocab and --tokenizer to use it, or name another folder with --pair"
             )
+
+
+def _check_text(folder: str, corpus: Corpus, text_hash: object) -> None:
+    if text_hash != corpus.digest:
+        raise InvalidInput(f"{folder} holds a pair of another text than {corpus.name}; give its own with --text")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 
 from experiments.models.pair.devices import model_versions
 from experiments.models.pair.pair import Pair
+from experiments.models.pair.roots import pair_digest
 from experiments.models.pair.warp import Warp
 from experiments.shared.names import NamedVerifier
 from experiments.shared.planned import Planned
@@ -18,11 +18,6 @@ from experiments.shared.rows import strong_id
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.protocol import Context
-
-#: Tokens of a root context.
-CONTEXT = 16
-#: Of each parameter so many numbers, evenly spaced, go into the hash of a pair.
-_PROBED = 4096
 
 
 @dataclass(frozen=True)
@@ -102,25 +97,6 @@ def setting(pair: Pair, warp: Warp, roots: Sequence[Context], seed: int, vectors
     if not roots:
         raise InvalidInput("no root context is given; --roots takes at least 1")
     return Setting(pair, warp, tuple(tuple(root) for root in roots), pair_digest(pair), seed, vectors)
-
-
-def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT) -> list[Context]:
-    """`count` contexts of so many tokens, evenly spaced over a text; raises `InvalidInput` where it is too short."""
-    if len(tokens) < count * length:
-        raise InvalidInput(f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; ask for fewer")
-    spacing = len(tokens) // count
-    return [tuple(int(token) for token in tokens[place * spacing :][:length]) for place in range(count)]
-
-
-def pair_digest(pair: Pair) -> str:
-    """Hash of both models, 16 hexadecimal digits: of each parameter its shape and evenly spaced numbers."""
-    found = hashlib.sha256()
-    for which in ("target", "draft"):
-        for name, values in pair.model(which).state_dict().items():
-            flat = values.flatten()
-            probed = flat[:: max(1, len(flat) // _PROBED)].to("cpu", torch.float64)
-            found.update(f"{which} {name} {tuple(values.shape)}".encode() + probed.numpy().tobytes())
-    return found.hexdigest()[:16]
 
 
 def device_name(device: Any) -> str:

@@ -13,11 +13,12 @@ from rich.console import Console
 from experiments.models.loop.supported import check_supported
 from experiments.models.pair.devices import model_versions
 from experiments.models.pair.opened import Opened, open_pair
+from experiments.models.pair.roots import roots_of
 from experiments.models.pair.warp import Warp
 from experiments.models.validation import validation as work
 from experiments.models.validation import views
 from experiments.models.validation.cells import GOAL, Budget
-from experiments.models.validation.contest import contestants, device_name, roots_of, setting
+from experiments.models.validation.contest import contestants, device_name, setting
 from experiments.models.validation.validation import Contest
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.output import write_json, write_whole

@@ -61,7 +61,8 @@ def _elementwise(function: Callable[..., Any], arity: int) -> Any:
 
 def elementwise(function: Callable[..., Any], *arguments: Any) -> Any:
     """A function of numbers on arrays, broadcast; an object array."""
-    result = _elementwise(function, len(arguments))(*(objects(each) for each in arguments))
+    with np.errstate(all="ignore"):  # numbers here say for themselves what is wrong with them; torch says nothing
+        result = _elementwise(function, len(arguments))(*(objects(each) for each in arguments))
     return result if isinstance(result, np.ndarray) else boxed(result)
 
 

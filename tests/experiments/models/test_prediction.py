@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from experiments.models.pair.pair import Pair
+from experiments.models.pair.roots import roots_of
 from experiments.models.pair.warp import Warp
 from experiments.models.predicted.prediction import joint, predict
 from experiments.models.predicted.sampled import draw_trees, predict_sampled, tree_moments
 from experiments.models.predicted.tables import pair_tables
-from experiments.models.validation.contest import roots_of
 from experiments.shared.planned import Planned
 from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, SamplingCoin, TableProcess, TooLarge, Verdict
 from simulator.arithmetic import FLOAT64

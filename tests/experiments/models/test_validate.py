@@ -13,10 +13,11 @@ from experiments.models.loop import reading
 from experiments.models.loop.caches import Remembered
 from experiments.models.loop.loop import Loop
 from experiments.models.pair.pair import Pair
+from experiments.models.pair.roots import pair_digest, roots_of
 from experiments.models.pair.warp import Warp
 from experiments.models.validation import cells, checks, validation, views
 from experiments.models.validation.cells import Budget, cell_key
-from experiments.models.validation.contest import contestants, pair_digest, roots_of, setting
+from experiments.models.validation.contest import contestants, setting
 from experiments.models.validation.validation import Contest
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.rows import RowFile

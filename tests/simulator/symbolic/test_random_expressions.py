@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -149,10 +150,18 @@ def on_grid(names: dict[str, Any], tests: list[str], kinds: str) -> dict[Any, fl
     for name, kind in zip(NAMES, kinds, strict=False):
         numbers[name] = -np.log(numbers[name]) if kind == "e" else numbers[name]
     with np.errstate(all="ignore"):
-        truths = [np.broadcast_to(eval(test, names | numbers), (SIDE, SIDE)) for test in tests]
+        truths = [np.broadcast_to(_holds(test, names | numbers), (SIDE, SIDE)) for test in tests]
     codes = sum(truth.ravel() * 2**i for i, truth in enumerate(truths))
     counts = np.bincount(codes, minlength=2 ** len(tests)) / SIDE**2
     return {tuple(bool(code >> i & 1) for i in range(len(tests))): share for code, share in enumerate(counts)}
+
+
+def _holds(test: str, names: dict[str, Any]) -> Any:
+    """Where a comparison holds; sides that differ by rounding are equal: (u + 0.25) - 0.25 is u."""
+    left, sign, right = re.split(r" (<=|>=|<|>) ", test)
+    left, right = (np.asarray(eval(side, names), dtype=float) for side in (left, right))
+    same = np.isclose(left, right, rtol=1e-12, atol=1e-12)
+    return eval(f"x {sign} 0", {"x": np.where(same, 0.0, left - right)})
 
 
 sides = trees(["u", "v"], 3)
@@ -162,7 +171,7 @@ comparisons = st.builds("{} {} {}".format, sides, st.sampled_from(["<", "<=", ">
 def agrees_with_the_grid(answers: Any, libraries: Any, tests: list[str], kinds: str, library: str) -> None:
     try:
         found = answers(tests, kinds, library)
-    except InvalidVerifier:
+    except (InvalidVerifier, ZeroDivisionError, ValueError):  # refused, or Python's own: 1 / (u - u), math.log(-u)
         assume(False)
     shares = on_grid(libraries["numpy"], tests, kinds)
     assert float(sum(found.values())) == pytest.approx(1, abs=1e-12)
@@ -170,6 +179,11 @@ def agrees_with_the_grid(answers: Any, libraries: Any, tests: list[str], kinds: 
         assert float(found.get(truths, 0)) == pytest.approx(shares.get(truths, 0), abs=OFF), truths
 
 
+#: numpy's own words about log(0) and 1 / 0, which it says without us too.
+numpy_warns = pytest.mark.filterwarnings("ignore:(divide by zero|invalid value|overflow):RuntimeWarning")
+
+
+@numpy_warns
 @settings(max_examples=120)
 @given(st.lists(comparisons, min_size=1, max_size=2), st.sampled_from(["uu", "ue", "ee"]), st.sampled_from(LIBRARIES))
 def test_random_expressions_agree_with_a_grid(answers, libraries, tests, kinds, library):
@@ -177,6 +191,7 @@ def test_random_expressions_agree_with_a_grid(answers, libraries, tests, kinds, 
 
 
 @pytest.mark.heavy
+@numpy_warns
 @settings(max_examples=4000)
 @given(st.lists(comparisons, min_size=1, max_size=3), st.sampled_from(["uu", "ue", "ee"]), st.sampled_from(LIBRARIES))
 def test_many_random_expressions_agree_with_a_grid(answers, libraries, tests, kinds, library):

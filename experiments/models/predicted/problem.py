@@ -1,0 +1,170 @@
+"""A pair of models as a problem of the exact commands: its own rows of p and q after root contexts of a text.
+
+`V` is the number of tokens of the tables. A vocabulary of more than `FULL` tokens is cut: at every context the `V - 1`
+most probable ones are kept and one more stands for all others (`truncated`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from experiments.models.pair.corpus import Corpus
+from experiments.models.pair.devices import model_versions
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.roots import pair_digest, roots_of
+from experiments.models.pair.warp import Warp
+from experiments.models.predicted.kept import Tables, kept_tables
+from experiments.models.predicted.tables import pair_tables
+from experiments.models.predicted.truncated import truncated_tables
+from experiments.shared.problem import EXACT_ENTRIES
+from experiments.shared.progress import remark
+from experiments.shared.rows import strong_id
+from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
+from simulator.errors import InvalidInput
+from simulator.instances.case import Case
+from simulator.instances.exact import FLOAT_UNIT
+from simulator.instances.processes import TableProcess, rationalise, table_entries
+from simulator.protocol import Context
+
+#: Tokens up to which a vocabulary is taken whole, and how many tokens tables have where it is larger.
+FULL, CUT = 32, 8
+#: Root contexts where nobody says how many.
+ROOTS = 4
+#: Seconds of tables that are worth a word.
+LONG = 5.0
+
+
+@dataclass(frozen=True)
+class PairProblem:
+    """A pair of models after contexts of a text, each of equal weight.
+
+    names: of both models; digest: hash of their weights and precision. vocab_size: `V`. pair: None in another process,
+    which has the tables that were made before. denominator: what exact rows are rounded to; None: what the models
+    compute, in multiples of `2^-52`.
+    Raises `InvalidInput` for a `V` that the vocabulary does not have.
+    """
+
+    pair: Pair | None
+    names: tuple[str, str]
+    digest: str
+    vocab_size: int
+    warp: Warp
+    contexts: tuple[Context, ...]
+    words: tuple[str, ...]
+    text_hash: str
+    denominator: int | None = None
+    tables: dict[int, list[Tables]] = field(default_factory=dict, compare=False)
+
+    flag: ClassVar[str] = "--pair"
+
+    def __post_init__(self) -> None:
+        if self.pair is not None and not 2 <= self.vocab_size <= self.pair.vocab_size:
+            raise InvalidInput(
+                f"--vocab {self.vocab_size}: the pair has {self.pair.vocab_size} tokens; take 2 of them to all"
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes: without the models."""
+        return {**self.__dict__, "pair": None}
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """See `Problem`."""
+        return {
+            "pair": self.digest,
+            "text_hash": self.text_hash,
+            "vocab_size": self.vocab_size,
+            "warp": self.warp.as_dict(),
+            "roots": [list(context) for context in self.contexts],
+            "denominator": FLOAT_UNIT if self.denominator is None else self.denominator,
+        }
+
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
+        """See `Problem`."""
+        exact = arithmetic.exact or table_entries(self.vocab_size, depth) <= EXACT_ENTRIES
+        weight = Fraction(1, len(self.contexts))
+        return [
+            Case(word, *self._processes(tables, RATIONAL if exact else FLOAT64), weight)
+            for word, tables in zip(self.words, self._tables(max(depth, 1)), strict=True)
+        ]
+
+    def _processes(self, tables: Tables, arithmetic: Arithmetic) -> tuple[TableProcess, TableProcess]:
+        grain = self.denominator or (FLOAT_UNIT if arithmetic.exact else None)
+        target, draft = (
+            TableProcess([each if grain is None else rationalise(each, grain, arithmetic) for each in part], name)
+            for part, name in ((tables.target, "target"), (tables.draft, "draft"))
+        )
+        return target, draft
+
+    def _tables(self, depth: int) -> list[Tables]:
+        """Of all roots, made once for each depth."""
+        if depth not in self.tables:
+            self.tables[depth] = self._made(depth)
+        return self.tables[depth]
+
+    def _made(self, depth: int) -> list[Tables]:
+        started, found = perf_counter(), []
+        for number, root in enumerate(self.contexts):
+            key = strong_id({**self.source, "roots": [list(root)], "depth": depth})
+            found.append(kept_tables(key, lambda root=root: self._computed(root, depth)))  # type: ignore[misc]
+            rest = (perf_counter() - started) * (len(self.contexts) - 1 - number) / (number + 1)
+            if number == 0 and rest > LONG:
+                rows = sum(self.vocab_size**length for length in range(depth + 1))
+                remark(f"tables of p and q to depth {depth}, {rows:,} rows a root: about {rest:.0f} s more")
+        if found[0].outside.size:
+            means = np.mean([tables.outside[:, -1] for tables in found], axis=0)
+            remark(
+                f"{self.vocab_size - 1} tokens and one for all others at each context: a path of {depth} leaves them "
+                f"with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; "
+                "verdicts are about these tables"
+            )
+        return found
+
+    def _computed(self, root: Context, depth: int) -> Tables:
+        if self.pair is None:
+            raise InvalidInput(f"tables of depth {depth} were not made before the work was shared out; use --jobs 1")
+        if self.vocab_size == self.pair.vocab_size:
+            target, draft = pair_tables(self.pair, self.warp, root, depth)
+            return Tables(target.tables, draft.tables, np.zeros((2, 0)))
+        cut = truncated_tables(self.pair, self.warp, root, depth, self.vocab_size - 1)
+        return Tables(cut.target.tables, cut.draft.tables, np.array([cut.outside_target, cut.outside_draft]))
+
+    def __str__(self) -> str:
+        size = f"V = {self.vocab_size}"
+        if self.pair is not None and self.vocab_size < self.pair.vocab_size:
+            size += f" (of {self.pair.vocab_size:,}; the last stands for all others)"
+        roots = f"{len(self.contexts)} root contexts" if len(self.contexts) > 1 else f"root {self.words[0]!r}"
+        return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
+
+
+def pair_problem(
+    pair: Pair,
+    corpus: Corpus,
+    warp: Warp,
+    size: int | None = None,
+    count: int | None = None,
+    root: str | None = None,
+    denominator: int | None = None,
+) -> PairProblem:
+    """The problem after `count` contexts, evenly spaced over the held-out end of a text, or after one text, `root`.
+
+    size: `V`; by default the vocabulary up to `FULL` tokens, `CUT` beyond. Raises `InvalidInput`.
+    """
+    if root is not None:
+        contexts = [tuple(pair.encode(root))]
+        if not contexts[0]:
+            raise InvalidInput("--root is empty; give at least one character of the text before the root")
+    else:
+        contexts = roots_of(pair.encode(corpus.held_out), ROOTS if count is None else count)
+    if size is None:
+        size = pair.vocab_size if pair.vocab_size <= FULL else CUT
+    fields = {"pair": pair_digest(pair), "dtype": str(pair.dtype), "versions": model_versions()}
+    words = tuple(pair.decode(context) for context in contexts)
+    return PairProblem(
+        pair, pair.names, strong_id(fields), size, warp, tuple(contexts), words, corpus.digest, denominator
+    )
