@@ -181,7 +181,7 @@ def _pair_problem(given: Given) -> Problem:
     from experiments.models.pair.warp import parse_warp
     from experiments.models.predicted.problem import pair_problem
 
-    wanted = Wanted(given.pair, given.target, given.draft, "cpu", text=given.text or EMBEDDED)
+    wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED)
     warp = parse_warp(given.sampling or "")
     pair, corpus = load_wanted(wanted)
     return pair_problem(pair, corpus, warp, given.vocab, given.roots, given.root, given.denominator)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from simulator.errors import UnsupportedTree
+from simulator.instances.instance import Instance
 from simulator.protocol import Progress, Verifier
 from simulator.verdicts.conformance import CASES, SizedScheme, case_instances
 from simulator.verdicts.lossless import check
@@ -40,16 +41,18 @@ def compatibility(
     count: int = 8,
     progress: Progress | None = None,
     cases: Sequence[SizedScheme] | None = None,
+    given: Callable[[SizedScheme], Iterable[Instance]] | None = None,
 ) -> Cell:
     """One cell of the matrix: all conformance instances of the scheme, until one refutes the verifier.
 
     scheme: its name. count: random instances for each case, beside the corner cases. progress: called with 1 after each
-    case. cases: of a scheme that has none in `CASES`.
+    case. cases: of a scheme that has none in `CASES`. given: the instances of a case, in place of the conformance ones.
     """
     proved = undefined = 0
     witness = None
     for case in CASES[scheme] if cases is None else cases:
-        for instance in case_instances(case, count) if witness is None else ():
+        instances = case_instances(case, count) if given is None else given(case)
+        for instance in instances if witness is None else ():
             try:
                 found = check(verifier, instance.target, instance.draft, case[1], engine="enumerate")
             except UnsupportedTree:

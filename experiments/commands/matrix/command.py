@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from experiments.commands.given import Given, choose_problem, with_groups
 from experiments.shared import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.output import check_files, write_json
+from simulator.errors import InvalidInput
+
+#: Tokens of models: enumeration of every tree is what a matrix is.
+_FEW = 3
 
 
+@with_groups()
 def matrix(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all.")] = None,
-    instances: Annotated[int, typer.Option(min=1, help="Random instances a case, beside the corner cases.")] = 8,
+    *,
+    given: Given,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="Random instances a case, beside the corner cases (default 8).")
+    ] = None,
     scheme: Annotated[
         list[str] | None,
         typer.Option(help="Only this one, as NAME, NAME:key=value,.. or FILE.py:NAME; may be repeated (default: all)."),
@@ -21,13 +32,21 @@ def matrix(
     max_runs: opt.MaxRuns = 2_000_000,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Every verifier on every draft scheme: lossless (proved on n instances), a witness, or not defined."""
+    """Every verifier on every draft scheme: lossless (proved on n instances), a witness, or not defined.
+
+    With an instance, a text or models, on their rows; else on the conformance set.
+    """
     from experiments.commands.matrix import work as cells_of
 
-    check_files((), {"--json": json_target})
+    check_files(given.inputs, {"--json": json_target})
+    if given != Given() and instances is not None:
+        raise InvalidInput("--instances is for the conformance set; leave it out, or what says which rows to take")
     named = chosen_verifiers(chosen)
-    columns = cells_of.columns(scheme)
-    cells = cells_of.compute(named, columns, instances, max_runs)
+    columns, problem = cells_of.columns(scheme), None
+    if given != Given():
+        problem = choose_problem(given if given.vocab or not given.models else replace(given, vocab=_FEW))
+        columns = cells_of.on_rows(columns, problem)
+    cells = cells_of.compute(named, columns, 8 if instances is None else instances, max_runs, problem)
     write_json(json_target, {"cells": [cells_of.cell_fields(cell, each) for each, row in cells for cell in row]})
-    cells_of.show(console_for(json_target), columns, cells)
+    cells_of.show(console_for(json_target), columns, cells, problem)
     return 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 from rich.console import Console
@@ -14,11 +15,14 @@ import verifiers
 from experiments.shared.cost import Settings, check_runs, expected_cost
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import number_fields
+from experiments.shared.problem import Problem
 from experiments.shared.progress import bar
 from experiments.shared.schemes import find_scheme
+from simulator.arithmetic import RATIONAL
 from simulator.drafts import SCHEMES, Own
 from simulator.errors import UnsupportedTree
 from simulator.instances.families import CORNER_CASES
+from simulator.instances.instance import Instance
 from simulator.verdicts.compatibility import Cell, compatibility
 from simulator.verdicts.conformance import CASES, SizedScheme, case_instances
 
@@ -28,17 +32,21 @@ _MARKS = {"lossless": ("lossless", "green"), "witness": ("witness", "red"), "not
 #: Vocabulary sizes at which a scheme that is given in full is judged.
 SIZES = (2, 3)
 
+#: The rows on which a case is judged.
+Rows: TypeAlias = Callable[[SizedScheme], Sequence[Instance]]
+
 #: A verifier with its cells, one for each column.
 CellRow: TypeAlias = tuple[NamedVerifier, list[Cell]]
 
 
 @dataclass(frozen=True)
 class Column:
-    """One scheme with its cases. declared: whether it is one that cards speak of."""
+    """One scheme with its cases. declared: whether it is one that cards speak of; whole: on the conformance set."""
 
     name: str
     cases: tuple[SizedScheme, ...]
     declared: bool = True
+    whole: bool = True
 
 
 def columns(specs: Sequence[str] | None) -> list[Column]:
@@ -55,35 +63,68 @@ def _column(spec: str) -> Column:
 
 
 def compute(
-    chosen: Sequence[NamedVerifier], wanted: Sequence[Column], count: int, max_runs: int = 2_000_000
+    chosen: Sequence[NamedVerifier],
+    wanted: Sequence[Column],
+    count: int,
+    max_runs: int = 2_000_000,
+    problem: Problem | None = None,
 ) -> list[CellRow]:
-    """All cells, row by row, with a bar; raises `TooLarge` for a scheme of the user's that is too large."""
+    """All cells, row by row, with a bar; raises `TooLarge` for a scheme of the user's that is too large.
+
+    problem: whose rows are taken, in place of those of the conformance set.
+    """
     settings = Settings("rational", "enumerate", max_runs)
+    given = None if problem is None else lru_cache(partial(_rows_of, problem))
     for column in wanted:
-        for case in column.cases if column.name not in SCHEMES else ():
-            _assert_size(chosen, case, count, settings)
+        for case in column.cases if column.name not in SCHEMES or given else ():
+            _assert_size(chosen, case, count, settings, given)
     with bar("cases", sum(len(column.cases) for column in wanted) * len(chosen)) as tick:
         return [
-            (named, [compatibility(named.verifier, each.name, count, tick, each.cases) for each in wanted])
+            (named, [compatibility(named.verifier, each.name, count, tick, each.cases, given) for each in wanted])
             for named in chosen
         ]
 
 
-def _assert_size(chosen: Sequence[NamedVerifier], case: SizedScheme, count: int, settings: Settings) -> None:
+def _rows_of(problem: Problem, case: SizedScheme) -> list[Instance]:
+    """The exact rows of a problem for the trees of a case."""
+    scheme = case[1]
+    return [root.rows(scheme.depth) for root in problem.roots(scheme.depth, RATIONAL)]
+
+
+def on_rows(wanted: Sequence[Column], problem: Problem) -> list[Column]:
+    """The columns for the rows of a problem: each scheme once, at its vocabulary."""
+    size = problem.vocab_size
+    return [
+        replace(
+            each,
+            whole=False,
+            cases=tuple((size, scheme) for scheme in dict.fromkeys(scheme for _, scheme in each.cases)),
+        )
+        for each in wanted
+    ]
+
+
+def _assert_size(
+    chosen: Sequence[NamedVerifier], case: SizedScheme, count: int, settings: Settings, given: Rows | None
+) -> None:
     """Raises `TooLarge` for more runs than the settings allow."""
-    sample = next(case_instances(case, 1))
+    instances = list(case_instances(case, 1)) if given is None else given(case)
+    sample, count = instances[0], count + len(CORNER_CASES) if given is None else len(instances)
     for named in chosen:
         try:
             cost = expected_cost(named, case[1], settings, [(sample.target, sample.draft)])
         except UnsupportedTree:
             continue
-        check_runs(named, case[1], settings, cost.steps * (count + len(CORNER_CASES)), case[0])
+        check_runs(named, case[1], settings, cost.steps * count, case[0])
 
 
 def agrees(cell: Cell, named: NamedVerifier) -> bool:
     """Whether the card says what the cell shows; it says nothing about a scheme of the user's."""
-    declared = cell.scheme.partition("(")[0] in named.verifier.card.lossless_for
-    return declared == (cell.status == "lossless")
+    return _is_declared(cell, named) == (cell.status == "lossless")
+
+
+def _is_declared(cell: Cell, named: NamedVerifier) -> bool:
+    return cell.scheme.partition("(")[0] in named.verifier.card.lossless_for
 
 
 def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:
@@ -93,7 +134,7 @@ def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:
         "scheme": cell.scheme,
         "status": cell.status,
         "instances": cell.instances,
-        "declared": cell.scheme.partition("(")[0] in named.verifier.card.lossless_for,
+        "declared": _is_declared(cell, named),
         "witness": None,
     }
     if cell.witness is not None:
@@ -109,9 +150,10 @@ def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:
     return fields
 
 
-def show(console: Console, wanted: Sequence[Column], rows: Sequence[CellRow]) -> None:
+def show(console: Console, wanted: Sequence[Column], rows: Sequence[CellRow], problem: Problem | None = None) -> None:
     """The matrix, one line a verifier; a cell whose card says otherwise is marked."""
-    table = Table(title="Verifier x draft scheme", title_justify="left", caption_justify="left")
+    title = "Verifier x draft scheme" + (f", {problem}" if problem else "")
+    table = Table(title=title, title_justify="left", caption_justify="left")
     table.add_column("verifier", no_wrap=True)
     for column in wanted:
         table.add_column(column.name)
@@ -129,5 +171,7 @@ def _shown(named: NamedVerifier, cell: Cell, column: Column) -> Text:
     count = f" {cell.instances}" if cell.status == "lossless" else ""
     if cell.status == "witness" and cell.undefined:
         count = ", -"  # it refuses some trees of the scheme
-    otherwise = "" if not column.declared or agrees(cell, named) else " (card says otherwise)"
+    # a few rows can refute what a card declares, and prove nothing that it does not
+    silent = not column.declared or not (column.whole or _is_declared(cell, named))
+    otherwise = "" if silent or agrees(cell, named) else " (card says otherwise)"
     return Text(word + count + otherwise, style=style)

@@ -29,6 +29,7 @@ READ = {
     *("--cases", "--lengths", "--cost", "--method", "--precision", "--tokenizer", "--device", "--replace", "--lossy"),
     *("--vectors", "--target", "--draft", "--dtype", "--K", "--L1", "--L2", "--temperatures"),
     "--folder",  # one that is there, for instances that are written whole
+    "--sampling",
     "--pair",  # a folder that is there, or one that is made as `train --out` makes it
 }
 

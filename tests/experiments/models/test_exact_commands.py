@@ -1,0 +1,157 @@
+"""The exact commands on a pair of models: their own rows of p and q, exactly, after roots of a text."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.roots import roots_of
+from experiments.models.pair.warp import Warp, parse_warp
+from experiments.models.predicted.kept import Tables, cache_folder, kept_tables
+from experiments.models.predicted.prediction import predict
+from experiments.models.predicted.problem import PairProblem, pair_problem
+from experiments.models.predicted.tables import pair_tables
+from experiments.shared.text import EMBEDDED, read_text
+from simulator import Delayed, InvalidInput
+from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.instances.exact import exact_instance
+from verifiers import make
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
+    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
+    return ("--target", tiny_folder / "target", "--draft", tiny_folder / "draft", "--text", tmp_path / "text.txt")
+
+
+@pytest.fixture
+def problem(tiny_pair: Pair, tiny_recipe: Any) -> PairProblem:
+    return pair_problem(tiny_pair, tiny_recipe.corpus, Warp(0.7), count=2)
+
+
+def test_rows_are_those_of_the_models_in_rationals(problem: PairProblem, tiny_pair: Pair) -> None:
+    roots = problem.roots(2, RATIONAL)
+    assert [root.weight for root in roots] == [Fraction(1, 2)] * 2
+    for root, context in zip(roots, problem.contexts, strict=True):
+        tables = pair_tables(tiny_pair, Warp(0.7), context, 2)
+        assert root.rows(2).digest() == exact_instance(*tables, 2).digest()
+        assert root.name == tiny_pair.decode(context)
+
+
+def test_exact_mean_is_what_validate_predicts(draftproof: Any, models: tuple[object, ...], tiny_pair: Pair) -> None:
+    ran = draftproof("check", "traversal", *models, "--roots", 2, "--K", 2, "--L2", 2, "--json", "-")
+    assert (ran.code, ran.json["lossless"], ran.json["max_deviation"]) == (0, True, "0")
+    held_out = tiny_pair.encode(Path(str(models[-1])).read_text()[-1000:])
+    problem = pair_problem(tiny_pair, _Text(Path(str(models[-1])).read_text()), Warp(), count=2)  # type: ignore[arg-type]
+    assert problem.contexts == tuple(roots_of(held_out, 2))
+    predicted = predict(make("traversal"), problem.roots(2, FLOAT64), Delayed(2, 0, 2)).mean
+    assert ran.json["block_efficiency_float"] == pytest.approx(predicted, abs=1e-12)  # float64 against rationals
+
+
+class _Text:
+    """The last twentieth of a text, as a corpus holds it out."""
+
+    def __init__(self, text: str) -> None:
+        self.held_out, self.digest = text[len(text) - round(len(text) * 0.05) :], "text"
+
+
+def test_a_control_is_refuted_on_models_and_its_witness_is_seen_again(
+    draftproof: Any, models: tuple[object, ...]
+) -> None:
+    ran = draftproof("check", "naive_from_target", *models, "--roots", 1, "--L2", 1, "--json", "-")
+    assert ran.code == 1
+    assert draftproof("check", "naive_from_target", "--instance", ran.json["witness"]["file"]).code == 1
+
+
+def test_a_small_vocabulary_keeps_the_likeliest_and_says_what_is_outside(
+    draftproof: Any, models: tuple[object, ...]
+) -> None:
+    ran = draftproof("check", "block", *models, "--vocab", 3, "--roots", 1, "--json", "-")
+    assert (ran.code, ran.json["max_deviation"]) == (0, "0")
+    assert "2 tokens and one for all others at each context" in ran.err
+    assert "verdicts are about these tables" in ran.err
+
+
+def test_compare_bound_matrix_and_audit_take_them_too(draftproof: Any, models: tuple[object, ...]) -> None:
+    given = (*models, "--roots", 2, "--vocab", 3)
+    compared = draftproof(
+        "compare", "traversal", "naive", *given, "--K", 2, "--L2", "1..2", "--jobs", 2, "--optimum", "--json", "-"
+    )
+    assert compared.code == 0
+    ran = draftproof("bound", *given, "--K", 2, "--L2", 2, "--json", "-")
+    assert ran.code == 0
+    best = {row["verifier"]: row for row in compared.json["rows"] if row["L2"] == 2}
+    assert best["traversal"]["block_efficiency_float"] <= ran.json["upper_float"]
+    matrix = draftproof("matrix", "naive", *given, "--scheme", "delayed", "--json", "-")
+    assert [cell["status"] for cell in matrix.json["cells"]] == ["lossless"]
+    own = Path("own.py")
+    own.write_text("def first(root):\n    return root.children[:1], 0\n")
+    assert draftproof("audit", f"{own}:first", *given, "--K", 1, "--L2", 1).code == 1
+
+
+def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairProblem) -> None:
+    problem.roots(1, FLOAT64)
+    [first, _] = sorted(cache_folder().glob("tables-*.npz"))
+    key = first.stem.removeprefix("tables-")
+
+    def fail() -> Tables:
+        raise AssertionError("computed again")
+
+    kept = kept_tables(key, fail)
+    assert any((tables.target[0] == kept.target[0]).all() for tables in problem.tables[1])
+    data = bytearray(first.read_bytes())
+    place = data.index(np.float64(kept.target[0][0, 0]).tobytes())
+    data[place] ^= 1
+    first.write_bytes(bytes(data))
+    with pytest.raises(AssertionError, match="computed again"):
+        kept_tables(key, fail)
+    first.write_bytes(b"no archive")
+    assert kept_tables(key, lambda: kept).outside.shape == (2, 0)
+
+
+def test_another_process_has_the_tables_without_the_models(problem: PairProblem) -> None:
+    before = problem.roots(2, RATIONAL)
+    elsewhere = pickle.loads(pickle.dumps(problem))
+    assert elsewhere.pair is None
+    assert [root.rows(2).digest() for root in elsewhere.roots(2, RATIONAL)] == [
+        root.rows(2).digest() for root in before
+    ]
+    with pytest.raises(InvalidInput, match="use --jobs 1"):
+        elsewhere.roots(3, RATIONAL)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--family", "dirichlet"), "--family has no effect on an instance from models"),
+        (("--sampling", "heat=2"), "write temperature=.7,top_k=40,top_p=.9"),
+        (("--sampling", "top_k=many"), "'many' is no number of that kind"),
+        (("--sampling", "temperature=-1"), "temperature -1.0 must be a number of at least 0"),
+        (("--vocab", 9), "--vocab 9: the pair has 8 tokens"),
+        (("--root", "a", "--roots", 2), "give one of the two"),
+        (("--pair", "nowhere"), "--pair and --target both say which models"),
+    ],
+)
+def test_what_fits_no_models_is_one_line(
+    draftproof: Any, models: tuple[object, ...], options: tuple[object, ...], words: str
+) -> None:
+    ran = draftproof("check", "naive", *models, *options)
+    assert ran.code == 2
+    assert words in ran.err.strip().splitlines()[-1]
+
+
+def test_sampling_belongs_to_models(draftproof: Any) -> None:
+    ran = draftproof("check", "naive", "--sampling", "top_k=2")
+    assert (ran.code, "--sampling is how models draw tokens" in ran.err) == (2, True)
+    assert parse_warp("temperature=.5, top_p=.9") == Warp(0.5, None, 0.9)
