@@ -33,8 +33,9 @@ from functools import lru_cache
 from typing import Any
 
 from experiments.commands.compare.planning import shapes
+from experiments.commands.given import Given, choose_problem
 from experiments.shared.names import NamedVerifier, find_verifier, parse_range
-from experiments.shared.options import Given, build_scheme, choose_problem
+from experiments.shared.options import build_scheme
 from experiments.shared.problem import Problem
 from simulator.arithmetic import arithmetic_named
 from simulator.errors import DraftproofError, InvalidInput
