@@ -12,9 +12,11 @@ from experiments.shared.names import parse_range
 from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files
 from experiments.shared.rows import check_rows
+from experiments.shared.schemes import find_scheme
 from experiments.shared.text import EMBEDDED
-from simulator.drafts import Delayed
+from simulator.drafts import SCHEMES, Delayed
 from simulator.errors import InvalidInput
+from simulator.protocol import DraftScheme
 
 if TYPE_CHECKING:
     from experiments.models.pair.opened import Wanted
@@ -36,7 +38,13 @@ Dtype = Annotated[str, typer.Option(help="float32, bfloat16, float16 or float64.
 Vocab = Annotated[int | None, typer.Option("--vocab", help="V of a pair that is trained (default 8).", **_PAIR)]
 Tokenizer = Annotated[str, typer.Option(help="Of a pair that is trained: letters, digits or bpe.", **_PAIR)]
 TextName = Annotated[str, typer.Option("--text", help=f"A UTF-8 file, or {EMBEDDED} (embedded).", **_PAIR)]
-BranchRange = Annotated[str | None, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SHAPE)]
+BranchRange = Annotated[str | None, typer.Option("--K", help="Branches of delayed trees, as 2 or 1..4.", **_SHAPE)]
+Schemes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheme", metavar="SPEC", help=f"{', '.join(SCHEMES)}, or FILE.py:NAME; as often as wanted.", **_SHAPE
+    ),
+]
 TrunkRange = Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
 LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
 Resume = Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.", **_OUT)]
@@ -86,6 +94,18 @@ class ShapeOptions:
         if not found:
             raise InvalidInput("no shape in the ranges is valid (L2 = 0 needs K = 1); widen --K, --L1 or --L2")
         return tuple(found)
+
+
+@dataclass(frozen=True)
+class SchemeOptions(ShapeOptions):
+    """Ranges of shapes, and other schemes."""
+
+    scheme: Schemes = None
+
+    def schemes(self, otherwise: tuple[Delayed, ...]) -> tuple[DraftScheme, ...]:
+        """The shapes of the ranges and the schemes, `otherwise` where neither is given; raises `InvalidInput`."""
+        given = [find_scheme(spec) for spec in dict.fromkeys(self.scheme or ())]
+        return (*self.shapes(() if given else otherwise), *given)
 
 
 @dataclass(frozen=True)

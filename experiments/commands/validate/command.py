@@ -13,7 +13,7 @@ from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.grouped import grouped
 from experiments.shared.latency import TimeModel
 from experiments.shared.progress import INTERRUPTED, remark
-from simulator.drafts import Delayed
+from simulator.protocol import DraftScheme
 
 _HOW: Any = {"rich_help_panel": "How much"}
 
@@ -31,7 +31,7 @@ Lossy = Annotated[list[str] | None, typer.Option("--lossy", help="A verifier kno
 Quick = Annotated[bool, typer.Option("--quick", help="A glance: less training, fewer runs and roots.", **_HOW)]
 
 
-@grouped(pair=opt.PairOptions, shape=opt.ShapeOptions, files=opt.FileOptions)
+@grouped(pair=opt.PairOptions, shape=opt.SchemeOptions, files=opt.FileOptions)
 def validate(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: eight of them.")] = None,
     *,
@@ -43,7 +43,7 @@ def validate(
     vectors: opt.Vectors = "numpy",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
-    shape: opt.ShapeOptions,
+    shape: opt.SchemeOptions,
     roots: Roots = None,
     blocks: Blocks = None,
     law_runs: LawRuns = None,
@@ -52,7 +52,8 @@ def validate(
 ) -> int:
     """Predicted against measured on real models, and is the loop lossless? Exit 0: as predicted; 1: not; 2: bad input.
 
-    Without --pair or --target a small pair is trained first, on the text that ships with Python.
+    Without --pair or --target a small pair is trained first, on the text that ships with Python. A verifier runs on the
+    schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots of the text.
     """
     started = time.perf_counter()
     files.check(pair.text)
@@ -62,14 +63,14 @@ def validate(
     from experiments.models.validation import run as work
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
-    shapes, replaced = shape.shapes(work.SHAPES), work.parse_replaced(replace or [])
+    schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
     warp, amount = work.Warp(temperature, top_k, top_p), work.Amount(roots, blocks, law_runs, quick)
     console = console_for(files.json_target)
     try:
         with work.open_pair(pair.wanted(seed, quick)) as opened:
-            contest = work.make_contest(opened, named, replaced, shapes, warp, amount, seed, vectors)
+            contest = work.make_contest(opened, named, replaced, schemes, warp, amount, seed, vectors)
             report = work.run(console, opened, contest, files.resume, started, lossy or ())
-            times = _times(opened.pair, shapes) if files.times else None
+            times = _times(opened.pair, schemes) if files.times else None
     except KeyboardInterrupt:
         work.say_interrupted(files.resume)
         return INTERRUPTED
@@ -79,10 +80,10 @@ def validate(
     return work.deliver(console, report, files.json_target, files.markdown, files.plot)
 
 
-def _times(pair: Any, shapes: Sequence[Delayed]) -> TimeModel:
+def _times(pair: Any, schemes: Sequence[DraftScheme]) -> TimeModel:
     """Measured after as many tokens as the roots of the table have."""
     from experiments.models.pair.roots import CONTEXT
     from experiments.models.speed.latency_fit import measured_times
 
     remark("times of passes")
-    return measured_times(pair, CONTEXT, shapes)
+    return measured_times(pair, CONTEXT, schemes)

@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.models.loop.caches import Remembered
 from experiments.models.loop.reading import Reading
-from experiments.models.loop.replay import drawing
+from experiments.models.loop.replay import advance, drawing
 from experiments.models.loop.rows import RowsOf, TreeRows
 from simulator.drafts.trees import DraftTree
 from simulator.protocol import Coin, Context, DraftScheme, Vector
@@ -40,14 +40,8 @@ def draft_trees(
     reading, passes = Reading(model, before, waiting), [0] * len(known)
     trees: dict[int, DraftTree] = {}
     while len(trees) < len(drawings):
-        wanted: list[list[Context]] = [[] for _ in drawings]
-        for sequence, each in enumerate(drawings):
-            if sequence not in trees:
-                try:
-                    wanted[sequence] = next(each)
-                    passes[sequence] += 1
-                except StopIteration as drawn:
-                    trees[sequence] = drawn.value
+        wanted = advance(drawings, trees)
+        passes = [count + bool(contexts) for count, contexts in zip(passes, wanted, strict=True)]
         if any(wanted):
             vectors = rows_of.vectors(rows_of.numbers(reading.read(wanted)))
             for rows, contexts, portion in zip(known, wanted, vectors, strict=True):

@@ -31,6 +31,21 @@ def drawing(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Contex
     return _by_replay(scheme, vocab_size, coin, known)
 
 
+def advance(drawings: Sequence[Drawing], trees: dict[int, DraftTree]) -> list[list[Context]]:
+    """Let each unfinished drawing go on; what it needs next, nothing where it needs nothing.
+
+    trees: by place those that are drawn; the finished ones are added.
+    """
+    wanted: list[list[Context]] = [[] for _ in drawings]
+    for place, each in enumerate(drawings):
+        if place not in trees:
+            try:
+                wanted[place] = next(each)
+            except StopIteration as drawn:
+                trees[place] = drawn.value
+    return wanted
+
+
 def nodes_of(tree: DraftTree) -> list[Context]:
     """The drafted nodes of a tree, each once: level by level, in draft order."""
     found: list[Context] = [()]

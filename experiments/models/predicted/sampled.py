@@ -1,7 +1,8 @@
 """Block efficiency where tables would be too large: the exact mean over the verifier's coin on sampled draft trees.
 
 The trees are drawn without the generation loop: each row comes from a plain forward pass over its whole context,
-without cache and without tree attention. So prediction and measurement share nothing but models and verifier.
+without cache and without tree attention. So prediction and measurement share models, scheme and verifier, and that a
+scheme is drawn anew when a row that it missed has come.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from experiments.models.loop.replay import advance, drawing, nodes_of
 from experiments.models.loop.rows import TreeRows
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from simulator.arithmetic import arithmetic_of
 from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
-from simulator.drafts import Delayed
 from simulator.drafts.trees import DraftTree
 from simulator.laws.estimator import tree_efficiency
-from simulator.protocol import Coin, Context, DraftNode, Progress, Verifier
+from simulator.protocol import Coin, Context, DraftNode, DraftScheme, Progress, Verifier
 from simulator.structures import Branch, branch_of
 
 #: Trees whose rows are computed in the same passes.
@@ -62,7 +63,7 @@ class SampledPrediction:
 def predict_sampled(
     pair: Pair,
     verifier: Verifier,
-    scheme: Delayed,
+    scheme: DraftScheme,
     warp: Warp,
     roots: Sequence[Context],
     trees: int,
@@ -86,24 +87,25 @@ def predict_sampled(
     return SampledPrediction(array[..., 0], array[..., 1])
 
 
-def draw_trees(pair: Pair, scheme: Delayed, warp: Warp, root: Context, count: int, coin: Coin) -> list[DraftNode]:
-    """The roots of `count` draft trees after the tokens of `root`, with rows from plain passes."""
-    paths: list[list[Context]] = [[()] for _ in range(count)]
-    rows: dict[str, dict[Context, Any]] = {"target": {}, "draft": {}}
-    for depth in range(scheme.depth + 1):
-        contexts = sorted({path for tree in paths for path in tree})
-        for which in ("target", "draft")[: 1 + (depth < scheme.depth)]:
-            numbers = pair.rows(which, [[*root, *context] for context in contexts], warp).cpu().numpy()
-            rows[which].update(zip(contexts, numbers, strict=True))
-        if depth < scheme.depth:
-            for tree in paths:
-                parents = tree * scheme.K if depth == scheme.L1 else tree
-                tree[:] = [(*parent, coin.choose(rows["draft"][parent])) for parent in parents]
-    target, draft = (TreeRows(pair.vocab_size, known) for known in rows.values())
-    trunk = scheme.L1
-    return [
-        DraftTree.from_paths(tree[0][:trunk], [path[trunk:] for path in tree]).root(target, draft) for tree in paths
-    ]
+def draw_trees(pair: Pair, scheme: DraftScheme, warp: Warp, root: Context, count: int, coin: Coin) -> list[DraftNode]:
+    """The roots of `count` draft trees after the tokens of `root`, with rows from plain passes, each computed once."""
+    target, draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
+    drawings = [drawing(scheme, pair.vocab_size, coin, draft.known) for _ in range(count)]
+    drawn: dict[int, DraftTree] = {}
+    while len(drawn) < count:
+        wanted = advance(drawings, drawn)
+        _compute(pair, "draft", warp, root, {context for each in wanted for context in each}, draft)
+    trees = [drawn[number] for number in range(count)]
+    _compute(pair, "target", warp, root, {(), *(context for tree in trees for context in nodes_of(tree))}, target)
+    return [tree.root(target, draft) for tree in trees]
+
+
+def _compute(pair: Pair, which: str, warp: Warp, root: Context, contexts: set[Context], rows: TreeRows) -> None:
+    """Add the rows after these contexts, in one batch of passes for each length."""
+    for length in sorted({len(context) for context in contexts}):
+        some = sorted(context for context in contexts if len(context) == length)
+        numbers = pair.rows(which, [[*root, *context] for context in some], warp).cpu().numpy()
+        rows.known.update(zip(some, numbers, strict=True))
 
 
 class FlipsCoin(EnumeratingCoin):

@@ -22,6 +22,7 @@ from experiments.models.pair.pair import Pair
 from experiments.shared.latency import TimeModel, block_time
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.protocol import DraftScheme
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,9 @@ def fit_latency(
     return Latency(PassTimes.fit(draft), PassTimes.fit(target))
 
 
-def measured_times(pair: Pair, context: int, schemes: Sequence[Delayed], repetitions: int = 10) -> TimeModel:
-    """Times of passes after so many remembered tokens, for these shapes at least."""
-    draft = {1, 2, 4, 8, *(scheme.K for scheme in schemes)}
+def measured_times(pair: Pair, context: int, schemes: Sequence[DraftScheme], repetitions: int = 10) -> TimeModel:
+    """Times of passes after so many remembered tokens, for these schemes at least."""
+    draft = {1, 2, 4, 8, *(scheme.K for scheme in schemes if isinstance(scheme, Delayed))}
     target = {1, 4, 8, 16, 32, *(scheme.nodes + 1 for scheme in schemes)}
     contexts = sorted({max(context // 2, 1), context, context + (context < 2)})
     return fit_latency(pair, contexts, sorted(draft), sorted(target), repetitions).times(context)

@@ -1,4 +1,4 @@
-"""One cell of the table: a verifier on a shape, predicted, run in the loop from the same roots, and compared.
+"""One cell of the table: a verifier on a scheme, predicted, run in the loop from the same roots, and compared.
 
 For small vocabularies the prediction is exact, from tables, and every outcome is compared; for large ones it is a mean
 over sampled trees, and only the mean is compared.
@@ -27,11 +27,11 @@ from experiments.shared.limits import limited
 from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import named_errors
 from simulator.arithmetic import FLOAT64
-from simulator.drafts import Delayed
 from simulator.errors import DraftproofError, TooLarge
 from simulator.instances.case import Case
 from simulator.instances.exact import exact_instance
 from simulator.instances.instance import Instance
+from simulator.protocol import DraftScheme
 from simulator.verdicts.lossless import Evaluator
 
 #: What the standard errors shall be at most, with some room below the 0.02 that is promised.
@@ -65,7 +65,7 @@ class Budget:
 
 
 def measure_exact(
-    setting: Setting, each: Contestant, scheme: Delayed, tables: Sequence[Case], budget: Budget
+    setting: Setting, each: Contestant, scheme: DraftScheme, tables: Sequence[Case], budget: Budget
 ) -> dict[str, Any]:
     """The row of one cell whose law is known."""
     started = time.perf_counter()
@@ -78,6 +78,7 @@ def measure_exact(
     own = _own_law(each, tables, scheme)
     return {
         **_shared(setting, each, scheme, found, key),
+        "draft_passes": _passes(blocks),
         "prediction": "exact",
         "predicted_error": 0.0,
         "depths_predicted": prediction.depth_distribution,
@@ -90,7 +91,7 @@ def measure_exact(
 
 
 def measure_sampled(
-    setting: Setting, each: Contestant, scheme: Delayed, budget: Budget, truncated: Sequence[Truncated]
+    setting: Setting, each: Contestant, scheme: DraftScheme, budget: Budget, truncated: Sequence[Truncated]
 ) -> dict[str, Any]:
     """The row of one cell whose law is estimated from sampled trees; truncated: tables of the most probable tokens."""
     started = time.perf_counter()
@@ -106,6 +107,7 @@ def measure_sampled(
     found = _against_sampled(prediction, blocks)
     return {
         **_shared(setting, each, scheme, found, key),
+        "draft_passes": _passes(blocks),
         "prediction": f"{trees * len(setting.roots):,} sampled trees",
         "predicted_error": prediction.error,
         "saved": prediction.saved,
@@ -118,7 +120,7 @@ def measure_sampled(
     }
 
 
-def cell_key(setting: Setting, each: Contestant, scheme: Delayed, budget: Budget) -> str:
+def cell_key(setting: Setting, each: Contestant, scheme: DraftScheme, budget: Budget) -> str:
     """Hash of everything that defines the cell."""
     return setting.key(kind="cell", verifier=each.identity, scheme=scheme.as_dict(), budget=asdict(budget))
 
@@ -135,7 +137,7 @@ def agreement_of(row: Mapping[str, Any]) -> Agreement:
     )
 
 
-def _blocks(setting: Setting, each: Contestant, scheme: Delayed, runs: int, seed: int) -> list[list[Block]]:
+def _blocks(setting: Setting, each: Contestant, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
     """Fresh blocks, equally many from each root."""
     loop = Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors)
     coin = coin_for(setting.vectors, seed, setting.pair.device)
@@ -143,7 +145,7 @@ def _blocks(setting: Setting, each: Contestant, scheme: Delayed, runs: int, seed
         return [many_blocks(loop, root, runs, coin) for root in setting.roots]
 
 
-def _own_law(each: Contestant, tables: Sequence[Case], scheme: Delayed) -> Prediction | None:
+def _own_law(each: Contestant, tables: Sequence[Case], scheme: DraftScheme) -> Prediction | None:
     """The law of the verifier that runs, where that is another one and its law can be had."""
     if each.played is each.claim:
         return None
@@ -154,7 +156,7 @@ def _own_law(each: Contestant, tables: Sequence[Case], scheme: Delayed) -> Predi
         return None
 
 
-def _verdict(each: Contestant, ran: Prediction | None, tables: Sequence[Case], scheme: Delayed) -> dict[str, Any]:
+def _verdict(each: Contestant, ran: Prediction | None, tables: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
     """Whether the verifier that runs is lossless on the tables; all None where its law is not known.
 
     verdict: `exact` where it was asked in rational arithmetic, of the tables in multiples of 2**-52, on every root;
@@ -172,7 +174,7 @@ def _verdict(each: Contestant, ran: Prediction | None, tables: Sequence[Case], s
     }
 
 
-def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: Delayed) -> list[Fraction] | None:
+def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) -> list[Fraction] | None:
     """The largest imbalance on each root in rational arithmetic; None where that cannot be had, or takes too long."""
     evaluator, found = Evaluator(named.verifier), []
     try:
@@ -193,7 +195,7 @@ def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
     return [truncated_tables(setting.pair, setting.warp, root, depth, kept) for root in setting.roots]
 
 
-def _by_truncated(each: Contestant, scheme: Delayed, found: Sequence[Truncated]) -> dict[str, Any] | None:
+def _by_truncated(each: Contestant, scheme: DraftScheme, found: Sequence[Truncated]) -> dict[str, Any] | None:
     """Block efficiency on tables of the most probable tokens, and the share of drafted paths that leave them.
 
     What is lost can change a block with such a path by up to `L` tokens either way: its lost token counts as one with
@@ -224,7 +226,7 @@ def _against_sampled(prediction: SampledPrediction, blocks: Sequence[Sequence[Bl
     )
 
 
-def _shared(setting: Setting, each: Contestant, scheme: Delayed, found: Agreement, key: str) -> dict[str, Any]:
+def _shared(setting: Setting, each: Contestant, scheme: DraftScheme, found: Agreement, key: str) -> dict[str, Any]:
     return {
         "strong_id": key,
         "verifier": each.label,
@@ -238,6 +240,11 @@ def _shared(setting: Setting, each: Contestant, scheme: Delayed, found: Agreemen
         **{name: value for name, value in setting.fields.items() if name != "roots"},
         "roots": len(setting.roots),
     }
+
+
+def _passes(blocks: Sequence[Sequence[Block]]) -> float:
+    """Passes of the draft model a block, mean."""
+    return float(np.mean([block.passes for each in blocks for block in each]))
 
 
 def _depths(blocks: Sequence[Sequence[Block]], depth: int) -> list[float]:

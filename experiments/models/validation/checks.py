@@ -46,6 +46,16 @@ class Difference:
         return self.largest <= self.tolerance * max(self.scale, 1.0)  # false for NaN
 
 
+def worst(found: Sequence[Difference]) -> Difference:
+    """Several comparisons as one."""
+    return Difference(
+        max(each.largest for each in found),
+        max(each.scale for each in found),
+        sum(each.compared for each in found),
+        max(each.tolerance for each in found),
+    )
+
+
 @torch.inference_mode()
 def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
     """Target logits of whole trees read in one pass, against a plain pass over the text of each node alone.

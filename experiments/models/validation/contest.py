@@ -1,4 +1,4 @@
-"""What is measured and what it is held against: verifiers with what they claim to be, shapes, and roots from a text."""
+"""What is measured and what it is held against: verifiers with what they claim to be, and roots from a text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from experiments.models.pair.warp import Warp
 from experiments.shared.names import NamedVerifier
 from experiments.shared.planned import Planned
 from experiments.shared.rows import strong_id
-from simulator.drafts import Delayed
+from simulator.drafts import Delayed, Own
 from simulator.errors import InvalidInput
-from simulator.protocol import Context
+from simulator.protocol import Context, DraftScheme
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class Contestant:
         if self.played is self.claim:
             return self.claim.label
         return f"{self.claim.label} (runs {self.played.label})"
+
+    def plays_on(self, scheme: DraftScheme) -> bool:
+        """Whether its claim is for this scheme: a card that names schemes of ours speaks of no others of ours."""
+        claimed = self.claim.verifier.card.lossless_for
+        return isinstance(scheme, Own) or self.claim.from_file or not claimed or scheme.name in claimed
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -104,6 +109,6 @@ def device_name(device: Any) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device.type)
 
 
-def shape_name(scheme: Delayed) -> str:
-    """`K, L1, L2`."""
-    return f"{scheme.K}, {scheme.L1}, {scheme.L2}"
+def shape_name(scheme: DraftScheme) -> str:
+    """`K, L1, L2` of a delayed tree; another scheme as it calls itself."""
+    return f"{scheme.K}, {scheme.L1}, {scheme.L2}" if isinstance(scheme, Delayed) else str(scheme)

@@ -18,7 +18,7 @@ from experiments.models.pair.warp import Warp
 from experiments.models.validation import validation as work
 from experiments.models.validation import views
 from experiments.models.validation.cells import GOAL, Budget
-from experiments.models.validation.contest import contestants, device_name, setting
+from experiments.models.validation.contest import contestants, device_name, setting, shape_name
 from experiments.models.validation.validation import Contest
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.output import write_json, write_whole
@@ -26,6 +26,7 @@ from experiments.shared.progress import remark
 from experiments.shared.rows import RowFile
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.protocol import DraftScheme
 
 __all__ = ["Amount", "Warp", "open_pair"]
 
@@ -68,18 +69,18 @@ def make_contest(
     opened: Opened,
     named: Sequence[NamedVerifier],
     replaced: dict[str, NamedVerifier],
-    shapes: Sequence[Delayed],
+    schemes: Sequence[DraftScheme],
     warp: Warp,
     amount: Amount,
     seed: int,
     vectors: str,
 ) -> Contest:
-    """What will be validated; raises `InvalidInput` for models that cannot be read as trees, before any work."""
+    """What will be validated; raises `InvalidInput`, before any work, for models that cannot be read as trees."""
     for which in ("target", "draft"):
         check_supported(opened.pair.model(which), f"the {which}")
     count = amount.roots or (2 if amount.quick else 4)
     made = setting(opened.pair, warp, roots_of(opened.held_out, count), seed, vectors)
-    contest = Contest(made, tuple(contestants(named, replaced)), tuple(shapes), amount.budget)
+    contest = Contest(made, tuple(contestants(named, replaced)), tuple(schemes), amount.budget)
     runs = amount.law_runs or (1_000 if amount.quick else contest.law_runs)
     return replace(contest, law_runs=runs)
 
@@ -92,6 +93,10 @@ def run(
     views.show_pair(console, report)
     remark(f"tables of p and q after {len(contest.setting.roots)} roots")
     tables = work.tables_of(contest)
+    contest, report["planned"] = work.planned_contest(contest, tables)
+    report["left_out"] = [{"verifier": each.label, "shape": shape_name(scheme)} for each, scheme in contest.left_out]
+    for line in [*report["planned"], *views.left_out_lines(report["left_out"])]:
+        console.print(line, soft_wrap=True)
     remark("tree attention, caches, greedy text")
     report["same"] = work.same_anyway(contest)
     for line in views.check_lines(report["same"]):
@@ -101,7 +106,7 @@ def run(
     report["law"] = work.law_rows(contest, tables, kept)
     console.print(views.law_table(report["law"]))
     console.print(views.power_lines(report["power"], len(report["law"])), soft_wrap=True)
-    remark(f"predicted against measured, {len(contest.contestants) * len(contest.schemes)} cells")
+    remark(f"predicted against measured, {len(contest.pairs)} cells")
     report["rows"] = work.cell_rows(contest, tables, kept)
     report["table"] = work.table_fields(report["rows"])
     console.print(views.cell_table(report["rows"], report["table"]))

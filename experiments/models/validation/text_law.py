@@ -16,9 +16,8 @@ from experiments.models.loop.many import many_texts
 from experiments.models.validation.contest import Contestant, Setting, seed_of
 from experiments.models.validation.sequential import LeaningRows, Seen, least_found, log_wealth
 from experiments.shared.progress import named_errors
-from simulator.drafts import Delayed
 from simulator.instances.case import Case
-from simulator.protocol import Progress
+from simulator.protocol import DraftScheme, Progress
 
 #: Runs from one root between two looks at the test.
 PORTION = 128
@@ -29,7 +28,7 @@ _WEALTHY = 1e9
 def law_row(
     setting: Setting,
     each: Contestant,
-    schemes: Sequence[Delayed],
+    schemes: Sequence[DraftScheme],
     tables: Sequence[Case],
     length: int,
     runs: int,
@@ -72,7 +71,7 @@ def law_row(
 
 
 def law_key(
-    setting: Setting, each: Contestant, schemes: Sequence[Delayed], length: int, runs: int, level: float
+    setting: Setting, each: Contestant, schemes: Sequence[DraftScheme], length: int, runs: int, level: float
 ) -> str:
     """Hash of everything that defines the test."""
     shapes = [scheme.as_dict() for scheme in schemes]

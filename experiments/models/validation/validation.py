@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from math import log
 from typing import Any
@@ -24,41 +24,69 @@ from experiments.models.validation.cells import (
 )
 from experiments.models.validation.comparison import LEVEL, ChiSquare, table_chi_square
 from experiments.models.validation.contest import Contestant, Setting, shape_name
+from experiments.models.validation.planning import planned_scheme
 from experiments.models.validation.text_law import law_key, law_row, power_fields
 from experiments.shared.progress import bar, named_errors
 from experiments.shared.rows import RowFile
 from experiments.shared.sharing import share
 from simulator.drafts import Delayed
-from simulator.errors import TooLarge
+from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.case import Case
 from simulator.instances.processes import TableProcess, table_entries
+from simulator.protocol import DraftScheme
 
 #: Tables of more numbers are not made: from there on predictions come from sampled trees.
 MOST_ENTRIES = 1_000_000
 #: Trees whose logits are compared, and blocks after which caches are.
 TREES, BLOCKS = 24, 200
+#: Tokens that the law test looks at: tables of deeper trees would take its power too long to find.
+LONGEST = 4
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What is validated, and how long. law_runs: runs of the law test from all roots together; greedy: tokens."""
+    """What is validated, and how long: every verifier on the schemes that it is for.
+
+    law_runs: runs of the law test from all roots together; greedy: tokens. Raises `InvalidInput` where no verifier is
+    for any scheme.
+    """
 
     setting: Setting
     contestants: tuple[Contestant, ...]
-    schemes: tuple[Delayed, ...]
+    schemes: tuple[DraftScheme, ...]
     budget: Budget = field(default_factory=Budget)
     law_runs: int = 2_500
     greedy: int = 200
 
-    @property
-    def depth(self) -> int:
-        """Of the deepest tree."""
-        return max(1, *(scheme.depth for scheme in self.schemes))
+    def __post_init__(self) -> None:
+        if not self.pairs:
+            names, schemes = ", ".join(each.label for each in self.contestants), ", ".join(map(str, self.schemes))
+            raise InvalidInput(f"the cards of {names} claim none of {schemes}; `draftproof matrix` shows who does")
 
     @property
-    def exact(self) -> bool:
-        """Whether the tables of the deepest tree are small enough."""
-        return table_entries(self.setting.pair.vocab_size, self.depth) <= MOST_ENTRIES
+    def pairs(self) -> list[tuple[Contestant, DraftScheme]]:
+        """The cells, scheme by scheme."""
+        return [(each, scheme) for scheme in self.schemes for each in self.contestants if each.plays_on(scheme)]
+
+    @property
+    def left_out(self) -> list[tuple[Contestant, DraftScheme]]:
+        """Verifiers and schemes that are no cells: the verifier's card does not claim the scheme."""
+        return [(each, scheme) for scheme in self.schemes for each in self.contestants if not each.plays_on(scheme)]
+
+    @property
+    def players(self) -> list[tuple[Contestant, list[DraftScheme]]]:
+        """Each verifier that has a cell, with its schemes."""
+        found = [(each, [scheme for scheme in self.schemes if each.plays_on(scheme)]) for each in self.contestants]
+        return [(each, schemes) for each, schemes in found if schemes]
+
+    @property
+    def depth(self) -> int:
+        """Of the tables: as deep as the deepest tree whose tables are small enough; 0 where there is none."""
+        return max((max(scheme.depth, 1) for scheme in self.schemes if self.exact(scheme)), default=0)
+
+    def exact(self, scheme: DraftScheme) -> bool:
+        """Whether the tables for trees of a scheme are small enough."""
+        return table_entries(self.setting.pair.vocab_size, max(scheme.depth, 1)) <= MOST_ENTRIES
 
     @property
     def law_level(self) -> float:
@@ -76,7 +104,7 @@ def tables_of(contest: Contest) -> list[Case]:
     pair, warp, made = contest.setting.pair, contest.setting.warp, []
     with bar("tables", len(contest.setting.roots)) as tick:
         for root in contest.setting.roots:
-            if contest.exact:
+            if contest.depth:
                 made.append(Case(str(root), *pair_tables(pair, warp, root, contest.depth)))
             else:
                 nothing = np.zeros((1, 0), dtype=np.int64)
@@ -86,58 +114,80 @@ def tables_of(contest: Contest) -> list[Case]:
     return made
 
 
+def planned_contest(contest: Contest, tables: Sequence[Case]) -> tuple[Contest, list[str]]:
+    """The contest with a tree for every scheme that is planned from a measurement, and in words from which."""
+    made = [
+        planned_scheme(scheme, contest.setting, tables if contest.exact(scheme) else None) for scheme in contest.schemes
+    ]
+    return replace(contest, schemes=tuple(scheme for scheme, _ in made)), [said for _, said in made if said]
+
+
 def same_anyway(contest: Contest) -> dict[str, Any]:
     """Tree attention, caches and greedy text; rows of plain data, each with `passed`."""
-    setting, widest = contest.setting, max(contest.schemes, key=lambda scheme: (scheme.nodes, scheme.depth))
-    prompt = setting.roots[0]
-    loop = Loop(setting.pair, contest.contestants[0].played.verifier, widest, setting.warp, setting.vectors)
-    with named_errors(contest.contestants[0].played.label):
-        tree = checks.tree_attention(loop, prompt, TREES, setting.seed)
-        cache = checks.caches(loop, prompt, BLOCKS, setting.seed)
+    setting, prompt = contest.setting, contest.setting.roots[0]
+    trees, caches, widest = [], [], _widest(contest)
+    for each, scheme in widest:
+        loop = Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors)
+        with named_errors(each.played.label):
+            trees.append(checks.tree_attention(loop, prompt, TREES, setting.seed))
+            caches.append(checks.caches(loop, prompt, BLOCKS, setting.seed))
+    tree, cache, names = (
+        checks.worst(trees),
+        checks.worst(caches),
+        "; ".join(shape_name(scheme) for _, scheme in widest),
+    )
     found = {
-        "tree_attention": {**asdict(tree), "passed": tree.passed, "shape": shape_name(widest), "trees": TREES},
-        "caches": {**asdict(cache), "passed": cache.passed, "shape": shape_name(widest), "blocks": BLOCKS},
+        "tree_attention": {**asdict(tree), "passed": tree.passed, "shape": names, "trees": TREES * len(trees)},
+        "caches": {**asdict(cache), "passed": cache.passed, "shape": names, "blocks": BLOCKS * len(caches)},
     }
     if contest.greedy:
         found["greedy"] = greedy_fields(contest, prompt)
     return found
 
 
+def _widest(contest: Contest) -> list[tuple[Contestant, DraftScheme]]:
+    """Of each kind of scheme the largest, with the first verifier that plays on it."""
+    found: dict[str, tuple[Contestant, DraftScheme]] = {}
+    for each, scheme in contest.pairs:
+        best = found.get(scheme.name)
+        if best is None or (scheme.nodes, scheme.depth) > (best[1].nodes, best[1].depth):
+            found[scheme.name] = each, scheme
+    return list(found.values())
+
+
 def greedy_fields(contest: Contest, prompt: Sequence[int]) -> dict[str, Any]:
-    """Every verifier on every shape at temperature 0 against `generate(do_sample=False)`."""
+    """Every cell at temperature 0 against `generate(do_sample=False)`."""
     pair = contest.setting.pair
     text = checks.greedy_text(pair, prompt, contest.greedy)
     differ = []
-    with bar("greedy", len(contest.contestants) * len(contest.schemes)) as tick:
-        for each in contest.contestants:
-            for scheme in contest.schemes:
-                with named_errors(each.played.label):
-                    place = checks.first_difference(pair, each.played.verifier, scheme, prompt, text)
-                if place is not None:
-                    differ.append({"verifier": each.label, "shape": shape_name(scheme), "token": place})
-                tick(1)
-    runs = len(contest.contestants) * len(contest.schemes)
-    return {"tokens": len(text), "runs": runs, "differ": differ, "passed": not differ}
+    with bar("greedy", len(contest.pairs)) as tick:
+        for each, scheme in contest.pairs:
+            with named_errors(each.played.label):
+                place = checks.first_difference(pair, each.played.verifier, scheme, prompt, text)
+            if place is not None:
+                differ.append({"verifier": each.label, "shape": shape_name(scheme), "token": place})
+            tick(1)
+    return {"tokens": len(text), "runs": len(contest.pairs), "differ": differ, "passed": not differ}
 
 
 def law_rows(contest: Contest, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
     """The law test of every verifier; rows that are kept already are not run again."""
-    setting, schemes, length = contest.setting, contest.schemes, law_length(contest)
+    setting, length = contest.setting, law_length(contest)
     runs, level = contest.root_runs, contest.law_level
-    with bar("law (runs)", runs * len(tables) * len(contest.contestants)) as tick:
+    with bar("law (runs)", runs * len(tables) * len(contest.players)) as tick:
         work = {
             law_key(setting, each, schemes, length, runs, level): partial(
                 law_row, setting, each, schemes, tables, length, runs, level, tick
             )
-            for each in contest.contestants
+            for each, schemes in contest.players
         }
         share(work, kept)
     return [kept.rows[key] for key in work]
 
 
 def law_length(contest: Contest) -> int:
-    """How many tokens the law test looks at: as many as there are tables."""
-    return contest.depth + 1 if contest.exact else 1
+    """How many tokens the law test looks at: as many as there are tables, up to `LONGEST`."""
+    return min(contest.depth + 1, LONGEST)
 
 
 def law_power(contest: Contest, tables: Sequence[Case]) -> dict[str, Any]:
@@ -150,14 +200,13 @@ def law_power(contest: Contest, tables: Sequence[Case]) -> dict[str, Any]:
 
 
 def cell_rows(contest: Contest, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
-    """Every verifier on every shape, shape by shape; rows that are kept already are not run again."""
+    """Every cell, scheme by scheme; rows that are kept already are not run again."""
     truncated = cache(partial(truncated_of, contest.setting))
     work = {
         cell_key(contest.setting, each, scheme, contest.budget): partial(
             _cell, contest, each, scheme, tables, truncated
         )
-        for scheme in contest.schemes
-        for each in contest.contestants
+        for each, scheme in contest.pairs
     }
     with bar("cells", len(work)) as tick:
         share(work, kept, tick)
@@ -167,16 +216,17 @@ def cell_rows(contest: Contest, tables: Sequence[Case], kept: RowFile) -> list[d
 def _cell(
     contest: Contest,
     each: Contestant,
-    scheme: Delayed,
+    scheme: DraftScheme,
     tables: Sequence[Case],
     truncated: Callable[[int], list[Truncated]],
 ) -> dict[str, Any]:
-    if contest.exact:
+    if contest.exact(scheme):
         try:
             return measure_exact(contest.setting, each, scheme, tables, contest.budget)
         except TooLarge:  # of one verifier without a structured engine: its mean can be had from sampled trees
             return measure_sampled(contest.setting, each, scheme, contest.budget, [])
-    return measure_sampled(contest.setting, each, scheme, contest.budget, truncated(scheme.depth))
+    cut = truncated(scheme.depth) if isinstance(scheme, Delayed) else []  # other trees are too many to be listed there
+    return measure_sampled(contest.setting, each, scheme, contest.budget, cut)
 
 
 def table_fields(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

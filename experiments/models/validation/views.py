@@ -42,6 +42,14 @@ def check_lines(found: Mapping[str, Row]) -> list[str]:
     return lines
 
 
+def left_out_lines(left_out: Sequence[Row]) -> list[str]:
+    """Which verifiers have no cell on which schemes."""
+    names: dict[str, list[str]] = {}
+    for each in left_out:
+        names.setdefault(each["shape"], []).append(each["verifier"])
+    return [f"left out on {shape}, which their cards do not claim: {', '.join(each)}" for shape, each in names.items()]
+
+
 def verdict(row: Row) -> str:
     """In a word."""
     return "same up to rounding" if row["passed"] else "DIFFERENT"
@@ -81,7 +89,7 @@ def power_lines(power: Row, verifiers: int) -> str:
 def cell_table(rows: Sequence[Row], table: Row) -> Table:
     """Predicted against measured, grouped by shape."""
     view = Table(title="block efficiency, predicted against measured", title_justify="left")
-    view.add_column("K, L1, L2")
+    view.add_column(_tree_heading(rows))
     view.add_column("verifier")
     columns = _columns(rows)
     for heading in columns:
@@ -98,6 +106,12 @@ def cell_table(rows: Sequence[Row], table: Row) -> Table:
     return view
 
 
+def _tree_heading(rows: Sequence[Row]) -> str:
+    """What the trees of a table are called."""
+    delayed = all(row["scheme"]["name"] == "delayed" for row in rows)
+    return "K, L1, L2" if delayed else "scheme"
+
+
 def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     """Heading and cell; columns that no row fills are left out."""
     columns: dict[str, Any] = {"predicted": lambda row: f"{row['predicted']:.4f}"}
@@ -106,6 +120,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     columns["measured"] = lambda row: f"{row['measured']:.4f}"
     columns["std. error"] = lambda row: f"{row['total_error']:.4f}"
     columns["z"] = lambda row: f"{row['z']:+.2f}"
+    columns["draft passes"] = lambda row: f"{row['draft_passes']:.2f}"
     columns["blocks"] = lambda row: f"{row['blocks']:,}"
     if any(row["outcomes"] for row in rows):
         columns["outcomes: p"] = lambda row: f"{row['outcomes']['probability']:.2g}" if row["outcomes"] else "-"
@@ -152,7 +167,7 @@ def markdown(rows: Sequence[Row], table: Row) -> str:
 
     columns = _columns(rows)
     body = [[row["shape"], f"`{row['verifier']}`", *(column(row) for column in columns.values())] for row in rows]
-    text: str = tabulate(body, ["K, L1, L2", "verifier", *columns], tablefmt="github", disable_numparse=True)
+    text: str = tabulate(body, [_tree_heading(rows), "verifier", *columns], tablefmt="github", disable_numparse=True)
     return f"{text}\n\n" + "\n".join(f"{line}.  " for line in table_lines(rows, table).splitlines()) + "\n"
 
 
@@ -173,7 +188,7 @@ def figure(rows: Sequence[Row], caption: str) -> bytes:
         panels[1].plot([np.clip(row["z"], -8, 8) for row in here], places, **style, markersize=6)
     panels[0].set_xlabel("predicted E[tau + 1]")
     panels[0].set_ylabel("measured, ± 2 standard errors")
-    panels[0].legend(title="K, L1, L2", frameon=False, fontsize=9)
+    panels[0].legend(title=_tree_heading(rows), frameon=False, fontsize=9)
     panels[1].axvspan(-2, 2, color="0.94", zorder=0)
     for bound in (-MOST_ERRORS, MOST_ERRORS):
         panels[1].axvline(bound, color="#D55E00", linewidth=1.2, linestyle="--")

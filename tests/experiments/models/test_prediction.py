@@ -16,9 +16,11 @@ from experiments.models.predicted.tables import pair_tables
 from experiments.shared.planned import Planned
 from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, SamplingCoin, TableProcess, TooLarge, Verdict
 from simulator.arithmetic import FLOAT64
+from simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
 from simulator.instances.case import Case
 from simulator.laws.enumeration import enumerate_law
 from simulator.laws.estimator import tree_efficiency_by_coins
+from simulator.protocol import DraftScheme
 from verifiers import make
 
 ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
@@ -137,6 +139,31 @@ def test_sampled_and_exact_predictions_agree_within_the_stated_error(
     assert abs(sampled.mean - exact.mean) < 4 * sampled.error
     assert sampled.variance == pytest.approx(exact.variance, rel=0.25)  # of 384 trees
     assert 0 < sampled.saved < 1
+
+
+@pytest.mark.parametrize("scheme", [DySpec(3), Eagle2(2, 3, 4), SpecHub(2), Sequoia(4, 3, (2, 1, 0, 1, 0))], ids=str)
+def test_sampled_trees_of_any_scheme_hold_the_rows_of_the_tables(exact_pair: Pair, scheme: DraftScheme) -> None:
+    tables = Case("root", *pair_tables(exact_pair, Warp(0.7), ROOTS[0], 3))
+    nodes: list[Any] = draw_trees(exact_pair, scheme, Warp(0.7), ROOTS[0], 6, SamplingCoin(np.random.default_rng(0)))
+    for node in nodes:
+        # the tables come from passes over a cache, these rows from passes without one, both in float64
+        assert np.abs(node.target - tables.target.row(node.context)).max() < 1e-10
+        if node.children:
+            assert np.abs(node.draft - tables.draft.row(node.context)).max() < 1e-10
+            nodes += [node.child(token) for token in dict.fromkeys(node.children)]
+    assert len(nodes) > 6 * 3
+
+
+def test_sampled_and_exact_predictions_agree_on_other_schemes(tiny_pair: Pair, tables: list[Case]) -> None:
+    generator = np.random.default_rng(1)
+    exact = predict(make("traversal"), tables, DySpec(2))
+    sampled = predict_sampled(tiny_pair, make("traversal"), DySpec(2), Warp(), ROOTS, 96, generator)
+    assert sampled.error > 0
+    assert abs(sampled.mean - exact.mean) < 4 * sampled.error
+    still = predict_sampled(tiny_pair, make("nss"), Eagle2(2, 2, 3), Warp(), ROOTS, 2, generator)
+    assert still.error == 0  # one tree a root
+    # rows of float32 passes over a cache and without one
+    assert still.mean == pytest.approx(predict(make("nss"), tables, Eagle2(2, 2, 3)).mean, abs=1e-5)
 
 
 def test_roots_are_spaced_over_the_text() -> None:
