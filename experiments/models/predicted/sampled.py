@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import sqrt
 from typing import Any
 
@@ -151,7 +152,7 @@ def _closed_form(verifier: Verifier, branch: Branch, root: DraftNode) -> tuple[f
 
 
 def _reach(branch: Branch, node: DraftNode) -> list[float]:
-    """`P(tau >= d)` from this node on."""
+    """`P(tau >= d)` from this node on, as deep as its subtree."""
     if not node.children:
         return [1.0]
     law = branch(node.target, node.draft, node.children)
@@ -159,4 +160,4 @@ def _reach(branch: Branch, node: DraftNode) -> list[float]:
         [float(law[token]) * mass for mass in _reach(branch, node.child(token))]
         for token in dict.fromkeys(node.children)
     ]
-    return [1.0, *map(sum, zip(*below, strict=True))]
+    return [1.0, *map(sum, zip_longest(*below, fillvalue=0.0))]

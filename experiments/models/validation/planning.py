@@ -14,7 +14,7 @@ from experiments.models.validation.cells import truncated_of
 from experiments.models.validation.contest import Setting
 from experiments.shared.measured import planned_on
 from simulator.drafts import Sequoia
-from simulator.errors import InvalidInput, TooLarge
+from simulator.errors import DraftproofError, InvalidInput
 from simulator.instances.case import Case
 from simulator.protocol import DraftScheme
 
@@ -27,16 +27,18 @@ def planned_scheme(scheme: DraftScheme, setting: Setting, tables: Sequence[Case]
     """
     if not isinstance(scheme, Sequoia) or scheme.tree or not (scheme.nodes and scheme.depth):
         return scheme, ""
-    measured, where = tables, f"the tables of {len(setting.roots)} roots"
-    if measured is None:
-        cut = truncated_of(setting, scheme.depth)
-        measured = [Case("root", each.target, each.draft) for each in cut]
-        where = f"tables of the {cut[0].tokens[0].shape[1]} most probable tokens after {len(cut)} roots" if cut else ""
     try:
-        made = planned_on(scheme, [replace(case, weight=Fraction(1, len(measured))) for case in measured])
-    except (TooLarge, ValueError) as error:
-        shown = "-".join(map(str, (2, 1, 0, 0)))
-        raise InvalidInput(
-            f"{scheme}: no tree can be planned ({error}); give one, as in sequoia:tree={shown}"
-        ) from error
-    return made, f"{made}: planned from acceptances on {where}"
+        cases, where = _measured(scheme, setting) if tables is None else (list(tables), "the tables")
+        made = planned_on(scheme, [replace(case, weight=Fraction(1, len(cases))) for case in cases])
+    except DraftproofError as error:
+        raise InvalidInput(f"no tree can be planned for {scheme}: {error}; or give one, as in tree=2-1-0-0") from error
+    return made, f"{made}: planned from acceptances on {where} of {len(cases)} roots"
+
+
+def _measured(scheme: DraftScheme, setting: Setting) -> tuple[list[Case], str]:
+    """Tables of the most probable tokens, and what they are."""
+    cut = truncated_of(setting, scheme.depth)
+    if not cut:
+        raise InvalidInput("not even tables of some tokens are small enough")
+    kept = cut[0].tokens[0].shape[1]
+    return [Case("root", each.target, each.draft) for each in cut], f"tables of the {kept} most probable tokens"

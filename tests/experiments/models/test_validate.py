@@ -28,6 +28,7 @@ from simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
 from simulator.instances.case import Case
 from simulator.instances.exact import exact_instance
 from verifiers import make
+from verifiers.sequoia import acceptance_vector
 
 NAMES = ("naive", "specinfer", "traversal", "gbv")
 SHAPES = (Delayed(1, 0, 2), Delayed(2, 0, 2), Delayed(2, 1, 1))
@@ -287,8 +288,10 @@ def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
     budget = Budget(blocks=400)
     contest = replace(contest_of(tiny_pair, names=PLAYERS), schemes=OTHERS, budget=budget, law_runs=100, greedy=12)
     planned, said = validation.planned_contest(contest, tables)
-    assert [scheme.tree for scheme in planned.schemes if isinstance(scheme, Sequoia)] == [(2, 0, 0)]
-    assert said == ["sequoia(nodes=2, depth=2, tree=2-0-0): planned from acceptances on the tables of 2 roots"]
+    vectors = [acceptance_vector(each.target, each.draft, 2, 2) for each in tables]
+    best = Sequoia.planned([(first + second) / 2 for first, second in zip(*vectors, strict=True)], 2, 2)
+    assert planned.schemes == (*OTHERS[:3], best)
+    assert said == [f"{best}: planned from acceptances on the tables of 2 roots"]
     assert [(each.label, scheme.name) for each, scheme in planned.pairs] == [
         ("nss", "dyspec"),
         ("traversal", "dyspec"),
@@ -337,11 +340,11 @@ def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(rando
     scheme, said = planned_scheme(Sequoia(3, 2), made, None)
     assert isinstance(scheme, Sequoia)
     assert sum(scheme.tree) == 3
-    assert said.endswith("planned from acceptances on tables of the 38 most probable tokens after 1 roots")
+    assert said.endswith("planned from acceptances on tables of the 38 most probable tokens of 1 roots")
     given = Sequoia(3, 2, (2, 1, 0, 0))
     assert planned_scheme(given, made, None) == (given, "")
     with pytest.raises(InvalidInput, match="no tree can be planned"):
-        planned_scheme(Sequoia(9, 9), made, None)
+        planned_scheme(Sequoia(30, 30), made, None)
 
 
 def test_verifiers_that_claim_nothing_here_are_refused(tiny_pair: Pair) -> None:
