@@ -1,0 +1,109 @@
+"""The validation of a pair on draft schemes of every kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
+from experiments.models.validation import validation, views
+from experiments.models.validation.cells import Budget
+from experiments.models.validation.contest import setting
+from experiments.models.validation.planning import planned_scheme
+from experiments.shared.rows import RowFile
+from simulator import Delayed, InvalidInput
+from simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
+from simulator.instances.case import Case
+from tests.experiments.models.test_validate import contest_of
+from verifiers.sequoia import acceptance_vector
+
+OTHERS = (DySpec(2), Eagle2(2, 2, 3), SpecHub(1), Sequoia(2, 2))
+PLAYERS = ("nss", "traversal", "spechub", "sequoia")
+
+
+@pytest.fixture(scope="module")
+def tables(tiny_pair: Pair) -> list[Case]:
+    return validation.tables_of(contest_of(tiny_pair))
+
+
+def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
+    budget = Budget(blocks=400)
+    contest = replace(contest_of(tiny_pair, names=PLAYERS), schemes=OTHERS, budget=budget, law_runs=100, greedy=12)
+    planned, said = validation.planned_contest(contest, tables)
+    vectors = [acceptance_vector(each.target, each.draft, 2, 2) for each in tables]
+    best = Sequoia.planned([(first + second) / 2 for first, second in zip(*vectors, strict=True)], 2, 2)
+    assert planned.schemes == (*OTHERS[:3], best)
+    assert said == [f"{best}: planned from acceptances on the tables of 2 roots"]
+    assert [(each.label, scheme.name) for each, scheme in planned.pairs] == [
+        ("nss", "dyspec"),
+        ("traversal", "dyspec"),
+        ("sequoia", "dyspec"),
+        ("nss", "eagle2"),
+        ("nss", "spechub"),
+        ("spechub", "spechub"),
+        ("nss", "sequoia"),
+        ("sequoia", "sequoia"),
+    ]
+    assert len(planned.left_out) == 16 - len(planned.pairs)
+    assert len(views.left_out_lines([{"verifier": "a", "shape": "x"}, {"verifier": "b", "shape": "x"}])) == 1
+    rows = validation.cell_rows(planned, tables, RowFile(None))
+    table = validation.table_fields(rows)
+    assert table["passed"]
+    assert table["largest_z"] < 4
+    assert {row["draft_passes"] for row in rows if row["scheme"]["name"] == "eagle2"} == {2.0}
+    assert {row["lossless"] for row in rows} == {True}
+    assert "| scheme " in views.markdown(rows, table)
+    assert validation.same_anyway(planned)["greedy"]["runs"] == 8
+    assert not any(row["refuted"] for row in validation.law_rows(planned, tables, RowFile(None)))
+
+
+def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
+    tiny_pair: Pair, tables: list[Case]
+) -> None:
+    contest = contest_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
+    contest = replace(contest, schemes=OTHERS[:2], budget=Budget(blocks=3000))
+    rows = validation.cell_rows(contest, tables, RowFile(None))
+    failed = validation.table_fields(rows)["failed"]
+    assert failed == [{"verifier": "traversal (runs naive)", "shape": "dyspec(nodes=2)"}]
+
+
+def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair) -> None:
+    contest = contest_of(tiny_pair, names=("nss",))
+    contest = replace(contest, schemes=(Delayed(1, 0, 1), DySpec(8)), budget=Budget(blocks=60))
+    assert contest.depth == 1
+    tables = validation.tables_of(contest)
+    rows = validation.cell_rows(contest, tables, RowFile(None))
+    assert [row["prediction"] for row in rows] == ["exact", "60 sampled trees"]
+    assert all(abs(row["z"]) < 4 for row in rows)
+
+
+def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(random_pair: Any) -> None:
+    made = setting(random_pair(vocab=300), Warp(), [(1, 2, 3)], seed=0)
+    scheme, said = planned_scheme(Sequoia(3, 2), made, None)
+    assert isinstance(scheme, Sequoia)
+    assert sum(scheme.tree) == 3
+    assert said.endswith("planned from acceptances on tables of the 38 most probable tokens of 1 roots")
+    given = Sequoia(3, 2, (2, 1, 0, 0))
+    assert planned_scheme(given, made, None) == (given, "")
+    with pytest.raises(InvalidInput, match="no tree can be planned"):
+        planned_scheme(Sequoia(30, 30), made, None)
+
+
+def test_verifiers_that_claim_nothing_here_are_refused(tiny_pair: Pair) -> None:
+    with pytest.raises(InvalidInput, match=r"the cards of specinfer claim none of eagle2"):
+        replace(contest_of(tiny_pair, names=("specinfer",)), schemes=OTHERS[1:2])
+
+
+@pytest.mark.heavy
+def test_many_pairs_of_scheme_and_verifier_are_as_predicted(tiny_pair: Pair) -> None:
+    contest = contest_of(tiny_pair, roots=4, names=(*PLAYERS, "rejection_without_replacement", "block"))
+    contest = replace(contest, schemes=OTHERS, budget=Budget(), law_runs=4_000)
+    tables = validation.tables_of(contest)
+    contest, _ = validation.planned_contest(contest, tables)
+    table = validation.table_fields(validation.cell_rows(contest, tables, RowFile(None)))
+    assert table["cells"] == 14
+    assert table["passed"]
+    assert not any(row["refuted"] for row in validation.law_rows(contest, tables, RowFile(None)))
