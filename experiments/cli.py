@@ -13,6 +13,7 @@ import typer
 from experiments.commands.audit.command import audit
 from experiments.commands.bound.command import bound
 from experiments.commands.check.command import check
+from experiments.commands.choose.command import choose
 from experiments.commands.claims.command import claims
 from experiments.commands.compare.command import compare
 from experiments.commands.gallery.command import gallery
@@ -20,8 +21,6 @@ from experiments.commands.listing.command import list_command
 from experiments.commands.matrix.command import matrix
 from experiments.commands.precision.command import precision
 from experiments.commands.prove.command import prove
-from experiments.commands.report.command import report
-from experiments.commands.sweep.command import sweep
 from experiments.commands.train.command import train
 from experiments.commands.validate.command import validate
 from experiments.shared.flags import with_flags
@@ -145,21 +144,7 @@ def _options(
 
 
 app.command("list")(list_command)
-for command in (
-    check,
-    prove,
-    audit,
-    compare,
-    bound,
-    matrix,
-    precision,
-    train,
-    validate,
-    gallery,
-    claims,
-    sweep,
-    report,
-):
+for command in (check, prove, audit, compare, bound, matrix, precision, train, validate, choose, gallery, claims):
     app.command()(command)
 
 if __name__ == "__main__":

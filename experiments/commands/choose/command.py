@@ -1,0 +1,79 @@
+"""`draftproof choose`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from experiments.models import options as opt
+from experiments.shared.consoles import chosen_verifiers, console_for
+from experiments.shared.grouped import grouped
+from experiments.shared.options import JsonTarget
+from experiments.shared.output import check_files, write_json, write_whole
+from experiments.shared.progress import INTERRUPTED, remark
+from experiments.shared.text import EMBEDDED
+from simulator.drafts import Delayed
+
+_HOW: Any = {"rich_help_panel": "How much"}
+_OUT: Any = {"rich_help_panel": "Output"}
+
+VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport", "layer_transport")
+#: Single paths, branches at once and branches late, up to twelve drafted tokens.
+SHAPES = tuple(
+    Delayed(K, L1, L2)
+    for K in (1, 2, 3, 4)
+    for L1 in ((0, 1, 2) if K > 1 else (0,))
+    for L2 in ((1, 2, 3) if K > 1 else (1, 2, 3, 4, 6))
+    if L1 + K * L2 <= 12
+)
+
+Roots = Annotated[int, typer.Option(min=1, help="Root contexts of the text, the same for all candidates.", **_HOW)]
+Tokens = Annotated[int, typer.Option(min=4, help="Tokens after each root in a measurement.", **_HOW)]
+Rounds = Annotated[int, typer.Option(min=2, max=10, help="Rounds of the best against each other.", **_HOW)]
+Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", **_OUT)]
+
+
+@grouped(pair=opt.PairOptions, shape=opt.ShapeOptions)
+def choose(
+    chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: six of them.")] = None,
+    *,
+    temperature: Annotated[float, typer.Option(help="Of both models; 0 is greedy.")] = 1.0,
+    top_k: opt.TopK = None,
+    top_p: opt.TopP = None,
+    vectors: opt.Vectors = "numpy",
+    seed: opt.Seed = 0,
+    pair: opt.PairOptions,
+    shape: opt.ShapeOptions,
+    roots: Roots = 8,
+    tokens: Tokens = 32,
+    rounds: Rounds = 5,
+    json_target: JsonTarget = None,
+    plot: Plot = None,
+) -> int:
+    """Which tree and which verifier for this pair, on this machine? By measured tokens a second; lossless ones only.
+
+    Candidates that could not be the fastest, even if verification took no time, are left out and said so.
+    """
+    check_files((None if pair.text == EMBEDDED else pair.text,), {"--json": json_target, "--plot": plot})
+    from experiments.models.pair.devices import libraries
+
+    libraries()
+    from experiments.commands.choose import views, work
+    from experiments.models.pair.warp import Warp
+
+    named = chosen_verifiers(chosen or list(VERIFIERS))
+    schemes, warp = shape.shapes(SHAPES), Warp(temperature, top_k, top_p)
+    console = console_for(json_target)
+    try:
+        with work.open_pair(pair.wanted(seed)) as opened:
+            found = work.choose(opened, named, schemes, warp, roots, tokens, rounds, seed, vectors)
+    except KeyboardInterrupt:
+        remark("interrupted; nothing was written")
+        return INTERRUPTED
+    views.show(console, found)
+    write_json(json_target, found)
+    if plot:
+        write_whole(plot, views.figure(found))
+        console.print(f"picture: {plot}")
+    return 0
