@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-import scipy  # what is used of it is loaded at its first use
 
 from lp_analysis.nodes import NodeValues, conditional, meets, prefix_masses
 from lp_analysis.reference.antichains import antichain_at, corners, hull
+from lp_analysis.reference.closures import closure_by_flow, closure_by_program, subtree
 from simulator.arithmetic import FLOAT64, arithmetic_of
 from simulator.drafts import Delayed
 from simulator.errors import TooLarge
 from simulator.instances.exact import Given, as_process
-from simulator.instances.processes import context_at, tabulate
+from simulator.instances.processes import context_at, context_index, tabulate
 from simulator.laws.drawing import drawn_trees
 from simulator.protocol import Context, DraftScheme, TokenProcess
 
@@ -137,12 +138,8 @@ class IidBranches:
 
     def _cut(self, antichain: Iterable[tuple[int, int]], bound: float) -> Cut:
         """The set of all nodes in the subtrees of an antichain."""
-        size, nodes = self.vocab_size, set()
-        for depth, index in antichain:
-            for d in range(depth, self.depth + 1):
-                first = index * size ** (d - depth)
-                nodes |= {context_at(i, d, size) for i in range(first, first + size ** (d - depth))}
-        return Cut(frozenset(nodes), bound)
+        below = (subtree(depth, index, self.vocab_size, self.depth) for depth, index in antichain)
+        return Cut(frozenset().union(*below), bound)
 
     @property
     def trees(self) -> Trees:
@@ -210,26 +207,39 @@ class ListedTrees:
         return sum(mass for tree, mass in self.trees if tree & wanted)
 
     def violated(self, reached: NodeValues, tolerance: float) -> list[Cut]:
-        """The most violated set: a closure problem, whose linear program has whole-number corners."""
+        """Full subtrees that are reached too often; where there are none, the most violated set of all.
+
+        That is a closure problem. Its minimum cut is found by maximum flow, in whole numbers and so up to rounding;
+        when that finds nothing, by its linear program, which has whole-number corners.
+        """
+        single = self._subtrees(reached, tolerance)
+        if single:
+            return single
         accepted = accepted_masses(reached, self.vocab_size)
-        contexts = list(accepted)
-        place = {context: i for i, context in enumerate(contexts)}
-        cost = np.array([-accepted[c] for c in contexts] + [float(mass) for _, mass in self.trees])
-        rows: list[int] = []
-        columns: list[int] = []
-        values: list[float] = []
-        for t, (tree, _) in enumerate(self.trees):
+        for search in (closure_by_flow, closure_by_program):
+            nodes = search(self.trees, accepted)
+            bound = float(self.probability(nodes))
+            if sum(accepted[c] for c in nodes) > bound + tolerance:
+                return [Cut(nodes, bound)]
+        return []
+
+    def _subtrees(self, reached: NodeValues, tolerance: float) -> list[Cut]:
+        """The nodes with `D(c) > P(c in T)`, each with all that is below it: there everything but `D(c)` cancels."""
+        cuts = []
+        for depth in range(1, self.depth + 1):
+            for index in np.flatnonzero(reached[depth] > self._drawn[depth] + tolerance).tolist():
+                nodes = subtree(depth, index, self.vocab_size, self.depth)
+                cuts.append(Cut(frozenset(nodes), float(self._drawn[depth][index])))
+        return cuts
+
+    @cached_property
+    def _drawn(self) -> NodeValues:
+        """The probability that a tree has each context."""
+        found = [np.zeros(self.vocab_size**depth) for depth in range(self.depth + 1)]
+        for tree, mass in self.trees:
             for context in tree:
-                rows += [len(rows) // 2] * 2
-                columns += [place[context], len(contexts) + t]
-                values += [1.0, -1.0]
-        matrix = scipy.sparse.csr_array((values, (rows, columns)), shape=(len(rows) // 2, len(cost)))
-        solution = scipy.optimize.linprog(
-            cost, A_ub=matrix, b_ub=np.zeros(matrix.shape[0]), bounds=(0, 1), method="highs-ds"
-        )
-        nodes = frozenset(c for c, value in zip(contexts, solution.x, strict=False) if value > 0.5)
-        bound = float(self.probability(nodes))
-        return [Cut(nodes, bound)] if sum(accepted[c] for c in nodes) > bound + tolerance else []
+                found[len(context)][context_index(context, self.vocab_size)] += float(mass)
+        return found
 
 
 def hitting_of(draft: Given, scheme: DraftScheme) -> Hitting:

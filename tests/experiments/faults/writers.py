@@ -112,6 +112,12 @@ WRITERS = {
     ),
     "study information": Writer(("-m", "experiments.studies.information", "--shapes", "0", "--json", "a.json")),
     "study layer_ideas": Writer(("-m", "experiments.studies.layer_ideas", "--first", "1", "--json", "a.json")),
+    "study map_of_trees": Writer(
+        (
+            *("-m", "experiments.studies.map_of_trees", "--quick", "--jobs", "1", "--resume", "r"),
+            *("--plot", "a.png", "--markdown", "a.md", "--json", "a.json"),
+        )
+    ),
     "study programs": Writer(("-m", "experiments.studies.programs", "--shapes", "1", "--json", "a.json")),
     "study real_models": Writer(
         ("-m", "experiments.studies.real_models", "naive", *PAIR, "--tokens", "4", "--temperatures", "1", *REPORTS),

@@ -1,0 +1,73 @@
+"""The figures that the page of the map states in words: a function of its rows, printed with its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from experiments.studies.map_points import (
+    DRAFT_TIMES,
+    FIXED,
+    Row,
+    advantage,
+    at,
+    budgets,
+    crossings,
+    gain,
+    points,
+    prices,
+)
+from experiments.studies.map_schemes import GAP
+from experiments.studies.map_views import counted
+
+
+def claims(rows: Sequence[Row]) -> str:
+    """A list in markdown, one line a figure; rows as the study keeps them."""
+    return "".join(f"- {name}: {figure}\n" for name, figure in _figures(rows))
+
+
+def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
+    found = points(rows)
+    tried = [made for row in rows for made in row["schemes"]]
+    drawn = [made for made in tried if made["drawn"]]
+    errors = [error for made in drawn for error in made["errors"].values()]
+    yield "worlds", f"{len(rows):,}, points {len(found):,}, in {sum(row['seconds'] for row in rows) / 60:.0f} minutes"
+    yield (
+        "schemes tried",
+        f"{len(tried):,}, of which {len(drawn):,} have too many trees: no optimum, block efficiency the mean over "
+        f"drawn trees, standard error at most {max(errors, default=0.0):.3f}",
+    )
+    for budget in budgets(found):
+        here = at(found, budget)
+        name = "N = {}, {} passes, V = {}".format(*budget)
+        yield f"{name}, largest optimum", counted([point["best"] for point in here])
+        yield f"{name}, best pair", counted([point["best pair"] for point in here])
+        first, last = crossings(here, GAP)
+        yield (
+            f"{name}, random or deterministic",
+            f"no deterministic scheme ahead below distance {first:.3f}, no random one beyond {last:.3f}; random over "
+            f"deterministic {_spread([advantage(point) for point in here])}",
+        )
+        for schemes in (("eagle2",), ("dyspec",), ("dyspec_threshold",), ("sequoia",)):
+            gains = [value for value in (gain(point, *schemes) for point in here) if value is not None]
+            if gains:
+                ahead = sum(value > GAP for value in gains)
+                said = f"{_spread(gains)}, ahead at {ahead} of {len(gains)}"
+                yield f"{name}, `{schemes[0]}` over the best delayed tree", said
+        for kind, shares in prices(here):
+            if shares:
+                yield f"{name}, price of not knowing p, {kind}", _spread(shares)
+    for time in DRAFT_TIMES:
+        yield f"fastest at t_q = {time:g} t_p, all budgets", counted([_fastest(point, time) for point in found])
+    reached = [point["pairs"][point["best pair"]] / point["optima"][point["best"]] for point in found]
+    yield "best pair over the largest optimum", f"mean {sum(reached) / len(reached):.4f}, worst {min(reached):.4f}"
+    fixed = [point for point in found if point["kinds"][point["best"]] == FIXED]
+    yield "points where a deterministic scheme has the largest optimum", f"{len(fixed)} of {len(found)}"
+
+
+def _fastest(point: Row, time: float) -> str:
+    return str(point["fastest"][str(time)])
+
+
+def _spread(shares: Sequence[float]) -> str:
+    mean = sum(shares) / len(shares)
+    return f"mean {100 * mean:+.1f} %, {100 * min(shares):+.1f} to {100 * max(shares):+.1f} %"

@@ -1,0 +1,173 @@
+"""Which draft tree wins where: budgets of tokens and passes, distance of the draft, temperature.
+
+`python -m experiments.studies.map_of_trees --resume runs/map.jsonl --plot runs/map.png --markdown runs/map.md`
+
+For every world the schemes that fit a budget are tried: the optimum over all lossless verifiers where it can be had,
+the exact block efficiency of the pairs (scheme, verifier) that run, and what the best tree of each kind would bring if
+the target were known. One row a world; a second run computes only what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from experiments.shared.output import check_files, write_json, write_whole
+from experiments.shared.pool import spread
+from experiments.shared.progress import INTERRUPTED, bar, duration, remark
+from experiments.shared.rows import RowFile, strong_id, versions
+from experiments.shared.schemes import scheme_spec
+from experiments.shared.sharing import share, unclaimed
+from experiments.studies import map_schemes, map_views
+from experiments.studies.map_claims import claims
+from experiments.studies.map_points import points
+from experiments.studies.map_worlds import KINDS, TEMPERATURES, World, distance
+from lp_analysis.oracles.growth import Growth
+from lp_analysis.oracles.sets import most_probable, set_efficiency
+from lp_analysis.oracles.topologies import best_topology
+from simulator.arithmetic import FLOAT64
+from simulator.instances.instance import Instance
+
+#: By vocabulary size: the passes, which are the depth of the world, and the budgets of tokens and passes.
+BUDGETS: dict[int, tuple[tuple[int, int], ...]] = {
+    3: ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4)),
+    2: ((8, 8),),
+}
+#: Largest topology that is searched, and tokens of a tree that grows, with the target known.
+MOST_PLACES, MOST_GROWN = 8, 8
+#: Worlds from whose time that of all is estimated.
+TRIAL = 6
+
+
+def worlds(seeds: int, quick: bool = False) -> Iterator[World]:
+    """All worlds, `seeds` of every kind, so that an interrupted run has some of everything. quick: four small ones."""
+    if quick:
+        yield from (World("perturbed", value, t, 0, 2, 2) for value in (0.25, 2.0) for t in (0.5, 1.0))
+        return
+    for seed in range(seeds):
+        for size, budgets in BUDGETS.items():
+            depth = max(passes for _, passes in budgets)
+            for kind, values in KINDS.items():
+                for value in values if size == 3 else values[::2]:
+                    for temperature in TEMPERATURES:
+                        yield World(kind, value, temperature, seed, size, depth)
+
+
+def budgets_of(world: World) -> tuple[tuple[int, int], ...]:
+    """The budgets that a world is studied at."""
+    fitting = tuple(budget for budget in BUDGETS[world.vocab_size] if budget[1] <= world.depth)
+    return fitting or ((4, world.depth),)
+
+
+def identity(world: World) -> str:
+    """Hash of what defines the row of a world."""
+    settings = {
+        name: getattr(map_schemes, name)
+        for name in ("GAP", "LISTED", "DRAWN", "FEW", "MOST_LAYERS", "KINDS", "VERIFIERS")
+    }
+    thresholds = [str(value) for value in map_schemes.THRESHOLDS]
+    about = {**asdict(world), **settings, "thresholds": thresholds, "budgets": budgets_of(world)}
+    return strong_id({**about, "package": versions()["draftproof"]})
+
+
+def compute(world: World) -> dict[str, Any]:
+    """The row of one world."""
+    started = time.perf_counter()
+    exact = world.instance()
+    floats = exact.converted(FLOAT64, world.depth)
+    fitting: dict[str, map_schemes.Candidate] = {}
+    for nodes, passes in budgets_of(world):
+        for candidate in map_schemes.candidates(floats, nodes, passes):
+            fitting.setdefault(scheme_spec(candidate.scheme), candidate)
+    return {
+        **asdict(world),
+        "distance": distance(floats, min(world.depth, 4)),
+        "schemes": [map_schemes.evaluated(each, exact, floats, world.seed) for each in fitting.values()],
+        "known": [_known(floats, nodes, passes) for nodes, passes in budgets_of(world)],
+        "strong_id": identity(world),
+        "versions": versions(),
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def _known(floats: Instance, nodes: int, passes: int) -> dict[str, Any]:
+    """What the best trees would bring if the target were known, beside the draft's own set of nodes."""
+    target, draft = floats.target, floats.draft
+    sets = {name: most_probable(rows, nodes, passes) for name, rows in (("target", target), ("draft", draft))}
+    found: dict[str, Any] = {
+        f"set by {name}": float(set_efficiency(target, [context for context, _ in some])) for name, some in sets.items()
+    }
+    if nodes <= MOST_PLACES:
+        found["topology"] = float(best_topology(target, draft, nodes, passes)[0])
+    if nodes <= min(passes, MOST_GROWN):
+        found["growth"] = float(Growth(target, draft, passes).best(nodes))
+    return {"nodes": nodes, "passes": passes, **found}
+
+
+def run(wanted: Sequence[World], kept: RowFile, jobs: int) -> bool:
+    """Compute the missing rows into `kept`; False if Ctrl-C ended it early."""
+    missing = [world for world in wanted if identity(world) not in kept.rows]
+    with bar("worlds", len(wanted)) as tick:
+        tick(len(wanted) - len(missing))
+        try:
+            trial = missing[:: max(1, len(missing) // TRIAL)][:TRIAL]
+            share({identity(world): partial(compute, world) for world in trial}, kept, tick)
+            rest = [world for world in missing if world not in trial]
+            mean = sum(kept.rows[identity(world)]["seconds"] for world in trial) / max(len(trial), 1)
+            remark(
+                f"{len(missing):,} worlds ({len(wanted) - len(missing):,} more are kept from before), "
+                f"{duration(len(rest) * mean / jobs)} on {jobs} processes"
+            )
+            ours = unclaimed(rest, kept, identity, tick)
+            for row in spread(jobs, compute, (None if world is None else (world,) for world in ours)):
+                kept.add(row)
+                tick(1)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def main(
+    seeds: Annotated[int, typer.Option(min=1, help="Worlds of every kind, distance and temperature.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Four small worlds, to see that it works.")] = False,
+    resume: Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the map.")] = None,
+    markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
+    json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
+) -> int:
+    """The scheme with the largest optimum, the best pair that runs and the fastest, by distance and temperature."""
+    from experiments.shared.consoles import console_for
+
+    check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
+    wanted = list(worlds(seeds, quick))
+    kept = RowFile(resume)
+    complete = run(wanted, kept, jobs)
+    rows = [kept.rows[identity(world)] for world in wanted if identity(world) in kept.rows]
+    if not rows:
+        return INTERRUPTED
+    console = console_for(json_target)
+    console.print(map_views.table(rows))
+    if not complete:
+        where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them"
+        remark(f"interrupted after {len(rows):,} of {len(wanted):,} worlds{where}; no other file was written")
+        return INTERRUPTED
+    write_json(json_target, {"points": points(rows), "rows": rows})
+    if markdown_file:
+        write_whole(markdown_file, map_views.markdown(rows) + "\n" + claims(rows))
+    if plot_file:
+        write_whole(plot_file, map_views.figure(rows))
+        console.print(f"picture: {plot_file}")
+    return 0
+
+
+if __name__ == "__main__":
+    from experiments.cli import run_command
+
+    run_command(main)

@@ -1,0 +1,156 @@
+"""What the rows of the map of trees say at a point: winners by optimum, pair and time, what is gained or paid."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+Row = dict[str, Any]
+#: A budget of tokens and draft passes, with the vocabulary of its worlds.
+Budget = tuple[int, int, int]
+#: Schemes of which nothing is drawn at random.
+FIXED = "deterministic"
+#: Times of a draft pass, those of a target pass being 1, at which the fastest pair is looked for.
+DRAFT_TIMES = (0.02, 0.1, 0.3)
+
+
+def points(rows: Sequence[Row]) -> list[Row]:
+    """One for every kind, value, temperature and budget: the means over its worlds, with the winners."""
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        for known in row["known"]:
+            budget = (known["nodes"], known["passes"], row["vocab_size"])
+            groups[budget, row["kind"], row["value"], row["temperature"]].append(_point(row, known))
+    return [_joined(key, group) for key, group in groups.items()]
+
+
+def name_of(scheme: str) -> str:
+    """The name in the text of a scheme; the tree that Sequoia planned is one scheme, whoever verifies it."""
+    name = scheme.partition(":")[0]
+    return "sequoia" if name == "topology" else name
+
+
+def _point(row: Row, known: Row) -> Row:
+    """One world at one budget: by scheme the largest optimum and block efficiency, and what knowledge would bring."""
+    optima: dict[str, float] = {}
+    pairs: dict[tuple[str, str], float] = {}
+    rates: dict[float, dict[tuple[str, str], float]] = {time: {} for time in DRAFT_TIMES}
+    kinds: dict[str, str] = {}
+    open_ = 0
+    for made in row["schemes"]:
+        if made["nodes"] > known["nodes"] or made["passes"] > known["passes"]:
+            continue
+        name = name_of(made["scheme"])
+        kinds[name] = made["kind"]
+        if made["lower"] is None:
+            open_ += 1
+        else:
+            optima[name] = max(optima.get(name, 0.0), made["lower"])
+        for verifier, value in made["pairs"].items():
+            pair = name, verifier
+            pairs[pair] = max(pairs.get(pair, 0.0), value)
+            for time in DRAFT_TIMES:
+                rate = value / (1 + time * made["mean_passes"])
+                rates[time][pair] = max(rates[time].get(pair, 0.0), rate)
+    return {"distance": row["distance"], "optima": optima, "pairs": pairs, "rates": rates, "kinds": kinds} | {
+        "open": open_,
+        "known": {key: value for key, value in known.items() if key not in ("nodes", "passes")},
+    }
+
+
+def _joined(key: Any, group: Sequence[Row]) -> Row:
+    """The means over the worlds of a point; what not all of them have is left out."""
+    (nodes, passes, size), kind, value, temperature = key
+    optima, pairs = (_means([each[part] for each in group]) for part in ("optima", "pairs"))
+    kinds: dict[str, str] = {}
+    for each in group:
+        kinds |= each["kinds"]
+    rates = {time: _means([each["rates"][time] for each in group]) for time in DRAFT_TIMES}
+    return {
+        "nodes": nodes,
+        "passes": passes,
+        "vocab_size": size,
+        "kind": kind,
+        "value": value,
+        "temperature": temperature,
+        "worlds": len(group),
+        "distance": sum(each["distance"] for each in group) / len(group),
+        "optima": optima,
+        "pairs": {f"{scheme} {verifier}": mean for (scheme, verifier), mean in pairs.items()},
+        "kinds": kinds,
+        "best": max(optima, key=optima.__getitem__),
+        "best pair": " ".join(max(pairs, key=pairs.__getitem__)),
+        "fastest": {str(time): " ".join(max(found, key=found.__getitem__)) for time, found in rates.items()},
+        "open": sum(each["open"] for each in group),
+        "known": _means([each["known"] for each in group]),
+    }
+
+
+def _means(groups: Sequence[dict[Any, float]]) -> dict[Any, float]:
+    shared = [key for key in groups[0] if all(key in group for group in groups)]
+    return {key: sum(group[key] for group in groups) / len(groups) for key in shared}
+
+
+def budgets(found: Sequence[Row]) -> list[Budget]:
+    """The budgets of the points: tokens, passes and vocabulary."""
+    return sorted({budget_of(point) for point in found}, key=lambda budget: (-budget[2], *budget))
+
+
+def budget_of(point: Row) -> Budget:
+    """Tokens, passes and vocabulary."""
+    return point["nodes"], point["passes"], point["vocab_size"]
+
+
+def at(found: Sequence[Row], budget: Budget) -> list[Row]:
+    """The points of one budget by distance."""
+    return sorted((point for point in found if budget_of(point) == budget), key=lambda point: float(point["distance"]))
+
+
+def largest(point: Row, fixed: bool) -> float:
+    """The largest optimum of the deterministic schemes, or of all others."""
+    return max(value for name, value in point["optima"].items() if (point["kinds"][name] == FIXED) == fixed)
+
+
+def advantage(point: Row) -> float:
+    """By how much the best random scheme is above the best deterministic one in the optimum, as a share."""
+    return largest(point, fixed=False) / largest(point, fixed=True) - 1
+
+
+def pair_value(point: Row, *schemes: str) -> float | None:
+    """The largest block efficiency of pairs of these schemes; None where there is none."""
+    return max((mean for pair, mean in point["pairs"].items() if pair.split()[0] in schemes), default=None)
+
+
+def gain(point: Row, *schemes: str) -> float | None:
+    """By how much the best pair of these schemes is above the best one of delayed trees, as a share."""
+    ours, static = pair_value(point, *schemes), pair_value(point, "delayed")
+    return None if ours is None or static is None else ours / static - 1
+
+
+def crossings(found: Sequence[Row], tolerance: float) -> tuple[float, float]:
+    """The distance up to which no deterministic scheme wins, and the one beyond which none but those does.
+
+    Closer than `tolerance` is no win. 0 and 1 where there is no such distance.
+    """
+    fixed = [point["distance"] for point in found if advantage(point) < -tolerance]
+    random = [point["distance"] for point in found if advantage(point) > tolerance]
+    return min(fixed, default=1.0), max(random, default=0.0)
+
+
+def prices(found: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
+    """What the target's rows would bring to trees of each kind, as shares of what is had without them."""
+    pairs = {
+        "set": ("set by target", lambda point: point["known"]["set by draft"]),
+        "topology": ("topology", lambda point: point["pairs"].get("sequoia sequoia")),
+        "growth": ("growth", lambda point: point["pairs"].get("dyspec rejection_without_replacement")),
+    }
+    for name, (best, had) in pairs.items():
+        yield (
+            name,
+            [
+                point["known"][best] / had(point) - 1
+                for point in found
+                if best in point["known"] and had(point) is not None
+            ],
+        )

@@ -1,0 +1,138 @@
+"""The tables and the picture of the map of trees: functions of its points."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from experiments.shared.drawing import as_png, drawing_board, quiet_axes
+from experiments.studies.map_points import Budget, Row, advantage, at, budgets, gain, points
+from experiments.studies.map_schemes import KINDS
+
+#: Colour (they stay apart for colour-blind readers) and marker of each kind of scheme, and of each temperature.
+_KIND_STYLES = dict(zip(KINDS, (("#0072B2", "o"), ("#56B4E9", "^"), ("#009E73", "D"), ("#D55E00", "s")), strict=True))
+_TEMPERATURE_MARKERS = ("v", "o", "^", "D", "s")
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """The points on the terminal."""
+    found = points(rows)
+    view = Table(title=f"which tree wins where, {len(rows):,} worlds", title_justify="left")
+    headings = ("N, passes, V", "draft", "temperature", "distance", "largest optimum", "", "best pair", "")
+    for heading, justify in zip(headings, ("left", "left", "right", "right", "left", "right") * 2, strict=False):
+        view.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for budget in budgets(found):
+        for point in at(found, budget):
+            view.add_row(", ".join(map(str, budget)), *_cells(point))
+        view.add_section()
+    return view
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """For a page: every point with its winners."""
+    from tabulate import tabulate
+
+    found = points(rows)
+    headings = ("N, passes, V", "draft", "temperature", "distance", "largest optimum", "E", "best pair", "E")
+    body = [
+        [", ".join(map(str, budget)), *_cells(point, "`")] for budget in budgets(found) for point in at(found, budget)
+    ]
+    text: str = tabulate(body, headings, tablefmt="github", disable_numparse=True)
+    return text + "\n"
+
+
+def _cells(point: Row, quote: str = "") -> list[str]:
+    scheme, verifier = point["best pair"].split()
+    return [
+        f"{point['kind']} {point['value']:g}",
+        f"{point['temperature']:g}",
+        f"{point['distance']:.3f}",
+        quote + point["best"] + quote,
+        f"{point['optima'][point['best']]:.3f}",
+        f"{quote}{scheme}{quote}, {quote}{verifier}{quote}",
+        f"{point['pairs'][point['best pair']]:.3f}",
+    ]
+
+
+def figure(rows: Sequence[Row]) -> bytes:
+    """A PNG, a column a budget: kinds of the winners; random against deterministic; adaptive against delayed."""
+    found = points(rows)
+    every = budgets(found)
+    drawing, panels = drawing_board().subplots(
+        3, len(every), figsize=(2.7 * len(every) + 1.5, 8), layout="constrained", squeeze=False, sharex="col"
+    )
+    for column, budget in enumerate(every):
+        here = at(found, budget)
+        _winners(panels[0][column], here, budget)
+        _random_or_fixed(panels[1][column], here)
+        _adaptive(panels[2][column], here)
+    panels[0][0].set_ylabel("sampling temperature")
+    panels[1][0].set_ylabel("best random optimum over\nbest deterministic one, %")
+    panels[2][0].set_ylabel("best pair over that of the best\nstatic delayed tree, %")
+    for row, title in enumerate(("largest optimum", "temperature", "scheme")):
+        handles = {label: handle for axes in panels[row] for handle, label in zip(*_legend(axes), strict=True)}
+        place = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False, "fontsize": 8}
+        panels[row][-1].legend(handles.values(), handles, title=title, **place)
+    return as_png(drawing, 160)
+
+
+def _legend(axes: Any) -> tuple[list[Any], list[str]]:
+    handles, labels = axes.get_legend_handles_labels()
+    return handles, labels
+
+
+def _winners(axes: Any, here: Sequence[Row], budget: Budget) -> None:
+    nodes, passes, size = budget
+    temperatures = sorted({point["temperature"] for point in here})
+    for kind, (colour, marker) in _KIND_STYLES.items():
+        won = [point for point in here if point["kinds"][point["best"]] == kind]
+        places = [temperatures.index(point["temperature"]) for point in won]
+        if won:
+            distances = [point["distance"] for point in won]
+            axes.plot(distances, places, marker, color=colour, markersize=7, label=kind, alpha=0.9)
+    axes.set_yticks(range(len(temperatures)), [f"{each:g}" for each in temperatures])
+    axes.set_ylim(-0.6, len(temperatures) - 0.4)
+    axes.set_title(f"N = {nodes}, {passes} passes, V = {size}", fontsize=9)
+    quiet_axes(axes)
+
+
+def _random_or_fixed(axes: Any, here: Sequence[Row]) -> None:
+    temperatures = sorted({point["temperature"] for point in here})
+    shades = ("#56B4E9", "#0072B2", "#000000", "#D55E00", "#E69F00")
+    for number, temperature in enumerate(temperatures):
+        some = [point for point in here if point["temperature"] == temperature]
+        axes.plot(
+            [point["distance"] for point in some],
+            [100 * advantage(point) for point in some],
+            _TEMPERATURE_MARKERS[number % 5],
+            color=shades[number % 5],
+            markerfacecolor="white",
+            label=f"{temperature:g}",
+        )
+    axes.axhline(0, color="0.6", linewidth=2, zorder=1)
+    quiet_axes(axes)
+
+
+def _adaptive(axes: Any, here: Sequence[Row]) -> None:
+    styles = {
+        ("eagle2",): ("s", "#D55E00", "eagle2"),
+        ("dyspec",): ("^", "#0072B2", "dyspec"),
+        ("dyspec_threshold",): ("v", "#56B4E9", "dyspec_threshold"),
+        ("sequoia",): ("o", "#000000", "sequoia"),
+    }
+    for schemes, (marker, colour, label) in styles.items():
+        found = [(point["distance"], gain(point, *schemes)) for point in here]
+        some = [(distance, 100 * value) for distance, value in found if value is not None]
+        if some:
+            axes.plot(*zip(*some, strict=True), marker, color=colour, markerfacecolor="white", label=label)
+    axes.axhline(0, color="0.6", linewidth=2, zorder=1)
+    axes.set_xlabel("distance of q from p")
+    quiet_axes(axes)
+
+
+def counted(names: Sequence[str]) -> str:
+    """How often each name stands there."""
+    return ", ".join(f"`{name}` {count}" for name, count in Counter(names).most_common()) or "none"

@@ -1,0 +1,87 @@
+"""The worlds of the map of trees: pairs of processes at a distance from each other, at a sampling temperature.
+
+Rows are made in float64, taken to the temperature, and rounded to multiples of `2^-16`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from experiments.shared.text import TOPICS, read_counted
+from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.instances.instance import Instance
+from simulator.instances.ngram import TextPair
+from simulator.instances.processes import TableProcess, rationalise
+
+#: How the draft differs, with its values: noise of that strength on the logits, logits at another temperature, an
+#: n-gram model of lower order than the target's.
+KINDS: dict[str, tuple[float, ...]] = {
+    "perturbed": (0.0, 0.25, 0.5, 1.0, 2.0),
+    "tempered": (1.5, 3.0),
+    "n-gram": (2, 1, 0),
+}
+TEMPERATURES = (0.5, 1.0, 2.0)
+#: Order of the n-gram target, and spread of random logits.
+ORDER, SPREAD = 3, 2.0
+DENOMINATOR = 2**16
+
+
+@dataclass(frozen=True)
+class World:
+    """One pair. value: of its kind. seed: of random rows; for n-grams the root context, by frequency."""
+
+    kind: str
+    value: float
+    temperature: float
+    seed: int
+    vocab_size: int
+    depth: int
+
+    def instance(self) -> Instance:
+        """The exact rows, to the depth."""
+        target, draft = self._logits()
+        rows = [
+            [rationalise(_softmax(x / self.temperature), DENOMINATOR, RATIONAL) for x in y] for y in (target, draft)
+        ]
+        return Instance(TableProcess(rows[0], "target"), TableProcess(rows[1][: self.depth], "draft"))
+
+    def _logits(self) -> tuple[list[Any], list[Any]]:
+        """Logits of target and draft, `[d]` of shape `(V**d, V)`."""
+        if self.kind == "n-gram":
+            pair = _pair(self.vocab_size, int(self.value))
+            root = pair.frequent_roots(self.seed + 1)[-1][0]
+            tables = [process.converted(FLOAT64, "rows") for process in pair.processes(root)]
+            with np.errstate(divide="ignore"):  # a probability may be 0, and is so at every temperature
+                target, draft = ([np.log(each.table(depth)) for depth in range(self.depth + 1)] for each in tables)
+            return target, draft
+        generator = np.random.default_rng((self.seed, self.vocab_size))  # the same rows and noise at every distance
+        shapes = [(self.vocab_size**depth, self.vocab_size) for depth in range(self.depth + 1)]
+        target = [SPREAD * generator.standard_normal(shape) for shape in shapes]
+        noise = [generator.standard_normal(shape) for shape in shapes]
+        if self.kind == "perturbed":
+            return target, [x + self.value * z for x, z in zip(target, noise, strict=True)]
+        return target, [x / self.value for x in target]
+
+
+def distance(floats: Instance, depth: int) -> float:
+    """The mean total variation of `p` and `q` at depths `0..depth-1`, over contexts as the target gives them."""
+    mass, total = np.ones(1), 0.0
+    for level in range(depth):
+        p, q = floats.target.tables[level], floats.draft.tables[level]
+        total += float((mass * abs(p - q).sum(axis=1) / 2).sum())
+        mass = (mass[:, np.newaxis] * p).reshape(-1)
+    return total / depth
+
+
+@cache
+def _pair(vocab_size: int, order: int) -> TextPair:
+    return TextPair(read_counted(TOPICS), vocab_size, ORDER, order)
+
+
+def _softmax(logits: Any) -> Any:
+    scaled = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return scaled / scaled.sum(axis=1, keepdims=True)

@@ -1,0 +1,43 @@
+"""The worst set of nodes, by flow and by programme, against all sets."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+
+from lp_analysis import cut_bound, direct_bound
+from lp_analysis.reference.closures import closure_by_flow, closure_by_program, subtree
+from lp_analysis.reference.hitting import ListedTrees
+from simulator.drafts import DySpec, Topology
+from simulator.instances.families import FAMILIES
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_flow_and_programme_find_the_worst_of_all_sets(seed):
+    generator = np.random.default_rng(seed)
+    draft = FAMILIES["dirichlet"].instance(2, 2, generator).draft
+    listed = ListedTrees.of(draft, Topology((2, 1, 0, 0)))
+    contexts = [(), (0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)]
+    accepted = dict(zip(contexts, generator.normal(0.1, 0.4, len(contexts)), strict=True))
+
+    def excess(nodes):
+        return sum(accepted[c] for c in nodes) - float(listed.probability(nodes))
+
+    worst = max(map(excess, chain.from_iterable(combinations(contexts, n) for n in range(len(contexts) + 1))))
+    assert excess(closure_by_program(listed.trees, accepted)) == pytest.approx(worst, abs=1e-12)
+    assert excess(closure_by_flow(listed.trees, accepted)) == pytest.approx(worst, abs=1e-8)  # whole numbers of 2^-30
+
+
+def test_a_subtree_has_its_root_and_all_below():
+    assert subtree(1, 1, 2, 2) == {(1,), (1, 0), (1, 1)}
+
+
+@pytest.mark.parametrize("scheme", [DySpec(3), DySpec(4), Topology((2, 2, 1, 0, 0, 0))])
+def test_cuts_and_the_direct_programme_agree_on_trees_that_adapt(scheme):
+    for seed in range(2):
+        given = FAMILIES["perturbed"].instance(2, scheme.depth, np.random.default_rng(seed))
+        found = cut_bound(given.target, given.draft, scheme)
+        assert found.complete
+        assert found.value == pytest.approx(direct_bound(given.target, given.draft, scheme), abs=1e-9)
