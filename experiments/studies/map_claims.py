@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from experiments.studies.map_points import (
+    CLOSE,
     DRAFT_TIMES,
-    FIXED,
     Row,
     advantage,
     at,
@@ -16,7 +16,6 @@ from experiments.studies.map_points import (
     points,
     prices,
 )
-from experiments.studies.map_schemes import GAP
 from experiments.studies.map_views import counted
 
 
@@ -39,18 +38,19 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
     for budget in budgets(found):
         here = at(found, budget)
         name = "N = {}, {} passes, V = {}".format(*budget)
-        yield f"{name}, largest optimum", counted([point["best"] for point in here])
-        yield f"{name}, best pair", counted([point["best pair"] for point in here])
-        first, last = crossings(here, GAP)
-        yield (
-            f"{name}, random or deterministic",
-            f"no deterministic scheme ahead below distance {first:.3f}, no random one beyond {last:.3f}; random over "
-            f"deterministic {_spread([advantage(point) for point in here])}",
-        )
+        yield f"{name}, largest optimum", counted([point["winner"] for point in here])
+        yield f"{name}, best pair", counted([point["winning pair"] for point in here])
+        yield f"{name}, random over deterministic", _spread([advantage(point) for point in here])
+        for temperature in sorted({point["temperature"] for point in here}):
+            first, last = crossings([point for point in here if point["temperature"] == temperature])
+            yield (
+                f"{name}, line at temperature {temperature:g}",
+                f"no deterministic scheme ahead below distance {first:.3f}, no random one beyond {last:.3f}",
+            )
         for schemes in (("eagle2",), ("dyspec",), ("dyspec_threshold",), ("sequoia",)):
             gains = [value for value in (gain(point, *schemes) for point in here) if value is not None]
             if gains:
-                ahead = sum(value > GAP for value in gains)
+                ahead = sum(value > CLOSE for value in gains)
                 said = f"{_spread(gains)}, ahead at {ahead} of {len(gains)}"
                 yield f"{name}, `{schemes[0]}` over the best delayed tree", said
         for kind, shares in prices(here):
@@ -60,8 +60,7 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
         yield f"fastest at t_q = {time:g} t_p, all budgets", counted([_fastest(point, time) for point in found])
     reached = [point["pairs"][point["best pair"]] / point["optima"][point["best"]] for point in found]
     yield "best pair over the largest optimum", f"mean {sum(reached) / len(reached):.4f}, worst {min(reached):.4f}"
-    fixed = [point for point in found if point["kinds"][point["best"]] == FIXED]
-    yield "points where a deterministic scheme has the largest optimum", f"{len(fixed)} of {len(found)}"
+    yield "kind of the largest optimum, all budgets", counted([point["winner"] for point in found])
 
 
 def _fastest(point: Row, time: float) -> str:

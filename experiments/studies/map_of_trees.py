@@ -53,8 +53,8 @@ def worlds(seeds: int, quick: bool = False) -> Iterator[World]:
     for seed in range(seeds):
         for size, budgets in BUDGETS.items():
             depth = max(passes for _, passes in budgets)
-            for kind, values in KINDS.items():
-                for value in values if size == 3 else values[::2]:
+            for kind, values in KINDS.items() if size == 3 else [("perturbed", KINDS["perturbed"][::2])]:
+                for value in values:
                     for temperature in TEMPERATURES:
                         yield World(kind, value, temperature, seed, size, depth)
 

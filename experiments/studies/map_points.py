@@ -11,6 +11,10 @@ Row = dict[str, Any]
 Budget = tuple[int, int, int]
 #: Schemes of which nothing is drawn at random.
 FIXED = "deterministic"
+#: Values closer than this are as good, the certified gap of the optima; where kinds or pairs are, there is no winner.
+CLOSE, SEVERAL = 1e-3, "several"
+#: One path without branches.
+CHAIN = "chain"
 #: Times of a draft pass, those of a target pass being 1, at which the fastest pair is looked for.
 DRAFT_TIMES = (0.02, 0.1, 0.3)
 
@@ -31,6 +35,13 @@ def name_of(scheme: str) -> str:
     return "sequoia" if name == "topology" else name
 
 
+def names_of(scheme: str) -> list[str]:
+    """The name in the text of a scheme, and `CHAIN` for one path without branches, which several schemes can be."""
+    tree = set(scheme.rpartition("tree=")[2].split("-"))
+    chain = scheme.startswith("delayed:K=1,") or ("tree=" in scheme and tree <= {"0", "1"})
+    return [name_of(scheme), *[CHAIN] * chain]
+
+
 def _point(row: Row, known: Row) -> Row:
     """One world at one budget: by scheme the largest optimum and block efficiency, and what knowledge would bring."""
     optima: dict[str, float] = {}
@@ -39,20 +50,21 @@ def _point(row: Row, known: Row) -> Row:
     kinds: dict[str, str] = {}
     open_ = 0
     for made in row["schemes"]:
-        if made["nodes"] > known["nodes"] or made["passes"] > known["passes"]:
-            continue
         name = name_of(made["scheme"])
-        kinds[name] = made["kind"]
-        if made["lower"] is None:
-            open_ += 1
-        else:
-            optima[name] = max(optima.get(name, 0.0), made["lower"])
-        for verifier, value in made["pairs"].items():
-            pair = name, verifier
-            pairs[pair] = max(pairs.get(pair, 0.0), value)
-            for time in DRAFT_TIMES:
-                rate = value / (1 + time * made["mean_passes"])
-                rates[time][pair] = max(rates[time].get(pair, 0.0), rate)
+        spare = name == "dyspec" and made["nodes"] < known["nodes"]  # a token a pass: it cannot use the budget
+        if made["nodes"] > known["nodes"] or made["passes"] > known["passes"] or spare:
+            continue
+        open_ += made["lower"] is None
+        for label in names_of(made["scheme"]):
+            kinds[label] = CHAIN if label == CHAIN else made["kind"]
+            if made["lower"] is not None:
+                optima[label] = max(optima.get(label, 0.0), made["lower"])
+            for verifier, value in made["pairs"].items():
+                pair = label, verifier
+                pairs[pair] = max(pairs.get(pair, 0.0), value)
+                for time in DRAFT_TIMES:
+                    rate = value / (1 + time * made["mean_passes"])
+                    rates[time][pair] = max(rates[time].get(pair, 0.0), rate)
     return {"distance": row["distance"], "optima": optima, "pairs": pairs, "rates": rates, "kinds": kinds} | {
         "open": open_,
         "known": {key: value for key, value in known.items() if key not in ("nodes", "passes")},
@@ -79,12 +91,32 @@ def _joined(key: Any, group: Sequence[Row]) -> Row:
         "optima": optima,
         "pairs": {f"{scheme} {verifier}": mean for (scheme, verifier), mean in pairs.items()},
         "kinds": kinds,
-        "best": max(optima, key=optima.__getitem__),
-        "best pair": " ".join(max(pairs, key=pairs.__getitem__)),
-        "fastest": {str(time): " ".join(max(found, key=found.__getitem__)) for time, found in rates.items()},
+        "best": _leading(optima)[0],
+        "winner": _winner(optima, kinds),
+        "best pair": " ".join(_leading(pairs)[0]),
+        "winning pair": _one({" ".join(pair) for pair in _leading(pairs)}),
+        "fastest": {str(time): _one({pair[0] for pair in _leading(found)}) for time, found in rates.items()},
         "open": sum(each["open"] for each in group),
         "known": _means([each["known"] for each in group]),
     }
+
+
+def _leading(values: dict[Any, float]) -> list[Any]:
+    """The keys of the largest value and of all that are as good, the largest first."""
+    most = max(values.values())
+    return sorted((key for key in values if values[key] >= most - CLOSE), key=lambda key: -values[key])
+
+
+def _one(names: set[str]) -> str:
+    """What leads: a chain where one does, as it is the simplest of all."""
+    if any(name.split()[0] == CHAIN for name in names):
+        return CHAIN
+    return names.pop() if len(names) == 1 else SEVERAL
+
+
+def _winner(optima: dict[str, float], kinds: dict[str, str]) -> str:
+    """The kind of the schemes of the largest optimum, if it is one."""
+    return _one({kinds[name] for name in _leading(optima)})
 
 
 def _means(groups: Sequence[dict[Any, float]]) -> dict[Any, float]:
@@ -128,13 +160,13 @@ def gain(point: Row, *schemes: str) -> float | None:
     return None if ours is None or static is None else ours / static - 1
 
 
-def crossings(found: Sequence[Row], tolerance: float) -> tuple[float, float]:
-    """The distance up to which no deterministic scheme wins, and the one beyond which none but those does.
+def crossings(found: Sequence[Row]) -> tuple[float, float]:
+    """The distance up to which no deterministic scheme is ahead, and the one beyond which no random one is.
 
-    Closer than `tolerance` is no win. 0 and 1 where there is no such distance.
+    Closer than `CLOSE` is not ahead. 1 and 0 where there is no such distance.
     """
-    fixed = [point["distance"] for point in found if advantage(point) < -tolerance]
-    random = [point["distance"] for point in found if advantage(point) > tolerance]
+    fixed = [point["distance"] for point in found if advantage(point) < -CLOSE]
+    random = [point["distance"] for point in found if advantage(point) > CLOSE]
     return min(fixed, default=1.0), max(random, default=0.0)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 from rich.table import Table
 
 from experiments.shared.drawing import as_png, drawing_board, quiet_axes
-from experiments.studies.map_points import Budget, Row, advantage, at, budgets, gain, points
+from experiments.studies.map_points import CHAIN, SEVERAL, Budget, Row, advantage, at, budgets, gain, points
 from experiments.studies.map_schemes import KINDS
 
 #: Colour (they stay apart for colour-blind readers) and marker of each kind of scheme, and of each temperature.
 _KIND_STYLES = dict(zip(KINDS, (("#0072B2", "o"), ("#56B4E9", "^"), ("#009E73", "D"), ("#D55E00", "s")), strict=True))
-_TEMPERATURE_MARKERS = ("v", "o", "^", "D", "s")
+_KIND_STYLES |= {CHAIN: ("#000000", "*"), SEVERAL: ("0.6", "x")}
+_TEMPERATURE_STYLES = (("v", "#D55E00"), ("o", "#000000"), ("^", "#56B4E9"), ("s", "#0072B2"))
 
 
 def table(rows: Sequence[Row]) -> Table:
@@ -60,14 +61,14 @@ def _cells(point: Row, quote: str = "") -> list[str]:
 def figure(rows: Sequence[Row]) -> bytes:
     """A PNG, a column a budget: kinds of the winners; random against deterministic; adaptive against delayed."""
     found = points(rows)
-    every = budgets(found)
+    every, temperatures = budgets(found), sorted({point["temperature"] for point in found})
     drawing, panels = drawing_board().subplots(
         3, len(every), figsize=(2.7 * len(every) + 1.5, 8), layout="constrained", squeeze=False, sharex="col"
     )
     for column, budget in enumerate(every):
         here = at(found, budget)
         _winners(panels[0][column], here, budget)
-        _random_or_fixed(panels[1][column], here)
+        _random_or_fixed(panels[1][column], here, temperatures)
         _adaptive(panels[2][column], here)
     panels[0][0].set_ylabel("sampling temperature")
     panels[1][0].set_ylabel("best random optimum over\nbest deterministic one, %")
@@ -88,7 +89,7 @@ def _winners(axes: Any, here: Sequence[Row], budget: Budget) -> None:
     nodes, passes, size = budget
     temperatures = sorted({point["temperature"] for point in here})
     for kind, (colour, marker) in _KIND_STYLES.items():
-        won = [point for point in here if point["kinds"][point["best"]] == kind]
+        won = [point for point in here if point["winner"] == kind]
         places = [temperatures.index(point["temperature"]) for point in won]
         if won:
             distances = [point["distance"] for point in won]
@@ -99,19 +100,13 @@ def _winners(axes: Any, here: Sequence[Row], budget: Budget) -> None:
     quiet_axes(axes)
 
 
-def _random_or_fixed(axes: Any, here: Sequence[Row]) -> None:
-    temperatures = sorted({point["temperature"] for point in here})
-    shades = ("#56B4E9", "#0072B2", "#000000", "#D55E00", "#E69F00")
+def _random_or_fixed(axes: Any, here: Sequence[Row], temperatures: Sequence[float]) -> None:
     for number, temperature in enumerate(temperatures):
         some = [point for point in here if point["temperature"] == temperature]
-        axes.plot(
-            [point["distance"] for point in some],
-            [100 * advantage(point) for point in some],
-            _TEMPERATURE_MARKERS[number % 5],
-            color=shades[number % 5],
-            markerfacecolor="white",
-            label=f"{temperature:g}",
-        )
+        marker, colour = _TEMPERATURE_STYLES[number % len(_TEMPERATURE_STYLES)]
+        values = [100 * advantage(point) for point in some]
+        style = {"color": colour, "markerfacecolor": "white", "label": f"{temperature:g}"}
+        axes.plot([point["distance"] for point in some], values, marker, **style)
     axes.axhline(0, color="0.6", linewidth=2, zorder=1)
     quiet_axes(axes)
 

@@ -20,11 +20,11 @@ from simulator.instances.processes import TableProcess, rationalise
 #: How the draft differs, with its values: noise of that strength on the logits, logits at another temperature, an
 #: n-gram model of lower order than the target's.
 KINDS: dict[str, tuple[float, ...]] = {
-    "perturbed": (0.0, 0.25, 0.5, 1.0, 2.0),
+    "perturbed": (0.0, 0.25, 0.5, 1.0, 2.0, 4.0),
     "tempered": (1.5, 3.0),
     "n-gram": (2, 1, 0),
 }
-TEMPERATURES = (0.5, 1.0, 2.0)
+TEMPERATURES = (0.25, 0.5, 1.0, 2.0)
 #: Order of the n-gram target, and spread of random logits.
 ORDER, SPREAD = 3, 2.0
 DENOMINATOR = 2**16

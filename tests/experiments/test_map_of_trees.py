@@ -16,8 +16,6 @@ from experiments.studies.map_worlds import World, distance
 from simulator.arithmetic import FLOAT64
 from verifiers import REGISTRY
 
-PAGE = Path(str(map_of_trees.__file__)).with_name("trees.md")
-
 
 def study(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
@@ -52,7 +50,9 @@ def test_no_pair_is_above_the_optimum_of_its_scheme_nor_a_tree_above_the_best_wi
         for known in row["known"]:
             assert known["set by target"] >= known["set by draft"] - 1e-12
             planned = [made for name, made in attained.items() if name.startswith("sequoia")]
-            assert all(known["topology"] >= made["pairs"]["sequoia"] - 1e-12 for made in planned)
+            for made in planned:
+                if made["nodes"] <= known["nodes"] and made["passes"] <= known["passes"]:
+                    assert known["topology"] >= made["pairs"]["sequoia"] - 1e-12
 
 
 def test_the_distance_is_zero_where_the_draft_is_the_target_and_grows_with_the_noise():
@@ -100,12 +100,17 @@ def test_winners_are_those_that_fit_the_budget():
     near, far = map_points.at(found, (4, 2, 3))
     assert [point["best"] for point in (near, far)] == ["eagle2", "delayed"]
     assert far["best pair"] == "delayed traversal"
-    assert far["fastest"] == {"0.02": "delayed traversal", "0.1": "delayed traversal", "0.3": "delayed traversal"}
-    assert near["fastest"]["0.3"] == "eagle2 nss"
+    assert far["fastest"] == {"0.02": "delayed", "0.1": "delayed", "0.3": "chain"}
+    assert near["fastest"]["0.3"] == "eagle2"
+    assert [point["winner"] for point in (near, far)] == ["deterministic", "independent"]
+    assert map_points.points([row(0.5, 2.0, 2.0)])[0]["winner"] == "several"
+    chain = row(0.5, 2.0, 2.0) | {"schemes": [made("topology:tree=1-1-0", "without replacement", 2.5, traversal=2.5)]}
+    chain["schemes"] += row(0.5, 2.0, 2.5)["schemes"]
+    assert map_points.points([chain])[0]["winner"] == map_points.points([chain])[0]["winning pair"] == "chain"
     assert map_points.advantage(far) == pytest.approx(0.25)
     assert map_points.gain(far, "eagle2") == pytest.approx(2.0 / 2.25 - 1)
     assert map_points.gain(far, "dyspec") is None
-    assert map_points.crossings([near, far], 1e-3) == (0.1, 0.5)
+    assert map_points.crossings([near, far]) == (0.1, 0.5)
     assert dict(map_points.prices([far]))["set"] == [0.5]
 
 
@@ -114,17 +119,7 @@ def test_figures_in_words_are_counted_from_the_rows():
         line[2:].split(": ", 1) for line in map_claims.claims([row(0.5, 2.0, 2.5), row(0.1, 2.0, 1.5)]).splitlines()
     )
     assert said["worlds"] == "2, points 2, in 2 minutes"
-    assert said["N = 4, 2 passes, V = 3, largest optimum"] == "`eagle2` 1, `delayed` 1"
+    assert said["N = 4, 2 passes, V = 3, largest optimum"] == "`deterministic` 1, `independent` 1"
     assert said["N = 4, 2 passes, V = 3, price of not knowing p, set"] == "mean +50.0 %, +50.0 to +50.0 %"
-    assert said["points where a deterministic scheme has the largest optimum"] == "1 of 2"
-
-
-def test_the_page_shows_the_picture_and_lists_what_is_counted():
-    text = PAGE.read_text(encoding="utf-8")
-    assert (PAGE.parent / "../figures/map.png").resolve().is_file()
-    assert "](../figures/map.png)" in text
-    assert "python -m experiments.studies.map_of_trees" in text
-    labels = {line[2:].split(": ", 1)[0] for line in text.splitlines() if line.startswith("- N = ")}
-    assert len(labels) >= 6
-    for label in ("largest optimum", "best pair", "random or deterministic", "`eagle2` over the best delayed tree"):
-        assert sum(each.endswith(label) for each in labels) == sum(map(len, map_of_trees.BUDGETS.values()))
+    line = "no deterministic scheme ahead below distance 0.100, no random one beyond 0.500"
+    assert said["N = 4, 2 passes, V = 3, line at temperature 1"] == line
