@@ -43,7 +43,10 @@ def names_of(scheme: str) -> list[str]:
 
 
 def _point(row: Row, known: Row) -> Row:
-    """One world at one budget: by scheme the largest optimum and block efficiency, and what knowledge would bring."""
+    """One world at one budget: by scheme the largest optimum and block efficiency, and what knowledge would bring.
+
+    Where the trees were too many the optimum is taken for the block efficiency of the best pair, which it is not below.
+    """
     optima: dict[str, float] = {}
     pairs: dict[tuple[str, str], float] = {}
     rates: dict[float, dict[tuple[str, str], float]] = {time: {} for time in DRAFT_TIMES}
@@ -57,8 +60,8 @@ def _point(row: Row, known: Row) -> Row:
         open_ += made["lower"] is None
         for label in names_of(made["scheme"]):
             kinds[label] = CHAIN if label == CHAIN else made["kind"]
-            if made["lower"] is not None:
-                optima[label] = max(optima.get(label, 0.0), made["lower"])
+            known_best = max(made["pairs"].values()) if made["lower"] is None else made["lower"]
+            optima[label] = max(optima.get(label, 0.0), known_best)
             for verifier, value in made["pairs"].items():
                 pair = label, verifier
                 pairs[pair] = max(pairs.get(pair, 0.0), value)
