@@ -60,8 +60,9 @@ def _point(row: Row, known: Row) -> Row:
         open_ += made["lower"] is None
         for label in names_of(made["scheme"]):
             kinds[label] = CHAIN if label == CHAIN else made["kind"]
-            known_best = max(made["pairs"].values()) if made["lower"] is None else made["lower"]
-            optima[label] = max(optima.get(label, 0.0), known_best)
+            bounds = [*made["pairs"].values()] if made["lower"] is None else [made["lower"]]
+            if bounds:
+                optima[label] = max(optima.get(label, 0.0), *bounds)
             for verifier, value in made["pairs"].items():
                 pair = label, verifier
                 pairs[pair] = max(pairs.get(pair, 0.0), value)
@@ -144,7 +145,8 @@ def at(found: Sequence[Row], budget: Budget) -> list[Row]:
 
 def largest(point: Row, fixed: bool) -> float:
     """The largest optimum of the deterministic schemes, or of all others."""
-    return max(value for name, value in point["optima"].items() if (point["kinds"][name] == FIXED) == fixed)
+    found = (value for name, value in point["optima"].items() if (point["kinds"][name] == FIXED) == fixed)
+    return float(max(found))
 
 
 def advantage(point: Row) -> float:
@@ -175,17 +177,16 @@ def crossings(found: Sequence[Row]) -> tuple[float, float]:
 
 def prices(found: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
     """What the target's rows would bring to trees of each kind, as shares of what is had without them."""
-    pairs = {
-        "set": ("set by target", lambda point: point["known"]["set by draft"]),
-        "topology": ("topology", lambda point: point["pairs"].get("sequoia sequoia")),
-        "growth": ("growth", lambda point: point["pairs"].get("dyspec rejection_without_replacement")),
-    }
-    for name, (best, had) in pairs.items():
-        yield (
-            name,
-            [
-                point["known"][best] / had(point) - 1
-                for point in found
-                if best in point["known"] and had(point) is not None
-            ],
-        )
+    kept = {"set": "set by target", "topology": "topology", "growth": "growth"}
+    for name, best in kept.items():
+        without = [(point["known"].get(best), _without_target(point, name)) for point in found]
+        yield name, [most / had - 1 for most, had in without if most is not None and had is not None]
+
+
+def _without_target(point: Row, name: str) -> float | None:
+    """What a tree of that kind brings when only the draft, or averages, are known."""
+    if name == "set":
+        return float(point["known"]["set by draft"])
+    pair = "sequoia sequoia" if name == "topology" else "dyspec rejection_without_replacement"
+    value: float | None = point["pairs"].get(pair)
+    return value

@@ -16,6 +16,8 @@ from experiments.studies.map_worlds import World, distance
 from simulator.arithmetic import FLOAT64
 from verifiers import REGISTRY
 
+PAGE = Path(str(map_of_trees.__file__)).with_name("trees.md")
+
 
 def study(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
@@ -123,3 +125,14 @@ def test_figures_in_words_are_counted_from_the_rows():
     assert said["N = 4, 2 passes, V = 3, price of not knowing p, set"] == "mean +50.0 %, +50.0 to +50.0 %"
     line = "no deterministic scheme ahead below distance 0.100, no random one beyond 0.500"
     assert said["N = 4, 2 passes, V = 3, line at temperature 1"] == line
+
+
+def test_the_page_shows_the_picture_and_lists_what_is_counted():
+    text = PAGE.read_text(encoding="utf-8")
+    assert (PAGE.parent / "../figures/map.png").resolve().is_file()
+    assert "](../figures/map.png)" in text
+    assert "python -m experiments.studies.map_of_trees" in text
+    labels = {line[2:].split(": ", 1)[0] for line in text.splitlines() if line.startswith("- N = ")}
+    assert len(labels) >= 6
+    for label in ("largest optimum", "best pair", "random over deterministic", "`eagle2` over the best delayed tree"):
+        assert sum(each.endswith(label) for each in labels) == sum(map(len, map_of_trees.BUDGETS.values()))
