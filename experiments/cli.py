@@ -21,6 +21,8 @@ from experiments.commands.listing.command import list_command
 from experiments.commands.matrix.command import matrix
 from experiments.commands.precision.command import precision
 from experiments.commands.prove.command import prove
+from experiments.commands.report.command import report
+from experiments.commands.sweep.command import sweep
 from experiments.commands.train.command import train
 from experiments.commands.validate.command import validate
 from experiments.shared.flags import with_flags
@@ -144,7 +146,22 @@ def _options(
 
 
 app.command("list")(list_command)
-for command in (check, prove, audit, compare, bound, matrix, precision, train, validate, choose, gallery, claims):
+for command in (
+    check,
+    prove,
+    audit,
+    compare,
+    bound,
+    matrix,
+    precision,
+    train,
+    choose,
+    validate,
+    gallery,
+    claims,
+    sweep,
+    report,
+):
     app.command()(command)
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ class RowFile:
         """
         if self._path is None:
             return "there" if strong_id in self.rows else "ours"
-        ours = _lock(self._open(), _CLAIMS + int(strong_id[:10], 16))
+        ours = lock_byte(self._open(), _CLAIMS + int(strong_id[:10], 16))
         self.refresh()  # after the claim: whoever had it before has written by now
         if strong_id in self.rows:
             return "there"
@@ -231,8 +231,16 @@ def _write(descriptor: int, data: bytes, size: int) -> None:
         raise
 
 
-def _lock(descriptor: int, place: int) -> bool:
-    """Whether this process now has the lock of one byte, or had it before."""
+def open_locks(path: str) -> int:
+    """A file beside another, for locks of its bytes alone; raises `InvalidInput` where it cannot be made."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise InvalidInput(f"cannot open {cut(path)}: {error.strerror}; choose a folder that can be written") from None
+
+
+def lock_byte(descriptor: int, place: int) -> bool:
+    """Whether this process now has the lock of one byte, or had it before; it ends with the process."""
     if fcntl is None:
         return True
     try:

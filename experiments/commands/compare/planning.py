@@ -103,7 +103,7 @@ def row_tasks(
         roots = roots_of(scheme.depth)
         identity = _identity(problem, roots, scheme)
         for named in chosen if chosen is not None else chosen_verifiers(None):
-            if chosen is None and _is_for_others(named.verifier.card, scheme):
+            if chosen is None and is_for_others(named.verifier.card, scheme):
                 refused.setdefault(named.label, []).append(scheme)
                 continue
             try:
@@ -133,7 +133,7 @@ def row_tasks(
     return tasks
 
 
-def _is_for_others(card: Card, scheme: DraftScheme) -> bool:
+def is_for_others(card: Card, scheme: DraftScheme) -> bool:
     """Whether it is lossless elsewhere and makes no claim here; those with a known bug are there to be refuted."""
     ours = not isinstance(scheme, Own) and scheme.name in SCHEMES
     return ours and not card.control and bool(card.lossless_for) and scheme.name not in card.lossless_for

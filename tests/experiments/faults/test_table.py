@@ -28,6 +28,7 @@ READ = {
     ),
     *("--cases", "--lengths", "--cost", "--method", "--precision", "--tokenizer", "--device", "--replace", "--lossy"),
     *("--vectors", "--target", "--draft", "--dtype", "--K", "--L1", "--L2", "--temperatures"),
+    *("--store", "--dask"),  # a database of its own kind, whose faults test_sweep.py has
     "--folder",  # one that is there, for instances that are written whole
     "--sampling",
     "--pair",  # a folder that is there, or one that is made as `train --out` makes it

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.commands.sweep.store import Store
+
 #: Options that name what is written.
 OUTPUTS = (
     "--json",
@@ -23,6 +25,8 @@ OUTPUTS = (
     "--resume",
     "--times",
     "--out",
+    "--export",
+    "--page",
 )
 #: What stood in a file before the run.
 OLD = "an older result\n"
@@ -33,6 +37,22 @@ def first(root):
     "Takes the first draft, whatever it is."
     return root.children[:1], 0
 """
+#: A sweep of a few rows, and a row such as it keeps.
+SWEEP = """
+[sweep]
+verifiers = ["naive"]
+[[worlds]]
+family = "dirichlet"
+vocab = 2
+[[schemes]]
+K = 1
+L2 = "1..2"
+"""
+ROW = {
+    "strong_id": "1" * 24, "question": "check", "verifier": "naive", "shape": "delayed:K=1,L1=0,L2=1", "nodes": 1,
+    "source": {"family": "dirichlet", "vocab_size": 2, "seed": 0, "denominator": 20}, "arithmetic": "float64",
+    "lossless": True, "block_efficiency_float": 1.5, "seconds": 0.0,
+}  # fmt: skip
 TABLES = ("--csv", "a.csv", "--markdown", "a.md", "--latex", "a.tex", "--plot", "a.png", "--json", "a.json")
 SHAPES = ("--vocab", "3", "--K", "2", "--L1", "0..1", "--L2", "1..2", "--engine", "enumerate")
 SMALL = ("--vocab", "2", "--K", "1", "--L2", "1")
@@ -110,6 +130,8 @@ WRITERS = {
     "claims": Writer(
         ("claims", "actions", "gbv-one-path-is-block", "--jobs", "1", "--resume", "r", "--json", "a.json")
     ),
+    "sweep": Writer(("sweep", "small.toml", "--jobs", "1", "--export", "a.csv", "--json", "a.json")),
+    "report": Writer(("report", "made.db", "--page", "a.html", "--json", "a.json")),
     "study information": Writer(("-m", "experiments.studies.information", "--shapes", "0", "--json", "a.json")),
     "study layer_ideas": Writer(("-m", "experiments.studies.layer_ideas", "--first", "1", "--json", "a.json")),
     "study map_of_trees": Writer(
@@ -165,5 +187,10 @@ class Places:
             (self.root / "pair").symlink_to(self.pair())
         (folder / "tmp").mkdir(parents=True, exist_ok=True)
         (folder / "own.py").write_text(OWN)
+        (folder / "small.toml").write_text(SWEEP)
+        if writer.arguments[0] == "report":
+            store = Store(str(folder / "made.db"))
+            store.add([ROW])
+            store.close()
         for name in writer.files:
             (folder / name).write_text(OLD)

@@ -1,0 +1,178 @@
+"""What the rows of a store say: verifiers against the optimum and against each other, by scheme, with witnesses.
+
+Means are over rows, each a world on a scheme; a share is block efficiency over the certified upper bound of the same
+world and scheme, where the store has it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
+
+from experiments.commands.sweep.store import Row, Store
+
+#: Efficiencies closer than this count as equal: float64 sums of some thousand terms.
+CLOSE = 1e-9
+
+
+@dataclass
+class _Place:
+    """One world on one scheme: the bound, and the row of each verifier."""
+
+    row: Row
+    upper: float | None = None
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    @property
+    def usable(self) -> dict[str, float]:
+        """The block efficiencies of what is lossless there."""
+        return {name: row["block_efficiency_float"] for name, row in self.rows.items() if row["lossless"]}
+
+
+def summarise(store: Store) -> dict[str, Any]:
+    """All numbers of the report, as plain data."""
+    places = _places(store.all_rows())
+    names = list(dict.fromkeys(name for place in places for name in place.rows))
+    verifiers = sorted((_verifier(name, places) for name in names), key=_best_first)
+    summary = {
+        "rows": sum(len(place.rows) + (place.upper is not None) for place in places),
+        "worlds": len({str(sorted(place.row["source"].items())) for place in places}),
+        "schemes": len({place.row["shape"] for place in places}),
+        "kinds": sorted(
+            {str(place.row["source"].get("family", place.row["source"].get("text", "instance"))) for place in places}
+        ),
+        "verifiers": verifiers,
+        "by_scheme": list(_by_scheme(places, names)),
+        "pairs": list(_pairs(places, names)),
+    }
+    return {**summary, "findings": list(_findings(summary))}
+
+
+def _places(rows: Iterator[Row]) -> list[_Place]:
+    found: dict[tuple[str, str], _Place] = {}
+    for row in rows:
+        place = found.setdefault((str(sorted(row["source"].items())), row["shape"]), _Place(row))
+        if row["question"] == "bound":
+            place.upper = row["upper_float"]
+        else:
+            place.rows[row["verifier"]] = row
+    return list(found.values())
+
+
+def _verifier(name: str, places: Sequence[_Place]) -> dict[str, Any]:
+    there = [place for place in places if name in place.rows]
+    lossless = [place for place in there if place.rows[name]["lossless"]]
+    values = [place.rows[name]["block_efficiency_float"] for place in lossless]
+    shares = [(place.usable[name] / place.upper, place) for place in lossless if place.upper]
+    wins = sum(place.usable[name] >= max(place.usable.values()) - CLOSE for place in lossless)
+    worst = min(shares, key=lambda each: each[0], default=None)
+    refuted = next((place for place in there if not place.rows[name]["lossless"]), None)
+    return {
+        "verifier": name,
+        "rows": len(there),
+        "lossless": len(lossless),
+        "mean": _mean(values),
+        "share": _mean([share for share, _ in shares]),
+        "worst": worst[0] if worst else None,
+        "wins": wins / len(lossless) if lossless else None,
+        "worst_command": command(worst[1].rows[name], name) if worst else "",
+        "refuted_command": command(refuted.rows[name], name) if refuted else "",
+    }
+
+
+def _best_first(row: Mapping[str, Any]) -> tuple[bool, float, float]:
+    return row["mean"] is None, -(row["share"] or 0.0), -(row["mean"] or 0.0)
+
+
+def _by_scheme(places: Sequence[_Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    groups = defaultdict(list)
+    for place in places:
+        groups[place.row["shape"]].append(place)
+    for shape, group in sorted(groups.items(), key=lambda item: (item[1][0].row["nodes"], item[0])):
+        bounds = [place.upper for place in group if place.upper is not None]
+        for name in names:
+            values = [place.usable[name] for place in group if name in place.usable]
+            if values:
+                yield {
+                    "scheme": shape, "nodes": group[0].row["nodes"], "verifier": name, "worlds": len(values),
+                    "mean": _mean(values), "optimum": _mean(bounds) if len(bounds) == len(group) else None,
+                }  # fmt: skip
+
+
+def _pairs(places: Sequence[_Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """How often one falls below another on the same world and scheme, with the worst place."""
+    for one, other in permutations(names, 2):
+        gaps = [
+            (place.usable[other] - place.usable[one], place)
+            for place in places
+            if one in place.usable and other in place.usable
+        ]
+        if gaps:
+            largest, place = max(gaps, key=lambda each: each[0])
+            below = sum(gap > CLOSE for gap, _ in gaps)
+            yield {
+                "verifier": one, "other": other, "rows": len(gaps), "below": below,
+                "largest": largest if below else 0.0,
+                "command": command(place.rows[one], one, other) if below else "",
+            }  # fmt: skip
+
+
+def command(row: Row, *names: str) -> str:
+    """What prints the numbers of a row again."""
+    source = row["source"]
+    words = ["draftproof", "compare", *names, "--scheme", row["shape"], "--arithmetic", row["arithmetic"]]
+    if "family" in source:
+        known = ("family", "vocab_size", "seed", "denominator")
+        given = ",".join(f"{key}={value:g}" for key, value in source.items() if key not in known)
+        words += ["--family", source["family"] + (f":{given}" if given else "")]
+        words += ["--seed", source["seed"], "--vocab", source["vocab_size"], "--denominator", source["denominator"]]
+    elif "text" in source:
+        words += ["--text", source["text"], "--vocab", source["vocab_size"], "--denominator", source["denominator"]]
+        words += ["--target-order", source["target_order"], "--draft-order", source["draft_order"]]
+        count = str(source["root"]).partition(" most frequent")
+        words += ["--roots", count[0]] if count[1] else ["--root", source["root"]]
+    else:
+        words += ["--instance", "FILE"]
+    return shlex.join(map(str, words))
+
+
+def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
+    verifiers = summary["verifiers"]
+    yield (
+        f"{summary['rows']:,} rows: {len(verifiers)} verifiers on {summary['worlds']:,} worlds "
+        f"({', '.join(summary['kinds'])}) and {summary['schemes']} draft schemes."
+    )
+    usable = [row for row in verifiers if row["mean"] is not None]
+    sound = [row["verifier"] for row in verifiers if row["lossless"] == row["rows"]]
+    yield f"Lossless on every row: {', '.join(sound) or 'none'}."
+    refuted = [
+        f"{row['verifier']} ({row['rows'] - row['lossless']:,} of {row['rows']:,})"
+        for row in verifiers
+        if row["lossless"] < row["rows"]
+    ]
+    if refuted:
+        yield f"Refuted: {', '.join(refuted)}."
+    shared = [row for row in usable if row["share"] is not None]
+    if shared:
+        best = max(shared, key=lambda row: row["share"])
+        last = min(shared, key=lambda row: row["share"])
+        shown = f"{best['share']:.2%} of it on average, {best['worst']:.2%} at worst"
+        yield f"Closest to the optimum: {best['verifier']}, {shown}."
+        yield f"Farthest: {last['verifier']}, {last['share']:.2%} on average, {last['worst']:.2%} at worst."
+    never = [f"{pair['verifier']} below {pair['other']}" for pair in summary["pairs"] if not pair["below"]]
+    if never:
+        more = f" and {len(never) - 6} more" if len(never) > 6 else ""
+        yield f"Never on these rows: {', '.join(never[:6])}{more}."
+    falls = sorted((pair for pair in summary["pairs"] if pair["below"]), key=lambda pair: -pair["largest"])
+    if falls:
+        worst = falls[0]
+        gap = f"{worst['largest']:.4f} tokens a block"
+        yield f"Largest difference: {worst['verifier']} {gap} below {worst['other']} on the same drafts."
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

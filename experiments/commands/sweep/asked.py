@@ -1,0 +1,230 @@
+"""What a sweep is asked: a TOML file, validated with the line that is wrong.
+
+[sweep]
+verifiers = ["naive", "block", "traversal"]
+arithmetic = "rational"            # or "float64", the default
+questions = ["check", "bound"]     # laws of the verifiers; the optimum of delayed shapes
+
+[[worlds]]
+family = "perturbed:s=1"
+vocab = "2..3"
+seeds = "0..99"
+denominator = 20
+
+[[worlds]]
+text = "topics"
+vocab = 4
+
+[[schemes]]
+scheme = "delayed"
+K = "1..3"
+L2 = "1..2"
+max_nodes = 6
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from experiments.commands.compare.planning import shapes
+from experiments.commands.given import Given, choose_problem
+from experiments.shared.names import NamedVerifier, find_verifier, parse_range
+from experiments.shared.options import build_scheme
+from experiments.shared.problem import Problem
+from simulator.arithmetic import arithmetic_named
+from simulator.errors import DraftproofError, InvalidInput
+from simulator.files import cut, read_text
+from simulator.protocol import DraftScheme
+
+QUESTIONS = ("check", "bound")
+#: Keys of each table, with the kinds of their values.
+_SWEEP = {"verifiers": list, "arithmetic": str, "questions": list}
+_WORLD = {
+    "family": str, "vocab": (int, str), "seeds": (int, str), "denominator": int, "text": str, "target_order": int,
+    "draft_order": int, "roots": int, "instance": str,
+}  # fmt: skip
+_SCHEME = {"scheme": str, "K": (int, str), "L1": (int, str), "L2": (int, str), "max_nodes": int, "budget": int}
+#: Worlds that a file may ask for.
+MOST_WORLDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class World:
+    """One problem, by what makes it again in another process. source: everything that defines it."""
+
+    given: Given
+    source: Mapping[str, Any]
+
+    @property
+    def problem(self) -> Problem:
+        """The problem itself, read once."""
+        return _problem(self.given)
+
+
+@lru_cache(maxsize=64)
+def _problem(given: Given) -> Problem:
+    return choose_problem(given)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A sweep: worlds, verifiers and schemes, each with each."""
+
+    verifiers: tuple[NamedVerifier, ...]
+    arithmetic: str
+    questions: tuple[str, ...]
+    worlds: tuple[World, ...]
+    schemes: tuple[DraftScheme, ...]
+
+
+class _Lines:
+    """Where in a text each table and key stands."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path, self._lines = path, text.splitlines()
+
+    def wrong(self, place: tuple[str, int], key: str | None, message: str) -> InvalidInput:
+        """The error about a key of the n-th table of a name, or about that table."""
+        return InvalidInput(f"{self._path} line {self._line(place, key)}: {message}")
+
+    def _line(self, place: tuple[str, int], key: str | None) -> int:
+        table, number = place
+        header = re.compile(rf"\s*\[\[?\s*{re.escape(table)}\s*\]\]?\s*(#.*)?$")
+        found = [at for at, line in enumerate(self._lines, start=1) if header.match(line)]
+        start = found[number] if number < len(found) else 1
+        if key is not None:
+            wanted = re.compile(rf"\s*(\"{re.escape(key)}\"|{re.escape(key)})\s*=")
+            for at, line in enumerate(self._lines[start - 1 :], start=start):
+                if wanted.match(line):
+                    return at
+                if at > start and line.lstrip().startswith("["):
+                    break
+        return start
+
+
+def read(path: str) -> Asked:
+    """The sweep of a file; raises `InvalidInput` naming the line."""
+    text = read_text(path, "sweep")
+    try:
+        fields = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        place = f"line {found[1]}" if found else "its end"
+        raise InvalidInput(f"{cut(path)} {place}: no TOML: {str(error).partition(' (at')[0]}") from None
+    lines = _Lines(cut(path), text)
+    for name in fields:
+        if name not in ("sweep", "worlds", "schemes"):
+            raise lines.wrong((name, 0), name, f"unknown {cut(name)!r}; known: [sweep], [[worlds]], [[schemes]]")
+    head = _table(lines, ("sweep", 0), fields.get("sweep", {}), _SWEEP)
+    return Asked(
+        _verifiers(lines, head),
+        _named(lines, head, "arithmetic", "float64", lambda name: arithmetic_named(name).name),
+        _questions(lines, head),
+        tuple(_worlds(lines, _listed(lines, fields, "worlds"))),
+        tuple(dict.fromkeys(_schemes(lines, _listed(lines, fields, "schemes")))),
+    )
+
+
+def _listed(lines: _Lines, fields: Mapping[str, Any], name: str) -> list[Any]:
+    tables = fields.get(name)
+    if not isinstance(tables, list) or not tables:
+        raise lines.wrong((name, 0), name, f"there is no [[{name}]]; give at least one")
+    return tables
+
+
+def _table(lines: _Lines, place: tuple[str, int], table: Any, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise lines.wrong(place, place[0], f"{place[0]} is no table; write [{place[0]}] above its keys")
+    for key, value in table.items():
+        if key not in kinds:
+            raise lines.wrong(place, key, f"unknown key {cut(key)!r} in {place[0]}; known: {', '.join(kinds)}")
+        if not isinstance(value, kinds[key]) or isinstance(value, bool):
+            raise lines.wrong(place, key, f"{key} = {cut(repr(value))} is of the wrong kind")
+    return table
+
+
+def _named(lines: _Lines, head: Mapping[str, Any], key: str, usual: str, of: Callable[[str], str]) -> str:
+    with _at(lines, ("sweep", 0), key):
+        return of(head.get(key, usual))
+
+
+def _verifiers(lines: _Lines, head: Mapping[str, Any]) -> tuple[NamedVerifier, ...]:
+    specs = head.get("verifiers", [])
+    if not specs or not all(isinstance(spec, str) for spec in specs):
+        raise lines.wrong(("sweep", 0), "verifiers", 'verifiers must be a list of names, such as ["naive", "block"]')
+    with _at(lines, ("sweep", 0), "verifiers"):
+        return tuple(find_verifier(spec) for spec in dict.fromkeys(specs))
+
+
+def _questions(lines: _Lines, head: Mapping[str, Any]) -> tuple[str, ...]:
+    asked = head.get("questions", ["check"])
+    if not asked or any(each not in QUESTIONS for each in asked):
+        raise lines.wrong(
+            ("sweep", 0), "questions", f"questions = {cut(repr(asked))}; choose from {', '.join(QUESTIONS)}"
+        )
+    return tuple(dict.fromkeys(asked))
+
+
+def _worlds(lines: _Lines, tables: list[Any]) -> Iterator[World]:
+    made = 0
+    for number, table in enumerate(tables):
+        place = ("worlds", number)
+        fields = dict(_table(lines, place, table, _WORLD))
+        kinds = [key for key in ("family", "text", "instance") if key in fields]
+        if len(kinds) != 1:
+            raise lines.wrong(place, None, "a world is a family, a text or an instance; give one of them")
+        sizes = _range(lines, place, fields, "vocab", kinds[0])
+        seeds = _range(lines, place, fields, "seeds", kinds[0])
+        made += len(sizes) * len(seeds)
+        if made > MOST_WORLDS:
+            raise lines.wrong(place, "seeds", f"{made:,} worlds are more than {MOST_WORLDS:,}; make the ranges smaller")
+        for size in sizes:
+            for seed in seeds:
+                with _at(lines, place, kinds[0]):
+                    given = Given(**{**fields, "vocab": size, "seed": seed or 0})
+                    yield World(given, _problem(given).source)
+
+
+def _range(lines: _Lines, place: tuple[str, int], fields: dict[str, Any], key: str, kind: str) -> list[int | None]:
+    value = fields.pop(key, None)
+    if value is None:
+        return [None]
+    if kind == "instance" or (kind == "text" and key == "seeds"):
+        raise lines.wrong(place, key, f"{key} has no effect on this {kind}; leave it out")
+    match = re.fullmatch(r"(\d{1,9})(?:\.\.(\d{1,9}))?", str(value).strip())
+    if match is None or int(match[2] or match[1]) < int(match[1]):
+        raise lines.wrong(place, key, f'{key} = {cut(repr(value))}; give a whole number or a range such as "0..99"')
+    return list(range(int(match[1]), int(match[2] or match[1]) + 1))
+
+
+def _schemes(lines: _Lines, tables: list[Any]) -> Iterator[DraftScheme]:
+    for number, table in enumerate(tables):
+        place = ("schemes", number)
+        fields = _table(lines, place, table, _SCHEME)
+        spec = fields.get("scheme", "delayed")
+        ranges: dict[str, list[int]] = {}
+        for flag in ("K", "L1", "L2"):
+            if flag in fields:
+                with _at(lines, place, flag):
+                    ranges[flag] = parse_range(str(fields[flag]), flag)
+        with _at(lines, place, "scheme"):
+            made = shapes(
+                lambda spec=spec, **shape: build_scheme(spec, None, None, **shape),
+                ranges, fields.get("budget"), fields.get("max_nodes"),
+            )  # fmt: skip
+        yield from made
+
+
+@contextmanager
+def _at(lines: _Lines, place: tuple[str, int], key: str) -> Iterator[None]:
+    """Errors on the way get the line of a key before them."""
+    try:
+        yield
+    except DraftproofError as error:
+        raise lines.wrong(place, key, str(error)) from None

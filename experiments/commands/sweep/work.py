@@ -1,0 +1,201 @@
+"""The rows of a sweep, group by group: all verifiers on one world and scheme, computed and kept together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from experiments.commands.compare.planning import BoundTask, Task, is_for_others
+from experiments.commands.compare.work import Workplace
+from experiments.commands.sweep.asked import Asked, World
+from experiments.commands.sweep.store import Row, Store
+from experiments.shared.bounds import expected_seconds
+from experiments.shared.code import code_digest
+from experiments.shared.cost import Settings, Workload, check_runs, expected_cost
+from experiments.shared.names import find_verifier
+from experiments.shared.pool import PERIOD, spread
+from experiments.shared.progress import bar
+from experiments.shared.rows import strong_id, versions
+from experiments.shared.schemes import find_scheme, scheme_spec
+from simulator.arithmetic import arithmetic_named
+from simulator.drafts import Delayed
+from simulator.errors import UnsupportedTree
+
+#: What of a row depends on the clock; the rest is the same wherever it is computed.
+_TIMED = ("seconds", "history", "roots", "versions", "method")
+_FREE = Workload("", "", 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one world on one scheme. asked: (row id, verifier as text, None for the bound)."""
+
+    world: World
+    scheme: str
+    arithmetic: str
+    asked: tuple[tuple[str, str | None], ...]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of its rows."""
+        return [name for name, _ in self.asked]
+
+    @property
+    def name(self) -> str:
+        """What it is claimed by."""
+        return strong_id({"rows": self.ids})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All groups, what is left out because a verifier is not for a scheme, and the seconds of one process."""
+
+    groups: tuple[Group, ...]
+    left_out: tuple[str, ...]
+    seconds: float
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(len(group.asked) for group in self.groups)
+
+
+@cache
+def code() -> str:
+    """A digest of everything that the rows rest on."""
+    return code_digest(["experiments/commands/sweep/work"])
+
+
+def plan(asked: Asked) -> Plan:
+    """The groups of a sweep; raises `TooLarge` for rows that would not be begun."""
+    settings = Settings(asked.arithmetic, "auto")
+    costs = _Costs(settings)
+    groups, left_out, seconds = [], dict[str, None](), 0.0
+    for world in asked.worlds:
+        base = {"world": dict(world.source), "arithmetic": asked.arithmetic, "code": code(), **versions()}
+        for scheme in asked.schemes:
+            about = {**base, "scheme": scheme.as_dict()}
+            rows: list[tuple[str, str | None]] = []
+            for named in asked.verifiers if "check" in asked.questions else ():
+                cost = None if is_for_others(named.verifier.card, scheme) else costs.of(world, named.spec, scheme)
+                if cost is None:
+                    left_out[f"{named.label} on {scheme}"] = None
+                    continue
+                rows.append((strong_id({**about, "verifier": named.identity}), named.spec))
+                seconds += cost
+            if "bound" in asked.questions and isinstance(scheme, Delayed):
+                rows.append((strong_id({**about, "question": "bound"}), None))
+                seconds += costs.bound(world, scheme)
+            if rows:
+                groups.append(Group(world, scheme_spec(scheme), asked.arithmetic, tuple(rows)))
+    return Plan(tuple(groups), tuple(left_out), seconds)
+
+
+class _Costs:
+    """Expected seconds by verifier, scheme and the kind of world: seeds of one family cost the same."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._known: dict[object, float | None] = {}
+
+    def of(self, world: World, spec: str, scheme: Any) -> float | None:
+        """Seconds of one row; None where the verifier refuses the trees."""
+        kind = (_kind(world), spec, str(scheme))
+        if kind not in self._known:
+            named = find_verifier(spec)
+            roots = self._roots(world, scheme)
+            try:
+                cost = expected_cost(named, scheme, self._settings, [(roots[0].target, roots[0].draft)])
+            except UnsupportedTree:
+                self._known[kind] = None
+                return None
+            if cost.engine == "enumerate":
+                check_runs(named, scheme, self._settings, cost.steps * len(roots), roots[0].target.vocab_size)
+            self._known[kind] = cost.seconds * len(roots)
+        return self._known[kind]
+
+    def bound(self, world: World, scheme: Delayed) -> float:
+        """Seconds of one bound."""
+        roots = len(self._roots(world, scheme)) if world.given.text else 1
+        return expected_seconds(world.problem.vocab_size, scheme) * roots
+
+    def _roots(self, world: World, scheme: Any) -> Any:
+        return world.problem.roots(scheme.depth, arithmetic_named(self._settings.arithmetic))
+
+
+def _kind(world: World) -> str:
+    return strong_id({key: value for key, value in world.source.items() if key != "seed"})
+
+
+def compute(group: Group) -> list[Row]:
+    """The rows of a group; the same wherever they are computed, but for their seconds."""
+    scheme = find_scheme(group.scheme)
+    workplace = Workplace(group.world.problem, Settings(group.arithmetic, "auto"))
+    rows = []
+    for name, spec in group.asked:
+        started = time.perf_counter()
+        if spec is None:
+            assert isinstance(scheme, Delayed)
+            found = workplace.row(BoundTask(scheme, name, _FREE))
+        else:
+            found = workplace.row(Task(find_verifier(spec), scheme, name, _FREE))
+        kept = {key: value for key, value in found.items() if key not in _TIMED}
+        question = "bound" if spec is None else "check"
+        about = {"question": question, "shape": group.scheme, "nodes": scheme.nodes, "code": code()}
+        rows.append({**kept, **about, "seconds": round(time.perf_counter() - started, 4)})
+    return rows
+
+
+#: `computed(groups)`: the rows of groups, in any order, group by group.
+Compute = Callable[[Iterator[Group | None]], Iterator[list[Row]]]
+
+
+def run(groups: Sequence[Group], store: Store, computed: Compute) -> bool:
+    """Compute what is missing into the store; False if Ctrl-C ended it early."""
+    missing = [group for group in groups if not store.has(group.ids)]
+    with bar("rows", sum(len(group.asked) for group in groups)) as tick:
+        tick(sum(len(group.asked) for group in groups) - sum(len(group.asked) for group in missing))
+        try:
+            for rows in computed(_unclaimed(missing, store, tick)):
+                store.add(rows)
+                tick(len(rows))
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def _unclaimed(groups: Sequence[Group], store: Store, tick: Callable[[int], None]) -> Iterator[Group | None]:
+    """The groups that no other run has done; what another computes now comes last. None: nothing at the moment."""
+    waiting = list(groups)
+    while waiting:
+        theirs = []
+        for group in waiting:
+            state = store.claim(group.name, group.ids)
+            if state == "ours":
+                yield group
+            elif state == "theirs":
+                theirs.append(group)
+            else:
+                tick(len(group.asked))
+        if len(theirs) == len(waiting):
+            yield None
+        waiting = theirs
+
+
+def on_processes(jobs: int) -> Compute:
+    """Groups spread over processes of this machine, or computed here if one is enough."""
+
+    def computed(groups: Iterator[Group | None]) -> Iterator[list[Row]]:
+        if jobs > 1:
+            yield from spread(jobs, compute, (None if group is None else (group,) for group in groups))
+            return
+        for group in groups:
+            if group is None:
+                time.sleep(PERIOD)
+            else:
+                yield compute(group)
+
+    return computed

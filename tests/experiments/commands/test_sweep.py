@@ -1,0 +1,275 @@
+"""`draftproof sweep`: what is asked, the rows, a store that loses none, and the same rows on a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from experiments.commands.sweep import asked, work
+from experiments.commands.sweep.export import COLUMNS
+from experiments.commands.sweep.store import Store
+from simulator.errors import InvalidInput
+
+ROOT = Path(__file__).resolve().parents[3]
+SMALL = """\
+[sweep]
+verifiers = ["naive", "block", "block_by_weights", "specinfer"]
+arithmetic = "rational"
+questions = ["check", "bound"]
+
+[[worlds]]
+family = "perturbed:s=1"
+vocab = 2
+seeds = "0..2"
+denominator = 20
+
+[[schemes]]
+K = "1..2"
+L2 = 2
+
+[[schemes]]
+scheme = "dyspec:nodes=2"
+"""
+#: 3 worlds, two delayed schemes with four verifiers and a bound, one other scheme that specinfer is not for.
+ROWS = 3 * (2 * 5 + 3)
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SMALL)
+    return "small.toml"
+
+
+def swept(draftproof, file, *arguments):
+    return draftproof("sweep", file, "--jobs", 1, *arguments)
+
+
+def texts(path) -> dict[str, str]:
+    store = Store(str(path), create=False)
+    found = store.texts()
+    store.close()
+    return found
+
+
+def test_a_plan_says_rows_and_computes_nothing(draftproof, small):
+    ran = swept(draftproof, small, "--plan", "--json", "-")
+    assert ran.code == 0
+    assert (ran.json["rows"], ran.json["missing"]) == (ROWS, ROWS)
+    assert ran.json["left_out"] == ["specinfer on dyspec(nodes=2)"]
+    assert not Path("sweep.db").exists()
+
+
+def test_rows_are_those_of_compare_and_come_back_from_csv(draftproof, small):
+    pandas = pytest.importorskip("pandas", reason="the extra `dev` is not installed")
+    assert swept(draftproof, small, "--export", "rows.csv").code == 0
+    frame = pandas.read_csv("rows.csv")
+    assert list(frame.columns) == list(COLUMNS)
+    assert len(frame) == ROWS
+    shape = ("--K", 2, "--L1", 0, "--L2", 2, "--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20)
+    wanted = draftproof(
+        "compare", "block", "block_by_weights", *shape, "--seed", 1, "--arithmetic", "rational", "--json", "-"
+    )
+    for row in wanted.json["rows"]:
+        here = frame[(frame.verifier == row["verifier"]) & (frame.seed == 1) & (frame.K == 2)]
+        assert here.block_efficiency.tolist() == [row["block_efficiency"]]
+        assert here.lossless.tolist() == [row["lossless"]]
+    bounds = frame[frame.question == "bound"]
+    assert len(bounds) == 6
+    assert all(Fraction(low) <= Fraction(high) for low, high in zip(bounds.lower, bounds.upper, strict=True))
+
+
+def test_a_store_alone_is_exported(draftproof, small):
+    assert swept(draftproof, small).code == 0
+    ran = draftproof("sweep", "--export", "again.csv")
+    assert ran.code == 0
+    assert f"again.csv: {ROWS} rows" in ran.out
+    assert len(Path("again.csv").read_text().splitlines()) == ROWS + 1
+
+
+def test_parquet_is_read_back(draftproof, small):
+    pandas = pytest.importorskip("pandas", reason="the extra `dev` is not installed")
+    pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
+    assert swept(draftproof, small, "--export", "rows.parquet").code == 0
+    assert len(pandas.read_parquet("rows.parquet")) == ROWS
+
+
+def test_rows_are_found_again(draftproof, small, monkeypatch):
+    assert swept(draftproof, small).code == 0
+    monkeypatch.setattr(work, "compute", lambda group: pytest.fail("computed again"))
+    ran = swept(draftproof, small)
+    assert ran.code == 0
+    assert "0 to compute" in ran.err
+
+
+def test_after_ctrl_c_what_was_done_is_kept_and_the_rest_is_the_same(draftproof, small, monkeypatch):
+    assert swept(draftproof, small, "--store", "whole.db").code == 0
+    compute, done = work.compute, []
+
+    def interrupted(group):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(group)
+        return compute(group)
+
+    monkeypatch.setattr(work, "compute", interrupted)
+    ran = swept(draftproof, small, "--store", "part.db")
+    assert ran.code == 130
+    kept = texts("part.db")
+    assert sorted(kept) == sorted(name for group in done for name in group.ids)
+    monkeypatch.setattr(work, "compute", compute)
+    assert swept(draftproof, small, "--store", "part.db").code == 0
+    assert texts("part.db") == texts("whole.db")
+
+
+def test_a_full_disk_keeps_the_rows_before(draftproof, small):
+    groups = work.plan(asked.read(small)).groups
+    store = Store("full.db")
+    store.add(work.compute(groups[0]))
+    store._file.execute(f"pragma max_page_count = {store._file.execute('pragma page_count').fetchone()[0]}")
+    rest = [row for group in groups[1:] for row in work.compute(group)]
+    words = r"cannot write full\.db: database or disk is full; the rows before are kept"
+    with pytest.raises(InvalidInput, match=words):
+        store.add(rest)
+    kept = store.texts()
+    assert set(groups[0].ids) <= set(kept) == store.rows
+    store.close()
+    assert swept(draftproof, small, "--store", "full.db").code == 0
+    assert len(texts("full.db")) == ROWS
+
+
+def test_a_damaged_row_is_named_and_computed_again(draftproof, small):
+    assert swept(draftproof, small).code == 0
+    before = texts("sweep.db")
+    with sqlite3.connect("sweep.db") as file:
+        name = min(before)
+        file.execute("update rows set row = replace(row, 'rational', 'ration4l') where strong_id = ?", (name,))
+        file.execute("update rows set digest = digest + 1 where strong_id = ?", (name,))
+    file.close()
+    ran = swept(draftproof, small)
+    assert ran.code == 0
+    assert f"row {name} was changed" in ran.err
+    assert texts("sweep.db") == before
+
+
+def test_a_group_that_another_process_computes_is_left_to_it(small):
+    group = work.plan(asked.read(small)).groups[0]
+    store = Store("shared.db")
+    script = (
+        "import sys; from experiments.commands.sweep.store import Store; store = Store('shared.db'); "
+        f"print(store.claim({group.name!r}, {group.ids!r}), flush=True); sys.stdin.read()"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"ours\n"
+    assert store.claim(group.name, group.ids) == "theirs"
+    other.kill()
+    other.communicate()
+    assert store.claim(group.name, group.ids) == "ours"  # its claim ended with it
+    store.add(work.compute(group))
+    assert store.claim(group.name, group.ids) == "there"
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"naive", ', '"naive" ', "small.toml line 2: no TOML"),
+        ('"specinfer"', '"specinfr"', "small.toml line 2: unknown verifier 'specinfr'; did you mean 'specinfer'"),
+        ('arithmetic = "rational"', 'arithmetic = "exact"', "small.toml line 3: "),
+        ('"bound"]', '"bounds"]', "small.toml line 4: questions = ['check', 'bounds']; choose from check, bound"),
+        ('"perturbed:s=1"', '"pertubed"', "small.toml line 7: unknown family 'pertubed'"),
+        ("denominator = 20", "denominators = 20", "small.toml line 10: unknown key 'denominators' in worlds"),
+        ('seeds = "0..2"', 'seeds = "2..0"', "small.toml line 9: seeds = '2..0'; give a whole number or a range"),
+        ('family = "perturbed:s=1"', 'roots = 8', "small.toml line 6: a world is a family, a text or an instance"),
+        ('K = "1..2"', "K = [1, 2]", "small.toml line 13: K = [1, 2] is of the wrong kind"),
+        ('"dyspec:nodes=2"', '"dyspecs"', "small.toml line 17: unknown scheme 'dyspecs'"),
+        ("[[schemes]]", "[[shapes]]", "unknown 'shapes'; known: [sweep], [[worlds]], [[schemes]]"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_its_line(draftproof, tmp_path, old, new, words):
+    assert old in SMALL
+    (tmp_path / "small.toml").write_text(SMALL.replace(old, new))
+    ran = swept(draftproof, "small.toml")
+    assert ran.code == 2
+    assert words in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "there is nothing to do; give a FILE.toml"),
+        (("small.toml", "--export", "rows.xls"), "the name must end in .csv or .parquet"),
+        (("small.toml", "--store", "small.toml"), "give every file its own name"),
+        (("--export", "rows.csv", "--store", "none.db"), "there is no store none.db"),
+        (("small.toml", "--store", "text.db"), "text.db is no store of a sweep; choose another file"),
+    ],
+)
+def test_what_cannot_be_is_one_line(draftproof, small, arguments, words):
+    Path("text.db").write_text("an older text\n" * 100)
+    ran = draftproof("sweep", *arguments)
+    assert ran.code == 2
+    assert words in ran.err
+    assert Path("text.db").read_text().startswith("an older text")
+
+
+BIG = SMALL.replace('"0..2"', '"0..79"').replace("K = ", 'L1 = "0..1"\nK = ')
+
+
+@pytest.mark.heavy
+def test_no_kill_loses_a_finished_row_and_two_writers_share_the_work(tmp_path):
+    (tmp_path / "big.toml").write_text(BIG)
+    command = [sys.executable, "-m", "experiments.cli", "sweep", "big.toml"]
+    own = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "stderr": subprocess.DEVNULL}
+    before: dict[str, str] = {}
+    for wait in (3.0, 4.0, 5.0):
+        run = subprocess.Popen([*command, "--store", "hurt.db", "--jobs", "2"], start_new_session=True, **own)
+        time.sleep(wait)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        if (tmp_path / "hurt.db").exists():
+            now = texts(tmp_path / "hurt.db")
+            assert before.items() <= now.items()
+            before = now
+    both = [subprocess.Popen([*command, "--store", "hurt.db", "--jobs", "1"], **own) for _ in range(2)]
+    assert [each.wait() for each in both] == [0, 0]
+    assert subprocess.run([*command, "--store", "whole.db", "--jobs", "1"], check=False, **own).returncode == 0
+    assert texts(tmp_path / "hurt.db") == texts(tmp_path / "whole.db")
+
+
+@pytest.mark.heavy
+def test_a_cluster_that_loses_a_worker_has_the_same_rows(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    (tmp_path / "big.toml").write_text(BIG)
+    command = [sys.executable, "-m", "experiments.cli", "sweep", "big.toml"]
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        run = subprocess.Popen([*command, "--store", "dask.db", "--dask", cluster.scheduler_address])
+        while not (tmp_path / "dask.db").exists() or not texts("dask.db"):
+            time.sleep(0.2)
+            assert run.poll() is None
+        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+        assert run.wait() == 0
+    assert subprocess.run([*command, "--store", "here.db", "--jobs", "1"], check=False).returncode == 0
+    assert texts("dask.db") == texts("here.db")
+
+
+def test_without_dask_or_a_scheduler_it_is_one_line(draftproof, small, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    ran = swept(draftproof, small, "--dask", "tcp://127.0.0.1:9")
+    assert ran.code == 2
+    assert "--dask needs dask and distributed" in ran.err
+    assert json.dumps(ran.out) == '""'
