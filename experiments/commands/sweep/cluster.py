@@ -48,7 +48,7 @@ def on_cluster(address: str) -> Compute:
 def _computed(client: Any, groups: Iterator[Group | None]) -> Iterator[list[Row]]:
     import distributed
 
-    done: Any = distributed.as_completed()
+    done: Any = distributed.as_completed(loop=client.loop)
     underway = 0
     for group in groups:
         if group is not None:

@@ -51,9 +51,8 @@ class Store:
             self._file = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None)
             self._file.execute("pragma journal_mode = wal")
             self._file.execute("pragma synchronous = full")
-            if create:
-                self._file.executescript(_TABLES)
-                self._file.execute("insert or ignore into meta values ('format', ?)", (FORMAT,))
+            self._file.executescript(_TABLES)  # a store that is just being made has none yet
+            self._file.execute("insert or ignore into meta values ('format', ?)", (FORMAT,))
             self.rows = self._whole()
 
     def _whole(self) -> set[str]:
