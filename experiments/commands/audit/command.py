@@ -82,7 +82,7 @@ def audit(
     from experiments.commands.audit.report import Request
     from experiments.commands.audit.work import conduct
 
-    check_files(given.inputs, {"--json": json_target, "--witness": witness or "witness.json"})
+    check_files(given.inputs, {"--json": json_target, "--witness": witness})
     called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
     processing = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, **called, **processing)
