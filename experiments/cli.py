@@ -19,6 +19,7 @@ from experiments.commands.compare.command import compare
 from experiments.commands.gallery.command import gallery
 from experiments.commands.listing.command import list_command
 from experiments.commands.matrix.command import matrix
+from experiments.commands.policies.command import policies
 from experiments.commands.precision.command import precision
 from experiments.commands.prove.command import prove
 from experiments.commands.report.command import report
@@ -151,6 +152,7 @@ for command in (
     prove,
     audit,
     compare,
+    policies,
     bound,
     matrix,
     precision,

@@ -56,6 +56,7 @@ HOUSE = """
     lp_analysis.reference
     lp_analysis!
     experiments.shared
+    experiments.policies
     experiments.surface
     experiments.claims
     experiments.models.pair

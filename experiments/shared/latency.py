@@ -14,6 +14,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from experiments.shared.output import write_whole
@@ -31,7 +32,7 @@ def block_time(K: int, L1: int, L2: int, draft: Callable[[int], float], target: 
     """`T` of a shape; draft, target: `t_q` and `t_p`, asked only for passes that a block has. See the module."""
     single = L1 + (1 if L2 else 0)
     several = max(L2 - 1, 0)
-    drafting = (single * draft(1) if single else 0.0) + (several * draft(K) if several else 0.0)
+    drafting = (single * draft(1) if single else 0) + (several * draft(K) if several else 0)
     return drafting + target(L1 + K * L2)
 
 
@@ -60,6 +61,12 @@ class TimeModel:
         points = {"draft": self.draft, "target": self.target}
         fields = {name: {str(place): times[place] for place in sorted(times)} for name, times in points.items()}
         write_whole(path, json.dumps(fields, indent=2) + "\n")
+
+    def exact(self) -> TimeModel:
+        """The same times as fractions: the simplest within what floats can tell, so that 0.1 is a tenth."""
+        pair = (self.draft, self.target)
+        simple = [{at: Fraction(time).limit_denominator(10**9) for at, time in points.items()} for points in pair]
+        return TimeModel(simple[0], simple[1], self.open_ended)  # type: ignore[arg-type]
 
     def check(self, schemes: Sequence[DraftScheme]) -> None:
         """Raises `InvalidInput`, before the work, for a shape of which the model does not know the time."""

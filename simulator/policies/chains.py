@@ -47,7 +47,8 @@ def stationary(moves: Any) -> Any:
     system[-1] = system[-1] * 0 + 1  # one balance follows from the others
     right = moves[0] * 0
     right[-1] = right[-1] + 1
-    return solved(system, right)
+    found = solved(system, right)
+    return found if arithmetic_of(moves).exact else np.maximum(found, 0.0)  # rounding may leave -1e-17
 
 
 def gain_and_bias(moves: Any, tokens: Any, times: Any) -> tuple[Any, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from simulator.errors import InvalidInput, TooLarge
-from simulator.policies.chains import assert_one_class, gain_and_bias
+from simulator.policies.chains import assert_one_class, gain_and_bias, stationary
 from simulator.policies.value import best_position, static_values, value
 from simulator.policies.world import Tables
 
@@ -89,6 +89,26 @@ def policy_iteration(tables: Tables) -> Best:
             return Best(_tiled(tables, choice), advantages, gain, step)
         choice = np.where(improves, better, choice)
     raise InvalidInput(f"the best policy was not found in {MOST_STEPS:,} steps; this is a fault, please report it")
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """rate: tokens per time. starts: `(S,)`. worth: `(A, S)`, one block of each action and then this policy again."""
+
+    rate: Any
+    starts: Any
+    worth: Any
+
+
+def outlook(tables: Tables, choice: Any, what: str = "this policy") -> Outlook:
+    """What one step away from a choice brings, at every state: what policies that know less are fitted to."""
+    states, cores = tables.world.states, tables.world.cores
+    core = np.arange(states) % cores
+    moves = tables.ends[choice, core]
+    assert_one_class(moves, what)
+    gain, bias = gain_and_bias(moves, tables.tokens[choice, core], tables.times[choice])
+    worth = tables.tokens - gain * tables.times[:, None] + tables.ends @ bias
+    return Outlook(gain, stationary(moves), worth[:, core])
 
 
 def exhaustive(tables: Tables) -> tuple[Any, Any]:

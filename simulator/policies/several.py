@@ -77,10 +77,11 @@ def several_blocks(
     blocks: int,
     arithmetic: str = "rational",
     engine: str = "auto",
+    start: Context = (),
 ) -> SeveralBlocks:
     """Whether `blocks` blocks under a policy have the target's law; every block by the engine that fits its action.
 
-    target, draft: processes with rows for all contexts that the blocks can reach.
+    target, draft: processes with rows for all contexts that the blocks can reach. start: tokens before the first one.
     Raises `InvalidInput` for a policy that is no function, `TooLarge` for a law of too many entries.
     """
     if blocks < 1:
@@ -91,18 +92,18 @@ def several_blocks(
     for _ in range(blocks):
         ended: dict[Context, Any] = defaultdict(lambda: numbers.number(0))
         for before, mass in pending.items():
-            action = chosen(policy, known_at(target, draft, before))
+            action = chosen(policy, known_at(target, draft, (*start, *before)))
             actions[str(action)] = None
             longest = len(before) + action.scheme.depth + 1
             if size**longest > MOST_ENTRIES:
                 raise TooLarge(f"{longest} tokens at V = {size} are too many to list; ask for fewer or shorter blocks")
-            pair = Following(target, before), Following(draft, before)
+            pair = Following(target, (*start, *before)), Following(draft, (*start, *before))
             law = block_law(action.verifier, *pair, action.scheme, arithmetic, engine)
             for (accepted, token), share in law.as_dict().items():
                 ended[*before, *accepted, token] += mass * numbers.number(share)
         pending = ended
     law = _as_one_block(pending, size, arithmetic)
-    tables = tabulate(target, law.depth, numbers, "target")
+    tables = tabulate(Following(target, start), law.depth, numbers, "target")
     return SeveralBlocks(name_of(policy), blocks, arithmetic, len(actions), law.metrics(tables))
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 import verifiers
+from experiments.policies.rivals import RIVALS
 from experiments.shared.schemes import usual_spec
 from simulator.drafts import SCHEMES
 from simulator.instances.families import FAMILIES
@@ -39,6 +40,9 @@ def catalogue_fields() -> dict[str, Any]:
                 "verified_with": cls.verified_with,
             }
             for name, cls in SCHEMES.items()
+        ],
+        "policies": [
+            {"name": rival.name, "description": f"{rival.title}; looks at {rival.knows}"} for rival in RIVALS.values()
         ],
         "processes": [{"name": name, "description": text} for name, text in PROCESSES.items()],
         "families": [
@@ -93,6 +97,7 @@ def show_catalogue(console: Console) -> None:
     fields = catalogue_fields()
     for title, key in (
         ("Draft schemes", "schemes"),
+        ("Policies: a shape for every block", "policies"),
         ("Where instances come from", "processes"),
         ("Families", "families"),
     ):

@@ -107,6 +107,7 @@ WRITERS = {
         ("compare", *COMPARED, *SHAPES, "--jobs", "2", "--resume", "r", "--json", "a.json"), workers=2
     ),
     "bound": Writer(("bound", "--certificate", "b.json", "--plot", "b.png", "--json", "a.json")),
+    "policies": Writer(("policies", "naive", "--policy", "best", "--vocab", "2", "--K", "1", "--json", "a.json")),
     "matrix": Writer(("matrix", "naive", "--instances", "1", "--json", "a.json")),
     "precision": Writer(("precision", "naive", *SMALL, "--json", "a.json")),
     "audit": Writer(("audit", "own.py:first", "--witness", "w.json", "--json", "a.json")),
@@ -132,6 +133,9 @@ WRITERS = {
     ),
     "sweep": Writer(("sweep", "small.toml", "--jobs", "1", "--export", "a.csv", "--json", "a.json")),
     "report": Writer(("report", "made.db", "--page", "a.html", "--json", "a.json")),
+    "study greedy_gap": Writer(
+        ("-m", "experiments.studies.greedy_gap", "--largest", "2", "--witness", "w.json", "--json", "a.json")
+    ),
     "study information": Writer(("-m", "experiments.studies.information", "--shapes", "0", "--json", "a.json")),
     "study layer_ideas": Writer(("-m", "experiments.studies.layer_ideas", "--first", "1", "--json", "a.json")),
     "study map_of_trees": Writer(

@@ -1,0 +1,158 @@
+"""`draftproof policies`: the exact value of every policy with every verifier, in one world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from experiments.policies.fitted import state_scalars
+from experiments.policies.rivals import Rival, choices
+from experiments.shared.latency import TimeModel
+from experiments.shared.names import NamedVerifier
+from experiments.shared.output import number_fields
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.policies.optimal import best_static, policy_iteration
+from simulator.policies.policy import Action, Known, Policy
+from simulator.policies.rules import ByState
+from simulator.policies.several import SeveralBlocks, several_blocks
+from simulator.policies.value import Value, value
+from simulator.policies.world import Tables, World
+from simulator.protocol import DraftScheme, Progress
+
+
+@dataclass(frozen=True)
+class Own:
+    """A policy of one's own: `function(known, actions)` returns one of the actions."""
+
+    name: str
+    function: Callable[[Known, Sequence[Action]], Action]
+
+    def bound(self, actions: Sequence[Action]) -> Policy:
+        """The policy with these actions."""
+
+        def policy(known: Known) -> Action:
+            return self.function(known, actions)
+
+        policy.__name__ = self.name
+        return policy
+
+
+def shapes(ranges: Mapping[str, Sequence[int]], most: int | None) -> list[Delayed]:
+    """The delayed trees of the ranges with at most so many tokens; one path once, whatever part of it is the trunk."""
+    found: dict[tuple[int, int, int], Delayed] = {}
+    for K, L1, L2 in product(ranges["K"], ranges["L1"], ranges["L2"]):
+        if K > 1 and L2 == 0:
+            continue
+        scheme = Delayed(K, L1, L2)
+        if most is None or scheme.nodes <= most:
+            found.setdefault((1, 0, L1 + L2) if K == 1 else (K, L1, L2), scheme)
+    if not found:
+        raise InvalidInput("there is no shape of so few tokens; raise --max-nodes or take K = 1")
+    return list(found.values())
+
+
+def tables_of(
+    world: World, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], times: TimeModel, tick: Progress
+) -> Tables:
+    """What each verifier does on each shape; raises `InvalidInput` for one that does not claim to be lossless there."""
+    actions = []
+    for each, scheme in product(named, schemes):
+        card = each.verifier.card
+        if scheme.name not in card.lossless_for:
+            raise InvalidInput(
+                f"{each.label} does not claim to be lossless on {scheme}, so its tokens per time are no merit; "
+                "leave it out"
+            )
+        actions.append(Action(scheme, each.verifier))
+    model = times.exact() if world.arithmetic.exact else times
+    return world.tables(actions, lambda action: model.time(action.scheme.as_dict()), tick)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A policy in a world. found: None for one that is refuted. held_out: the rate where no state was seen in fitting.
+
+    checked: its first blocks.
+    """
+
+    name: str
+    found: Value | None
+    choice: Any
+    held_out: float | None = None
+    checked: SeveralBlocks | None = None
+
+
+def judged(tables: Tables, policies: Sequence[Rival | Own], overhead: float, blocks: int) -> list[Judged]:
+    """Every policy, valued exactly. overhead: time a block for all that look at anything. blocks: that are checked.
+
+    A policy of one's own that takes other actions than those given cannot be valued; it is checked first.
+    """
+    X = state_scalars(tables.world) if any(isinstance(each, Rival) and each.learner for each in policies) else None
+    return [_judged(tables, each, X, overhead, blocks) for each in policies]
+
+
+def _judged(tables: Tables, policy: Rival | Own, X: Any, overhead: float, blocks: int) -> Judged:
+    world = tables.world
+    spent = 0 if policy.name == "static" else Fraction(repr(overhead))
+    if isinstance(policy, Own):
+        checked = first_blocks(world, policy.bound(tables.actions), blocks)
+        if checked is not None and not checked.lossless:
+            return Judged(policy.name, None, (), None, checked)
+        choice = world.choices(policy.bound(tables.actions), tables.actions)
+        return Judged(policy.name, value(tables, choice, policy.name, spent), choice, None, checked)
+    choice, unseen = choices(policy, tables, X)
+    held_out = None if unseen is None else float(value(tables, unseen, policy.name, spent).rate)
+    table = ByState(tables.actions, tuple(map(int, choice)), world.vocab_size, world.window, policy.name)
+    checked = first_blocks(world, table, blocks)
+    return Judged(policy.name, value(tables, choice, policy.name, spent), choice, held_out, checked)
+
+
+def first_blocks(world: World, policy: Policy, blocks: int) -> SeveralBlocks | None:
+    """The first blocks from the world's first state, exactly in its arithmetic; None where none are asked for."""
+    if blocks == 0:
+        return None
+    target, draft = world.processes(0)
+    before = (0,) * (world.window - world.order)
+    return several_blocks(policy, target, draft, blocks, world.arithmetic.name, start=before)
+
+
+def row(name: str, tables: Tables, each: Judged, static: Any, best: Any) -> dict[str, Any]:
+    """A policy as programs read it: rates, what it gains over the best static action and loses to the best policy."""
+    found, checked = each.found, each.checked
+    return {
+        "verifier": name,
+        "policy": each.name,
+        **number_fields("tokens_per_time", None if found is None else found.rate),
+        **number_fields("block_efficiency", None if found is None else found.tokens),
+        **number_fields("time", None if found is None else found.time),
+        "over_static": None if found is None else float(found.rate / static - 1),
+        "regret": None if found is None else float(1 - found.rate / best),
+        "held_out": each.held_out,
+        "held_out_regret": None if each.held_out is None else 1 - each.held_out / float(best),
+        "used": None if found is None else found.used,
+        "actions": None if found is None else _shares(tables, each.choice, found),
+        "blocks_checked": None if checked is None else checked.blocks,
+        "lossless": None if checked is None else checked.lossless,
+        "violation": None if checked is None or checked.violation is None else str(checked.violation),
+    }
+
+
+def _shares(tables: Tables, choice: Any, found: Value) -> dict[str, float]:
+    """The share of the blocks that each action takes, the largest first."""
+    shares: dict[str, float] = {}
+    for state, position in enumerate(choice):
+        action = str(tables.actions[position])
+        shares[action] = shares.get(action, 0.0) + float(found.starts[state])
+    return {action: share for action, share in sorted(shares.items(), key=lambda item: -item[1]) if share > 0}
+
+
+def rows(
+    name: str, tables: Tables, policies: Sequence[Rival | Own], overhead: float = 0.0, blocks: int = 0
+) -> list[dict[str, Any]]:
+    """One row a policy."""
+    static, best = value(tables, best_static(tables)).rate, value(tables, policy_iteration(tables).choice).rate
+    return [row(name, tables, each, static, best) for each in judged(tables, policies, overhead, blocks)]

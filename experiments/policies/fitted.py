@@ -1,0 +1,84 @@
+"""Policies that know less than the state, fitted to what a step away from the present one brings, until none helps.
+
+As in policy iteration, but where the best action of a state would be taken, a learner says what it can tell from a few
+numbers. `X` has shape `(S, F)`: the scalars of what is known at every state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from simulator.policies.optimal import best_static, outlook
+from simulator.policies.policy import scalars
+from simulator.policies.value import value
+from simulator.policies.world import Tables, World
+
+#: From numbers `(n, F)`, worth of the actions `(n, A)` and weights `(n,)` to what tells the worth from numbers.
+Learner: TypeAlias = Callable[[Any, Any, Any], Callable[[Any], Any]]
+#: Rounds of fitting; a few are enough, since one step of policy iteration does most.
+ROUNDS = 4
+#: Parts of the states, by core, each of which is chosen for by a learner that has not seen it.
+FOLDS = 5
+
+
+def state_scalars(world: World) -> Any:
+    """`X`: the numbers of `simulator.policies.policy.SCALARS` at every state."""
+    return np.array([scalars(world.known(state)) for state in range(world.states)])
+
+
+def fitted_choice(tables: Tables, X: Any, learner: Learner) -> Any:
+    """The best choice met while fitting to all states, `(S,)`: what a policy of this kind can be worth here."""
+    best = best_static(tables)
+    rate, choice = value(tables, best).rate, best
+    for _ in range(ROUNDS):
+        step = outlook(tables, choice)
+        choice = _taken(learner(X, step.worth.T, step.starts)(X))
+        found = value(tables, choice).rate
+        if found > rate:
+            best, rate = choice, found
+        elif (choice == best).all():
+            break
+    return best
+
+
+def held_out_choice(tables: Tables, X: Any, learner: Learner) -> Any:
+    """The choice where every state is chosen for by a learner that has not seen its core, `(S,)`; the last round's."""
+    choice = best_static(tables)
+    states, cores = tables.world.states, tables.world.cores
+    parts = np.random.default_rng(0).permutation(cores)[np.arange(states) % cores] % min(FOLDS, cores)
+    for _ in range(ROUNDS):
+        step = outlook(tables, choice)
+        following = choice.copy()
+        for part in range(min(FOLDS, cores)):
+            seen = parts != part
+            told = learner(X[seen], step.worth.T[seen], step.starts[seen])(X[~seen])
+            following[~seen] = _taken(told)
+        choice = following
+    return choice
+
+
+def steps_of_entropy(bins: int) -> Learner:
+    """One action for each of `bins` ranges of the entropy of the draft's root row, equally likely ranges."""
+
+    def learn(X: Any, worth: Any, weights: Any) -> Callable[[Any], Any]:
+        bounds = quantiles(X[:, 0], weights, bins)
+        labels = np.searchsorted(bounds, X[:, 0], side="right")
+        means = np.array([(weights[:, None] * worth)[labels == label].sum(0) for label in range(bins)])
+        return lambda numbers: means[np.searchsorted(bounds, numbers[:, 0], side="right")]
+
+    return learn
+
+
+def quantiles(numbers: Any, weights: Any, bins: int) -> Any:
+    """`bins - 1` bounds between which the weight is the same, as nearly as the numbers allow."""
+    order = np.argsort(numbers, kind="stable")
+    reached = np.cumsum(weights[order]) / weights.sum()
+    places = np.searchsorted(reached, np.arange(1, bins) / bins)
+    return numbers[order][np.minimum(places + 1, len(numbers) - 1)]
+
+
+def _taken(told: Any) -> Any:
+    return np.asarray(told).argmax(1)

@@ -1,0 +1,47 @@
+"""From what commands work on to worlds in which decoding goes on for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from experiments.shared.problem import FileProblem, Problem, TextProblem
+from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of
+from simulator.instances.processes import MarkovProcess, rationalise
+from simulator.policies.world import World
+
+#: States up to which one more token is told, for the rows at the previous token.
+MOST_STATES = 1_024
+
+
+def world_of(problem: Problem, arithmetic: Arithmetic) -> World:
+    """The world of a problem, in this arithmetic: the chains of a text; rows after one token, or of a file, as a chain.
+
+    A member of a family becomes a chain of order 1, an instance file of depth `d` one of order `d - 1`: the rows after
+    the longest contexts that both processes have. Where states are few they tell the rows at the previous token, too.
+    """
+    if isinstance(problem, TextProblem):
+        context = problem.pair.frequent_roots(1)[0][0]
+        target, draft = problem.pair.processes(context)
+    else:
+        depth = max(problem.instance.depth, 1) if isinstance(problem, FileProblem) else 2
+        case = problem.roots(depth, RATIONAL)[0]
+        sides = (("target", case.target), ("draft", case.draft))
+        target, draft = (_chain(side, name, depth - 1) for name, side in sides)
+    pair = target.converted(arithmetic, "target"), draft.converted(arithmetic, "draft")
+    longest = max(target.order, draft.order)
+    return World.of(*pair, before=target.vocab_size ** (longest + 1) <= MOST_STATES)
+
+
+def _chain(process: Any, name: str, order: int) -> MarkovProcess:
+    return MarkovProcess(process.tables[order], (0,) * order, name)
+
+
+def at_temperature(process: MarkovProcess, temperature: float, denominator: int = 2**16) -> MarkovProcess:
+    """The process with its rows taken to the power `1/temperature`, as multiples of one over `denominator`."""
+    if temperature == 1:
+        return process
+    floats = np.asarray(process.states, dtype=np.float64) ** (1 / temperature)
+    rows = rationalise(floats / floats.sum(1, keepdims=True), denominator, arithmetic_of(process.states))
+    return MarkovProcess(rows, process.root, process.name)

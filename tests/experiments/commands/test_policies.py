@@ -1,0 +1,115 @@
+"""`draftproof policies`: what it prints, what programs read, policies of one's own, bad input in one line."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from experiments.policies.rivals import RIVALS
+
+SMALL = ("--vocab", "2", "--denominator", "20", "--arithmetic", "rational", "--cost", "draft=1,target=4")
+OWN = """
+from simulator.policies.peeking import Peeking
+
+def by_context(known, actions):
+    return actions[known.context[-1]]
+
+def peeking(known, actions):
+    return Peeking(actions[2], actions[1])(known)
+
+def nothing(known, actions):
+    return None
+"""
+
+
+def test_rates_are_fractions_and_the_best_is_on_top(draftproof):
+    ran = draftproof("policies", "specinfer", "traversal", *SMALL, "--seed", "3", "--json", "-")
+    assert ran.code == 0
+    rows = ran.json["rows"]
+    exact = [name for name, rival in RIVALS.items() if not rival.learner]
+    assert [row["policy"] for row in rows] == exact * 2
+    for row in rows:
+        best = next(each for each in rows if each["verifier"] == row["verifier"] and each["policy"] == "best")
+        assert Fraction(row["tokens_per_time"]) <= Fraction(best["tokens_per_time"])
+        assert Fraction(row["tokens_per_time"]) == Fraction(row["block_efficiency"]) / Fraction(row["time"])
+        assert sum(row["actions"].values()) == pytest.approx(1)
+        assert len(row["actions"]) == row["used"]
+    assert "17 shapes, 2 states of 1 tokens" in ran.err
+
+
+def test_choosing_among_verifiers_too_is_never_worse(draftproof):
+    given = ("--K", "1..2", "--L1", "0", "--L2", "0..1", "--policy", "best")
+    rows = draftproof("policies", "specinfer", "block", *SMALL, *given, "--together", "--json", "-").json["rows"]
+    rates = {row["verifier"]: Fraction(row["tokens_per_time"]) for row in rows}
+    assert list(rates) == ["specinfer", "block", "any of them"]
+    assert rates["any of them"] >= max(rates["specinfer"], rates["block"])
+
+
+def test_a_policy_of_ones_own_is_valued_and_one_that_peeks_is_refuted(draftproof, tmp_path):
+    Path(tmp_path / "mine.py").write_text(OWN)
+    given = ("specinfer", *SMALL, "--K", "1", "--L1", "0", "--L2", "0..2", "--json", "-")
+    row = draftproof("policies", *given, "--policy", "mine.py:by_context", "--check", "2").json["rows"][0]
+    assert (row["policy"], row["lossless"], row["blocks_checked"]) == ("mine.py:by_context", True, 2)
+    assert row["regret"] >= 0
+    assert set(row["actions"]) <= {f"specinfer on delayed(K=1, L1=0, L2={n})" for n in (0, 1)}
+    refuted = draftproof("policies", *given[:-2], "--policy", "mine.py:peeking", "--check", "1")
+    assert refuted.code == 1
+    assert "REFUTED" in refuted.out
+    assert "must have mass" in refuted.out
+    outside = draftproof("policies", *given, "--policy", "mine.py:peeking")
+    assert outside.code == 2
+    assert "none of its 3" in outside.err
+    assert "it must be one of the actions" in draftproof("policies", *given, "--policy", "mine.py:nothing").err
+
+
+def test_the_example_of_the_study_reads_back(draftproof, tmp_path, monkeypatch, capsys):
+    import sys
+
+    from experiments.cli import run_command
+    from experiments.studies import greedy_gap
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["gap", "--largest", "2", "--witness", "gap.json"])
+    with pytest.raises(SystemExit) as stop:
+        run_command(greedy_gap.main)
+    assert stop.value.code == 0
+    said = capsys.readouterr().out
+    assert "greedy   drafts 2 after 0, 2 after 1: 7/18 = 0.388889 tokens per time" in said
+    assert "greedy loses 1/36 = 2.778% of the best" in said
+    given = (
+        "--instance",
+        "gap.json",
+        "--K",
+        "1",
+        "--L1",
+        "0",
+        "--cost",
+        "draft=1,target=4",
+        "--arithmetic",
+        "rational",
+    )
+    rows = draftproof("policies", "naive", *given, "--json", "-").json["rows"]
+    rates = {row["policy"]: row["tokens_per_time"] for row in rows}
+    assert rates == {"static": "2/5", "ratio": "7/18", "greedy": "7/18", "best": "2/5"}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("--policy", "bets"), "unknown policy 'bets'; known: static"),
+        (("--policy", "tree", "--arithmetic", "rational"), "policy tree is fitted in floats"),
+        (("typical",), "typical does not claim to be lossless on delayed"),
+        (("--K", "2", "--L2", "2", "--max-nodes", "1"), "no shape of so few tokens"),
+        (("--K", "2", "--L2", "0"), "no shape of so few tokens"),
+        (("--cost", "draft=1"), "needs draft= and target="),
+        (("--text", "topics", "--vocab", "27"), "GiB, more than 4"),
+        (("--policy", "nowhere.py:mine"), "no file nowhere.py; give your policy as FILE.py:NAME"),
+    ],
+)
+def test_bad_input_is_one_line(draftproof, given, says):
+    ran = draftproof("policies", *given)
+    assert ran.code == 2
+    assert says in ran.err
+    assert ran.out == ""
