@@ -11,8 +11,9 @@ import verifiers
 from simulator import Delayed, InvalidInput, TooLarge, check
 from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.coins import outcomes
+from simulator.instances.called import CallableProcess
 from simulator.instances.families import FAMILIES
-from simulator.instances.processes import CallableProcess, MarkovProcess
+from simulator.instances.processes import MarkovProcess
 from simulator.laws.enumeration import verdicts
 from simulator.policies.peeking import Careful, Peeking, Redrafted
 from simulator.policies.policy import Action, Known, chosen, known_at, name_of, scalars
