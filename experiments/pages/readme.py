@@ -22,7 +22,10 @@ PAGE = README.parent / "verifiers" / "README.md"
 #: The pages whose code runs and whose commands print what stands there.
 PAGES = (
     README,
-    *(README.parent / f"{room}/README.md" for room in ("experiments/.", "experiments/models", "simulator/.")),
+    *(
+        README.parent / f"{room}/README.md"
+        for room in ("experiments/.", "experiments/policies", "experiments/models", "simulator/.")
+    ),
 )
 TRANSCRIPT = re.compile(r"^```console\n\$ draftproof (.*?)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 

@@ -73,11 +73,11 @@ def simulate(
         tokens = (*verdict.accepted, verdict.correction)
         counts[block], spent[block] = len(tokens), float(times[choice[state]])
         state = context_index((*context_at(state, window, size), *tokens)[-window:] if window else (), size)
-    return _summed(counts, spent)
+    return summed(counts, spent)
 
 
-def _summed(counts: Any, spent: Any) -> Sampled:
-    """The ratio, and its error by the delta method over batches of equal length."""
+def summed(counts: Any, spent: Any) -> Sampled:
+    """Tokens and times of every block, `(blocks,)`, as a ratio; its error by the delta method over equal batches."""
     rate = counts.sum() / spent.sum()
     length = len(counts) // BATCHES
     kept = length * BATCHES

@@ -10,7 +10,7 @@ Exact where the tables are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -33,7 +33,7 @@ class Value:
     used: int
 
 
-def value(tables: Tables, choice: Sequence[int], what: str = "this policy", overhead: Any = 0) -> Value:
+def value(tables: Tables, choice: Any, what: str = "this policy", overhead: Any = 0) -> Value:
     """The value of a choice of action, one for every state, `(S,)`.
 
     what: its name in errors. overhead: time that choosing takes in every block, in the arithmetic of the tables.

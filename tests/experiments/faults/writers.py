@@ -144,6 +144,13 @@ WRITERS = {
             *("--plot", "a.png", "--markdown", "a.md", "--json", "a.json"),
         )
     ),
+    "study policies": Writer(
+        (
+            *("-m", "experiments.studies.policies", "--first", "2", "--resume", "r"),
+            *("--markdown", "a.md", "--plot", "a.png", "--json", "a.json"),
+        ),
+        lasts=True,
+    ),
     "study programs": Writer(("-m", "experiments.studies.programs", "--shapes", "1", "--json", "a.json")),
     "study real_models": Writer(
         ("-m", "experiments.studies.real_models", "naive", *PAIR, "--tokens", "4", "--temperatures", "1", *REPORTS),

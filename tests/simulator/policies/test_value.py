@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from fractions import Fraction
 from itertools import pairwise
 
@@ -17,7 +18,7 @@ from simulator.laws.structured.steady import steady_by_laws
 from simulator.policies.optimal import best_block, best_ratio, best_static, exhaustive, policy_iteration
 from simulator.policies.policy import Action
 from simulator.policies.rules import ByEntropy, ByState, Static
-from simulator.policies.sampled import simulate
+from simulator.policies.sampled import simulate, summed
 from simulator.policies.value import static_values, value
 from simulator.policies.world import World
 
@@ -178,7 +179,8 @@ def test_what_a_block_is_worth_is_not_the_best_for_the_long_run():
 CHECKED = ("static", "entropy", "ratio", "block", "best", *(f"random {n}" for n in range(5)))
 
 
-def simulated(name: str, blocks: int) -> None:
+def policy_named(name: str):
+    """World, actions and choice of one of the ten."""
     verifier = dict(zip(CHECKED, ("specinfer", "traversal", "block", "naive", "specinfer") * 2, strict=True))[name]
     place = world(2, (1, 1), 3, before=True)
     some = actions(verifier)
@@ -191,8 +193,13 @@ def simulated(name: str, blocks: int) -> None:
         "block": lambda: best_block(exact),
         "best": lambda: policy_iteration(exact).choice,
     }.get(name, lambda: np.random.default_rng(number).integers(0, len(some), place.states))()
-    wanted = value(exact, choice)
-    generator = np.random.default_rng(number)
+    return place, some, choice
+
+
+def simulated(name: str, blocks: int) -> None:
+    place, some, choice = policy_named(name)
+    wanted = value(place.tables(some, time), choice)
+    generator = np.random.default_rng(CHECKED.index(name))
     found = simulate(place.converted(FLOAT64), some, choice, [float(time(each)) for each in some], blocks, generator)
     assert found.blocks == blocks
     assert abs(found.rate - float(wanted.rate)) <= 4 * found.error
@@ -208,6 +215,38 @@ def test_a_run_brings_what_is_computed(name):
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_million_blocks_bring_what_is_computed(name):
     simulated(name, 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [
+        *((name, 20_000) for name in CHECKED),
+        *(pytest.param(name, 1_000_000, marks=pytest.mark.heavy) for name in CHECKED),
+    ],
+)
+def test_blocks_drawn_from_enumerated_laws_bring_what_is_computed(name, blocks):
+    """A run in which every block is one draw from the law that the ground truth enumerates, tree by tree."""
+    place, some, choice = policy_named(name)
+    wanted = value(place.tables(some, time), choice)
+    generator = np.random.default_rng(CHECKED.index(name) + 100)
+    laws: dict[tuple[int, int], tuple[list[float], list[tuple[int, ...]]]] = {}
+    uniforms, state = generator.random(blocks).tolist(), (0,) * place.window
+    counts, spent, times = [], [], [float(time(each)) for each in some]
+    for uniform in uniforms:
+        position = context_index(state, 2)
+        key = position % place.cores, int(choice[position])
+        if key not in laws:
+            action = some[key[1]]
+            law = block_law(action.verifier, *place.processes(key[0]), action.scheme, engine="enumerate").as_dict()
+            laws[key] = (np.cumsum([float(mass) for mass in law.values()]).tolist(), [(*c, y) for c, y in law])
+        reached, outputs = laws[key]
+        tokens = outputs[min(bisect(reached, uniform), len(outputs) - 1)]
+        counts.append(len(tokens))
+        spent.append(times[key[1]])
+        state = (*state, *tokens)[-place.window :]
+    found = summed(np.array(counts), np.array(spent))
+    assert abs(found.rate - float(wanted.rate)) <= 4 * found.error
+    assert 0 < found.error < 0.01 * found.rate * (10**6 / blocks) ** 0.5
 
 
 def test_a_wrong_value_would_be_noticed():

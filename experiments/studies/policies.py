@@ -1,0 +1,211 @@
+"""What choosing the shape of every block anew is worth: rules, learners, oracle and best policy, for each verifier.
+
+`python -m experiments.studies.policies --resume runs/policies.jsonl --plot runs/policies.png`
+
+Worlds are n-gram pairs of the committed topics, where every value is exact. One row a world and a verifier, and some
+for questions beside it: how the gain grows with depth, what labels from a few sampled trees are worth, when delaying
+helps. A second run computes only what is missing; several runs can share one file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from experiments.commands.policies.work import shapes
+from experiments.policies.fitted import state_scalars
+from experiments.policies.rivals import RIVALS, choices
+from experiments.policies.worlds import at_temperature, world_of
+from experiments.shared.latency import TimeModel, time_model
+from experiments.shared.output import check_files, write_json, write_whole
+from experiments.shared.problem import TextProblem
+from experiments.shared.progress import INTERRUPTED, bar, duration, remark
+from experiments.shared.rows import RowFile, strong_id, versions
+from experiments.shared.sharing import share
+from experiments.shared.text import TOPICS, topics_table
+from experiments.studies import policies_beside, policies_views
+from simulator.arithmetic import FLOAT64
+from simulator.drafts import Delayed
+from simulator.instances.ngram import TextPair
+from simulator.policies.policy import Action
+from simulator.policies.value import static_values, value
+from simulator.policies.world import Tables, World
+from verifiers import make
+
+
+@dataclass(frozen=True)
+class Place:
+    """A world: n-grams of the topics at a temperature of both models. depth: of the deepest shape."""
+
+    vocab_size: int
+    target_order: int
+    draft_order: int
+    temperature: float
+    depth: int
+
+    def world(self) -> World:
+        """Its chains, in float64."""
+        pair = TextPair(topics_table(), self.vocab_size, self.target_order, self.draft_order)
+        world = world_of(TextProblem(TOPICS, pair), FLOAT64)
+        sides = [at_temperature(side, self.temperature) for side in (world.target, world.draft)]
+        return World(sides[0], sides[1], world.window)
+
+    def __str__(self) -> str:
+        orders = f"orders {self.target_order} and {self.draft_order}"
+        return f"V = {self.vocab_size}, {orders}, temperature {self.temperature:g}"
+
+
+PLACES = (
+    Place(4, 3, 1, 1.0, 4),
+    Place(4, 3, 1, 0.6, 4),
+    Place(4, 3, 1, 1.5, 4),
+    Place(8, 2, 1, 1.0, 3),
+)
+#: One world of thousands of states, for a verifier whose laws collapse to states; without learners.
+LARGE = Place(12, 3, 1, 1.0, 4)
+VERIFIERS = ("naive_tree", "specinfer", "khisti", "block", "traversal", "path_transport", "layer_transport")
+#: Times of a target pass, in draft passes; a branch more adds a tenth to a draft pass, a node to a target pass.
+TARGET_TIMES = (4, 10, 30)
+#: Seconds of one core that a row takes at V = 4 and depth 4, as measured; others take less.
+SECONDS = {"layer_transport": 90, "path_transport": 40, "traversal": 15}
+#: Of three branches this is the longest, so that every verifier can be computed.
+LONGEST_OF_THREE = 2
+
+
+def times(target: float) -> TimeModel:
+    """The time model of the study."""
+    return time_model(f"draft=1,branch=.1,target={target},node=.1")
+
+
+def schemes(depth: int) -> list[Delayed]:
+    """Shapes of one to three branches down to this depth."""
+    sizes = range(depth + 1)
+    found = shapes({"K": [1, 2, 3], "L1": sizes, "L2": sizes}, None)
+    return [s for s in found if s.depth <= depth and (s.K < 3 or s.L2 <= LONGEST_OF_THREE)]
+
+
+def ladder(place: Place, verifier: str) -> dict[str, Any]:
+    """Every rival in one world with one verifier, at each time of a target pass."""
+    world = place.world()
+    actions = [Action(scheme, make(verifier)) for scheme in schemes(place.depth)]
+    tables = world.tables(actions, lambda _: 1)
+    learns = world.window > world.order
+    X = state_scalars(world) if learns else None
+    by_time = {}
+    for target in TARGET_TIMES:
+        model = times(target)
+        timed = tables.at_times(lambda action, model=model: model.time(action.scheme.as_dict()))  # type: ignore[misc]
+        by_time[str(target)] = _rates(timed, X)
+    return {"states": world.states, "actions": len(actions), "times": by_time}
+
+
+def _rates(tables: Tables, X: Any) -> dict[str, Any]:
+    rates: dict[str, Any] = {}
+    for name, rival in RIVALS.items():
+        if rival.learner and X is None:
+            continue
+        choice, unseen = choices(rival, tables, X)
+        found = value(tables, choice, name)
+        rates[name] = {"rate": float(found.rate), "tokens": float(found.tokens), "used": found.used}
+        if unseen is not None:
+            rates[name]["held_out"] = float(value(tables, unseen, name).rate)
+    statics = {str(each.scheme): float(v.rate) for each, v in zip(tables.actions, static_values(tables), strict=True)}
+    return {"rivals": rates, "statics": statics}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A row to compute. kind: `ladder`, or what stands beside it."""
+
+    kind: str
+    place: Place
+    verifier: str
+    work: Callable[[], dict[str, Any]]
+    seconds: float
+
+    @property
+    def strong_id(self) -> str:
+        """Hash of what defines the row."""
+        of = {"study": "policies 1", "kind": self.kind, "verifier": self.verifier, **asdict(self.place)}
+        return strong_id({**of, "package": versions()["draftproof"], "text": topics_table().digest})
+
+    def __call__(self) -> dict[str, Any]:
+        started = time.process_time()
+        found = {"kind": self.kind, "world": str(self.place), "verifier": self.verifier, **self.work()}
+        seconds = round(time.process_time() - started, 2)
+        return {**found, "strong_id": self.strong_id, "versions": versions(), "seconds": seconds}
+
+
+def tasks() -> list[Task]:
+    """All rows, the quick ones first."""
+    found = [Task("ladder", p, v, partial(ladder, p, v), SECONDS.get(v, 5)) for v in VERIFIERS for p in PLACES]
+    found += [Task("delay", p, v, partial(policies_beside.delay, p.world, v), 5) for v in VERIFIERS for p in PLACES[:1]]
+    first = PLACES[0]
+    found += [
+        Task("ladder", LARGE, "specinfer", partial(ladder, LARGE, "specinfer"), 120),
+        Task("depth", first, "specinfer", partial(policies_beside.depth, first.world, "specinfer", times), 30),
+        *(
+            Task("labels", first, v, partial(policies_beside.labels, first.world, v, schemes(3), times(10)), 40)
+            for v in ("specinfer", "block")
+        ),
+        *(Task("drift", p, "", partial(policies_beside.drift, p.world), 1) for p in PLACES),
+    ]
+    return sorted(found, key=lambda task: task.seconds)
+
+
+def main(
+    resume: Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")] = None,
+    first: Annotated[int | None, typer.Option(min=1, help="Only so many rows, the quick ones.")] = None,
+    plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the gains.")] = None,
+    markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
+    json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
+) -> int:
+    """What policies are worth, exactly, on n-gram worlds."""
+    from experiments.shared.consoles import console_for
+
+    check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
+    wanted = {task.strong_id: task for task in tasks()[:first]}
+    kept = RowFile(resume)
+    complete = run(wanted, kept)
+    rows = [kept.rows[name] for name in wanted if name in kept.rows]
+    if not rows:
+        return INTERRUPTED
+    console = console_for(json_target)
+    console.print(policies_views.text(rows))
+    if not complete:
+        where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them"
+        remark(f"interrupted after {len(rows)} of {len(wanted)} rows{where}; no other file was written")
+        return INTERRUPTED
+    write_json(json_target, {"rows": rows})
+    if markdown_file:
+        write_whole(markdown_file, policies_views.markdown(rows))
+    if plot_file:
+        write_whole(plot_file, policies_views.figure(rows))
+        console.print(f"picture: {plot_file}")
+    return 0
+
+
+def run(wanted: Mapping[str, Task], kept: RowFile) -> bool:
+    """Compute the missing rows into `kept`; False if Ctrl-C ended it early."""
+    missing = [task for name, task in wanted.items() if name not in kept.rows]
+    remark(
+        f"{len(missing)} rows ({len(wanted) - len(missing)} more are kept from before), "
+        f"{duration(sum(task.seconds for task in missing))} of one core"
+    )
+    with bar("rows", len(wanted)) as tick:
+        try:
+            share(dict(wanted), kept, tick)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    from experiments.cli import run_command
+
+    run_command(main)
