@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.shared.problem import FileProblem, Problem, TextProblem
+from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
 from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of
+from simulator.errors import InvalidInput
 from simulator.instances.processes import MarkovProcess, rationalise
 from simulator.policies.world import World
 
@@ -24,6 +25,10 @@ def world_of(problem: Problem, arithmetic: Arithmetic) -> World:
     if isinstance(problem, TextProblem):
         context = problem.pair.frequent_roots(1)[0][0]
         target, draft = problem.pair.processes(context)
+    elif not isinstance(problem, (FileProblem, FamilyProblem)):
+        raise InvalidInput(
+            f"{problem} has no states that come again; use --text or --family in place of {problem.flag}"
+        )
     else:
         depth = max(problem.instance.depth, 1) if isinstance(problem, FileProblem) else 2
         case = problem.roots(depth, RATIONAL)[0]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.commands.given import Given, choose_problem, with_groups
 from experiments.policies.rivals import RIVALS, Rival
 from experiments.policies.worlds import world_of
 from experiments.shared import options as opt
@@ -38,12 +39,12 @@ Together = Annotated[bool, typer.Option("--together", help="Also choose among th
 Blocks = Annotated[int, typer.Option("--check", min=0, help="Check so many blocks of every policy for losslessness.")]
 
 
-@opt.with_groups()
+@with_groups()
 def policies(
     chosen: Chosen = None,
     *,
     wanted: Wanted = None,
-    given: opt.Given,
+    given: Given,
     K: BranchRange = "1..3",
     L1: TrunkRange = "0..2",
     L2: LengthRange = "0..2",
@@ -62,7 +63,7 @@ def policies(
     check_files((given.instance, given.text), {"--json": json_target})
     named = chosen_verifiers(chosen or USUAL)
     rivals = _rivals(wanted, arithmetic)
-    problem = opt.choose_problem(given)
+    problem = choose_problem(given)
     world = world_of(problem, arithmetic_named(arithmetic))
     ranges = {flag: parse_range(text, f"--{flag}") for flag, text in (("K", K), ("L1", L1), ("L2", L2))}
     schemes = valuing.shapes(ranges, max_nodes)

@@ -19,6 +19,7 @@ from experiments.shared.problem import FamilyProblem, FileProblem, TextProblem
 from experiments.shared.text import topics_table
 from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
 from simulator.instances.ngram import TextPair
 from simulator.policies.optimal import exhaustive, outlook, policy_iteration
@@ -168,3 +169,14 @@ def test_times_as_they_are_written():
     model = time_model("draft=.1,branch=.2,target=1,node=.3").exact()
     assert model.time(Delayed(2, 1, 2).as_dict()) == Fraction(2, 10) + Fraction(3, 10) + 1 + 5 * Fraction(3, 10)
     assert isinstance(model.time(Delayed(1, 0, 0).as_dict()), Fraction)
+
+
+def test_a_problem_without_states_is_refused():
+    class Elsewhere:
+        flag = "--pair"
+
+        def __str__(self):
+            return "a pair"
+
+    with pytest.raises(InvalidInput, match="a pair has no states that come again; use --text or --family"):
+        world_of(Elsewhere(), FLOAT64)
