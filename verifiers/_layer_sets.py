@@ -105,22 +105,31 @@ def _score(
     """Add the scores of the drafted pairs of a group."""
     size = len(group[0].node.target)
     pairs = [(place, token) for place, scored in enumerate(group) for token in scored.node.children]
-    total = sum(int(weights[place, token]) for place, token in pairs)
+    weights = weights.tolist()
+    total = sum(weights[place][token] for place, token in pairs)
     for place, token in pairs:
-        at, weight = place * size + token, int(weights[place, token])
-        if weight and kept[at] > 0:
+        at, weight = place * size + token, weights[place][token]
+        if weight > 0 and kept[at] > 0:
             scores[*group[place].node.context, token] = portion(share * kept[at] / law[at], weight, total)
 
 
 @memoised
 def _raced(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> tuple[Any, Vector]:
     """Whole weights, shape `(n, V)`, and their law, shape `(n V,)`; key: the listing and `k_c` for each node."""
+    weights = race_weights(owed, draft, key)
+    return weights, _law(weights, _listed(draft, key), draft)
+
+
+def race_weights(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> Any:
+    """Whole weights, shape `(n, V)`; a pure function of the numbers rounded to `DECIMALS`."""
+    return _weights(_floats(owed), _listed(_floats(draft), key), len(key) - 1)
+
+
+def _listed(draft: Any, key: tuple[Any, ...]) -> list[Sets]:
+    """The sets of every node."""
     listing, *numbers = key
-    n = len(numbers)
-    rows = [draft[place * len(draft) // n : (place + 1) * len(draft) // n] for place in range(n)]
-    weights = _weights(_floats(owed), [listing(_floats(row), k) for row, k in zip(rows, numbers, strict=True)], n)
-    law = _law(weights, [listing(row, k) for row, k in zip(rows, numbers, strict=True)], draft)
-    return weights, law
+    size = len(draft) // len(numbers)
+    return [listing(draft[place * size : (place + 1) * size], k) for place, k in enumerate(numbers)]
 
 
 def _weights(owed: Any, sets: Sequence[Sets], n: int) -> Any:
@@ -149,16 +158,14 @@ def _weights(owed: Any, sets: Sequence[Sets], n: int) -> Any:
 def _law(weights: Any, sets: Sequence[Sets], like: Vector) -> Vector:
     """`r`, in the arithmetic of the drafts."""
     law = [mass * 0 for mass in like.tolist()] if not is_tensor(like) else [0.0] * len(like)
-    size = weights.shape[1]
+    size, weights = weights.shape[1], weights.tolist()
     for drawn in product(*(part.items() for part in sets)):
         pairs = [(place, token) for place, (tokens, _) in enumerate(drawn) for token in tokens]
-        total = sum(int(weights[pair]) for pair in pairs)
-        if total:
+        total = sum(weights[place][token] for place, token in pairs)
+        if total > 0:
             chance = prod((mass for _, mass in drawn[1:]), start=drawn[0][1])
             for place, token in pairs:
-                law[place * size + token] = law[place * size + token] + portion(
-                    chance, int(weights[place, token]), total
-                )
+                law[place * size + token] = law[place * size + token] + portion(chance, weights[place][token], total)
     if is_tensor(like):
         return like.new_tensor([float(mass) for mass in law])
     return RATIONAL.vector(law) if like.dtype == object else np.array(law, dtype=like.dtype)

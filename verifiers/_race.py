@@ -19,7 +19,7 @@ SPAN = 20
 FINE = (0.3, 30.0)
 
 #: The law of a sum of weights.
-Sums = dict[int, Any]
+Sums = dict[Any, Any]
 
 
 class Race(NamedTuple):
@@ -29,18 +29,26 @@ class Race(NamedTuple):
     weights: Any
 
 
-def exact_law(blocks: Any, weights: Any, draft: Sequence[Sequence[Any]], branches: Sequence[int]) -> list[list[Any]]:
-    """The law by adding up over all sums of weights, in the arithmetic of the draft masses; all of shape `(n, J)`."""
+def exact_law(
+    blocks: Sequence[Sequence[int]],
+    weights: Sequence[Sequence[Any]],
+    draft: Sequence[Sequence[Any]],
+    branches: Sequence[int],
+) -> list[list[Any]]:
+    """The law by adding up over all sums of weights, in the arithmetic of the draft masses; all of shape `(n, J)`.
+
+    Of a weight only its sign, sums and the quotients of the law are asked for, and sums are keys of a dictionary.
+    """
     places = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(weights, draft, strict=True)]
     law = [[mass * 0 for mass in row] for row in draft]
-    for block in sorted({int(blocks[c][j]) for c, row in enumerate(places) for j in row}):
+    for block in sorted({blocks[c][j] for c, row in enumerate(places) for j in row}):
         single = []
         for c, row in enumerate(places):
             better = sum((draft[c][j] for j in row if blocks[c][j] < block), start=draft[c][0] * 0)
             here: Sums = {}
             for j in row:
                 if blocks[c][j] == block:
-                    weight = int(weights[c][j])
+                    weight = weights[c][j]
                     here[weight] = here.get(weight, 0) + draft[c][j]
             worse = 1 - better - sum(here.values())
             single.append({**here, 0: worse} if worse > 0 else here)
@@ -52,7 +60,7 @@ def exact_law(blocks: Any, weights: Any, draft: Sequence[Sequence[Any]], branche
                     for _ in range(k - (other == c)):
                         others = _added(others, single[other])
                 for j in racing:
-                    v = int(weights[c][j])
+                    v = weights[c][j]
                     share = sum((mass * v / (v + total) for total, mass in others.items()), start=draft[c][j] * 0)
                     law[c][j] = branches[c] * draft[c][j] * share
     return law

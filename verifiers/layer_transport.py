@@ -138,7 +138,7 @@ def law_of(race: Race, draft: Vector, branches: tuple[int, ...]) -> Vector:
     """`r` of a race, shape `(n V,)`: rationals by sums, floats by the integral, in the precision of the draft."""
     n = len(branches)
     if isinstance(draft, np.ndarray) and draft.dtype == object:
-        law = exact_law(race.blocks, race.weights, draft.reshape(n, -1).tolist(), branches)
+        law = exact_law(race.blocks.tolist(), race.weights.tolist(), draft.reshape(n, -1).tolist(), branches)
         return np.concatenate([RATIONAL.vector(row) for row in law])
     floats = race_law(Race(race.blocks[None], race.weights[None]), _floats(draft).reshape(1, n, -1), branches).reshape(
         -1
@@ -148,23 +148,24 @@ def law_of(race: Race, draft: Vector, branches: tuple[int, ...]) -> Vector:
 
 def _selected(forks: Sequence[Scored], race: Race, met: Vector, law: Vector) -> dict[Context, Any]:
     """Step 3: of the drafted pairs those of the best block, with their scores."""
+    blocks, weights = race.blocks.tolist(), race.weights.tolist()
     pairs = [
         (place, token)
         for place, scored in enumerate(forks)
         for token in dict.fromkeys(scored.node.children)
-        if race.weights[place, token] > 0
+        if weights[place][token] > 0
     ]
     if not pairs:
         return {}
-    best = min(int(race.blocks[pair]) for pair in pairs)
-    weights = {
-        (place, token): int(race.weights[place, token]) * forks[place].node.children.count(token)
+    best = min(blocks[place][token] for place, token in pairs)
+    raced = {
+        (place, token): weights[place][token] * forks[place].node.children.count(token)
         for place, token in pairs
-        if race.blocks[place, token] == best
+        if blocks[place][token] == best
     }
-    total, size = sum(weights.values()), len(forks[0].node.target)
+    total, size = sum(raced.values()), len(forks[0].node.target)
     scores = {}
-    for (place, token), weight in weights.items():
+    for (place, token), weight in raced.items():
         at = place * size + token
         if met[at] > 0:
             scores[*forks[place].node.context, token] = portion(met[at] / law[at], weight, total)

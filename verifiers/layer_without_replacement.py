@@ -6,13 +6,13 @@ New here; the sweep is that of `layer_transport`, the law of what a layer may dr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Verdict
 from verifiers._layer_sets import set_step, without_replacement_sets
-from verifiers._layers import sweep
+from verifiers._layers import Scored, Step, sweep
 
 
 @dataclass(frozen=True)
@@ -29,4 +29,8 @@ class LayerWithoutReplacement:
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return sweep(root, coin, partial(set_step, listing=without_replacement_sets))
+        return sweep(root, coin, self.step)
+
+    def step(self, layer: Sequence[Scored]) -> Step:
+        """The rule of the sweep."""
+        return set_step(layer, without_replacement_sets)

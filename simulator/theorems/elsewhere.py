@@ -18,3 +18,19 @@ class Elsewhere(Protocol):
     ) -> Iterable[tuple[int, Mapping[str, Any]]]:
         """Balances, by numbers of part and place; see `proof.settled`. law: as `laws.plain_law` has it."""
         ...
+
+
+class Together(Protocol):
+    """Does the steps of a relation of two verifiers likewise.
+
+    each: where the law of the first is found, and that of the other.
+    """
+
+    @property
+    def each(self) -> tuple[Elsewhere, Elsewhere]: ...
+
+    def judged(
+        self, kind: str, laws: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[int, tuple[Any, ...]]]
+    ) -> Iterable[tuple[int, Mapping[str, Any]]]:
+        """Differences, by numbers of part and places; see `relations.judged`. laws: as `laws.plain_law` has them."""
+        ...

@@ -6,7 +6,7 @@ first, `D(c)` of one never below `D(c)` of the other, since those are smaller fu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from random import Random
@@ -14,13 +14,14 @@ from typing import Any
 
 from simulator.instances.instance import Instance
 from simulator.theorems.balance import SUM, difference, efficiency, mass, reach
+from simulator.theorems.elsewhere import Together
 from simulator.theorems.explore import Explorer
 from simulator.theorems.judgements import SIGNS, SOLVER, Judgement, Judging, judged_nonnegative, judged_zero
-from simulator.theorems.laws import Block, Part, draftings, parts_of
+from simulator.theorems.laws import Part, draftings, parts_of, plain_law
 from simulator.theorems.oracle import Oracle
 from simulator.theorems.points import simplest, trial_points
 from simulator.theorems.polynomials import Point
-from simulator.theorems.proof import TRIALS, Subject, is_zero, law_at_point
+from simulator.theorems.proof import TRIALS, Subject, law_at_point
 from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Region
 from simulator.theorems.rows import Shape
@@ -31,6 +32,9 @@ EQUALS, DOMINATES = "equals", "dominates"
 EFFICIENCY, REACHES = "block efficiency, cell by cell", "the reach of every context"
 #: Two laws, part by part.
 Pairs = Sequence[tuple[Part, Part]]
+#: A function of a law: nothing more for block efficiency, a context for its reach, a context and a token for a block.
+Place = tuple[Any, ...]
+JUDGING: Mapping[str, Judging] = {EQUALS: judged_zero, DOMINATES: judged_nonnegative}
 #: Points tried for each denominator before a relation is proved.
 EACH = 4 * TRIALS
 
@@ -80,8 +84,19 @@ class Relation:
         return self.judgements.count(SOLVER)
 
 
-def relate(kind: str, one: Subject, other: Subject, shape: Shape, explorer: Explorer, progress: Any = None) -> Relation:
-    """Prove or refute that `one` equals or dominates `other` in block efficiency."""
+def relate(
+    kind: str,
+    one: Subject,
+    other: Subject,
+    shape: Shape,
+    explorer: Explorer,
+    progress: Any = None,
+    elsewhere: Together | None = None,
+) -> Relation:
+    """Prove or refute that `one` equals or dominates `other` in block efficiency.
+
+    progress: told what was done after each step. elsewhere: does the steps.
+    """
     relation = Relation(kind, one, other, shape)
 
     def fails(point: Point) -> bool:
@@ -92,73 +107,128 @@ def relate(kind: str, one: Subject, other: Subject, shape: Shape, explorer: Expl
         if fails(point):
             relation.counterexample = _counterexample(one, other, shape, simplest(shape, point, fails))
             return relation
-    pairs = both_laws(one, other, shape, explorer, progress)
+    pairs = both_laws(one, other, shape, explorer, progress, elsewhere)
     oracle = explorer.oracle
     if kind == EQUALS:
-        judge_cells(relation, pairs, EFFICIENCY, oracle, judged_zero)
-        relation.same_law = not relation.open_cells and same_law(pairs, shape, oracle)
+        judge_cells(relation, pairs, EFFICIENCY, oracle, judged_zero, progress, elsewhere)
+        relation.same_law = not relation.open_cells and same_law(pairs, shape, oracle, elsewhere)
     else:
-        judge_cells(relation, pairs, REACHES, oracle, judged_nonnegative)
+        judge_cells(relation, pairs, REACHES, oracle, judged_nonnegative, progress, elsewhere)
         if relation.open_cells:
-            judge_cells(relation, pairs, EFFICIENCY, oracle, judged_nonnegative)
+            judge_cells(relation, pairs, EFFICIENCY, oracle, judged_nonnegative, progress, elsewhere)
     relation.finished = True
     return relation
 
 
-def both_laws(one: Subject, other: Subject, shape: Shape, explorer: Explorer, progress: Any = None) -> Pairs:
+def both_laws(
+    one: Subject,
+    other: Subject,
+    shape: Shape,
+    explorer: Explorer,
+    progress: Any = None,
+    elsewhere: Together | None = None,
+) -> Pairs:
     """The laws of two verifiers on the same cells of drafting."""
     cells = draftings(shape, explorer)
-    mine, theirs = (parts_of(shape, subject.formal, cells, explorer, progress) for subject in (one, other))
+    mine, theirs = (
+        parts_of(shape, subject.formal, cells, explorer, progress, place.explored if place else None)
+        for subject, place in zip((one, other), elsewhere.each if elsewhere else (None, None), strict=True)
+    )
     return list(zip(mine, theirs, strict=True))
 
 
-def judge_cells(relation: Relation, pairs: Pairs, by: str, oracle: Oracle, judged: Judging) -> None:
+def judge_cells(
+    relation: Relation,
+    pairs: Pairs,
+    by: str,
+    oracle: Oracle,
+    judging: Judging,
+    progress: Any = None,
+    elsewhere: Together | None = None,
+) -> None:
     """Judge every cell of every difference, from the beginning; what cannot be shown stays open."""
     relation.by, relation.cells = by, 0
     relation.judgements, relation.open_cells = [], []
-    zero = Ratio(relation.shape.ring, relation.shape.ring.zero)
-    differences = _reaches if by == REACHES else _efficiencies
-    for where, tree in differences(pairs, relation.shape, oracle):
-        for region, leaf in leaves(tree, where):
-            relation.cells += 1
-            if isinstance(leaf, Gap):
-                if not leaf.outside:
-                    relation.open_cells.append(region)
-                continue
-            judgement = judged(leaf.values.get(SUM, zero), region, oracle)
-            if judgement is None:
-                relation.open_cells.append(region)
-            else:
-                relation.judgements.append(judgement)
+    places: list[Place] = [()] if by == EFFICIENCY else [(context,) for context in relation.shape.contexts[1:]]
+    wanted = [(number, place) for number in range(len(pairs)) for place in places]
+    known = _elsewhere(relation.kind, pairs, wanted, oracle, progress, elsewhere)
+    for number, place in wanted:
+        found = known.get((number, place))
+        if found is None or found["open"]:
+            cells, judgements, missing = judged_at(pairs[number], place, relation.shape, oracle, judging)
+        else:
+            cells, judgements, missing = found["cells"], found["judgements"], []
+        relation.cells += cells
+        relation.judgements += judgements
+        relation.open_cells += missing
 
 
-def _efficiencies(pairs: Pairs, shape: Shape, oracle: Oracle) -> Iterator[tuple[Region, Tree]]:
-    for one, other in pairs:
-        mine, theirs = (part.gap or efficiency(shape, part, oracle) for part in (one, other))
-        yield one.region, difference(mine, theirs, shape, one, oracle)
+def _elsewhere(
+    kind: str,
+    pairs: Pairs,
+    wanted: Sequence[tuple[int, Place]],
+    oracle: Oracle,
+    progress: Any,
+    elsewhere: Together | None,
+) -> dict[tuple[int, Place], Mapping[str, Any]]:
+    """What is found about differences elsewhere, by number of part and place."""
+    wanted = [(number, place) for number, place in wanted if pairs[number][0].gap is None]
+    if elsewhere is None:
+        return {}
+    laws = [plain_law(parts, oracle.points) for parts in zip(*pairs, strict=True)]
+    results = {}
+    for number, result in elsewhere.judged(kind, laws, wanted):
+        results[wanted[number]] = result
+        oracle.absorb(result["account"])
+        if progress:
+            progress(f"{len(results)} of {len(wanted)} differences")
+    return results
 
 
-def _reaches(pairs: Pairs, shape: Shape, oracle: Oracle) -> Iterator[tuple[Region, Tree]]:
-    for one, other in pairs:
-        for context in shape.contexts[1:]:
-            mine, theirs = (part.gap or reach(shape, part, context, oracle) for part in (one, other))
-            yield one.region, difference(mine, theirs, shape, one, oracle)
+def judged(kind: str, pair: tuple[Part, Part], place: Place, shape: Shape, oracle: Oracle) -> dict[str, Any]:
+    """The judgements about one difference as plain data. shape: the one of the ring of the parts."""
+    before = oracle.asked
+    cells, judgements, missing = judged_at(pair, place, shape, oracle, JUDGING[kind])
+    account = {"asked": oracle.asked - before}
+    return {"cells": cells, "judgements": judgements, "open": len(missing), "account": account}
 
 
-def same_law(pairs: Pairs, shape: Shape, oracle: Oracle) -> bool:
-    """Whether every block has the same mass under both."""
-    blocks: list[Block] = [(c, y) for c, y in product(shape.contexts, range(shape.vocab_size))]
-    for one, other in pairs:
-        if one.gap is not None:
+def judged_at(
+    pair: tuple[Part, Part], place: Place, shape: Shape, oracle: Oracle, judging: Judging
+) -> tuple[int, list[Judgement], list[Region]]:
+    """How many cells a difference has, the judgements where it is claimed, and the cells that stay open."""
+    zero = Ratio(shape.ring, shape.ring.zero)
+    one = pair[0]
+    mine, theirs = (part.gap or _function(part, place, shape, oracle) for part in pair)
+    cells, judgements, missing = 0, list[Judgement](), list[Region]()
+    for region, leaf in leaves(difference(mine, theirs, shape, one, oracle), one.region):
+        cells += 1
+        if isinstance(leaf, Gap):
+            missing += [] if leaf.outside else [region]
             continue
-        for block in blocks:
-            gap = difference(mass(shape, one, block, oracle), mass(shape, other, block, oracle), shape, one, oracle)
-            for region, leaf in leaves(gap, one.region):
-                if isinstance(leaf, Gap):
-                    return False
-                if leaf.values and not is_zero(leaf.values[SUM], region, oracle):
-                    return False
-    return True
+        judgement = judging(leaf.values.get(SUM, zero), region, oracle)
+        if judgement is None:
+            missing.append(region)
+        else:
+            judgements.append(judgement)
+    return cells, judgements, missing
+
+
+def _function(part: Part, place: Place, shape: Shape, oracle: Oracle) -> Tree:
+    if not place:
+        return efficiency(shape, part, oracle)
+    context, *token = place
+    return mass(shape, part, (context, token[0]), oracle) if token else reach(shape, part, context, oracle)
+
+
+def same_law(pairs: Pairs, shape: Shape, oracle: Oracle, elsewhere: Together | None = None) -> bool:
+    """Whether every block has the same mass under both."""
+    blocks = list(product(shape.contexts, range(shape.vocab_size)))
+    wanted = [(number, block) for number, (part, _) in enumerate(pairs) if part.gap is None for block in blocks]
+    if elsewhere is not None:
+        found = _elsewhere(EQUALS, pairs, wanted, oracle, None, elsewhere)
+        return all(not result["open"] for result in found.values())
+    return all(not judged_at(pairs[number], block, shape, oracle, judged_zero)[2] for number, block in wanted)
 
 
 def _counterexample(one: Subject, other: Subject, shape: Shape, point: Point) -> Counterexample:

@@ -105,7 +105,9 @@ def test_the_law_of_a_race_by_sums_and_by_the_integral(branches):
     race = equalised(owed, draft, branches)
     by_integral = race_law(race, draft, branches)
     for blocks, weights, masses, law in zip(race.blocks, race.weights, draft, by_integral, strict=True):
-        assert np.allclose(exact_law(blocks, weights, masses.tolist(), branches), law, rtol=0, atol=ROUNDING)
+        assert np.allclose(
+            exact_law(blocks.tolist(), weights.tolist(), masses.tolist(), branches), law, rtol=0, atol=ROUNDING
+        )
 
 
 @pytest.mark.parametrize("branches", [(3,), (1, 2), (1, 1, 1)], ids=str)

@@ -90,8 +90,8 @@ def prove(
         report = work.conduct(request, formula or latex, certificate, jobs, kept)
         work.keep_row(report, kept)
         return views.deliver(console, report, witness, json_target, latex)
-    if (equals and dominates) or formula or latex or free or resume:
+    if (equals and dominates) or formula or latex or free:
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
     kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
-    related = relating.relate_two(request, kind, find_verifier(str(other)), certificate)
+    related = relating.relate_two(request, kind, find_verifier(str(other)), certificate, jobs, RowFile(resume))
     return views.deliver_relation(console, related, witness, json_target)

@@ -18,6 +18,7 @@ import numpy as np
 import verifiers.khisti
 import verifiers.path_transport
 import verifiers.spectr
+from experiments.commands.prove.races import BLOCKS, RACES, WEIGHTS, FreeRaces, Racing, free_names
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
@@ -163,7 +164,10 @@ def subject_of(named: NamedVerifier, free: Sequence[str], size: int, scheme: Dra
     name = named.verifier.card.name
     if list(free) == [SOLVED] and name in _SOLVERS:
         return _with_solver_free(named, _SOLVERS[name], size, scheme)
-    known = [*named.verifier.card.parameters, *([SOLVED] if name in _SOLVERS else [])]
+    if name in RACES and list(free) in ([WEIGHTS], [BLOCKS]):
+        return _with_races_free(named, RACES[name], free[0], size, scheme)
+    special = [SOLVED] if name in _SOLVERS else [WEIGHTS, BLOCKS] if name in RACES else []
+    known = [*named.verifier.card.parameters, *special]
     wrong = next((each for each in free if each not in named.verifier.card.parameters), None)
     if wrong is not None:
         raise InvalidInput(f"--free {wrong}: {name} can leave free {', '.join(known) or 'nothing'}")
@@ -180,6 +184,12 @@ def subject_of(named: NamedVerifier, free: Sequence[str], size: int, scheme: Dra
     return Subject(name, formal, lambda values: changed(values, lambda value: Fraction(as_python(value))), tuple(free))
 
 
+def _with_races_free(named: NamedVerifier, racing: Racing, kind: str, size: int, scheme: DraftScheme) -> Subject:
+    return _with_values(
+        named, free_names(racing, kind, size, scheme), lambda values: FreeRaces(named.verifier, racing, values)
+    )
+
+
 def _with_solver_free(named: NamedVerifier, solver: _Solver, size: int, scheme: DraftScheme) -> Subject:
     paths = getattr(scheme, "K", 1)
     contexts: list[Context] = [()]
@@ -188,11 +198,16 @@ def _with_solver_free(named: NamedVerifier, solver: _Solver, size: int, scheme: 
             contexts += [(*context, token) for token in range(size)]
     names = tuple(name for context in contexts for name in solver.names(context, size, paths))
 
+    return _with_values(named, names, lambda values: Replaced(named.verifier, solver, values))
+
+
+def _with_values(named: NamedVerifier, names: tuple[str, ...], made: Callable[[Values], Verifier]) -> Subject:
+    """The subject that is made from a free number for each name."""
+
     def formal(run: Run) -> Verifier:
-        return Replaced(named.verifier, solver, {n: run.variable(run.ring.names.index(n)) for n in names})
+        return made({name: run.variable(run.ring.names.index(name)) for name in names})
 
     def at(values: Sequence[Any]) -> Verifier:
-        exact = dict(zip(names, map(RATIONAL.number, values), strict=True))
-        return Replaced(named.verifier, solver, exact)
+        return made(dict(zip(names, map(RATIONAL.number, values), strict=True)))
 
     return Subject(named.verifier.card.name, formal, at, names)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from experiments.commands.prove.free import subject_of
@@ -25,6 +25,7 @@ from simulator.theorems.certificates import Recording
 from simulator.theorems.laws import Part, explored, read_part
 from simulator.theorems.plain import read_number
 from simulator.theorems.proof import Subject, settled
+from simulator.theorems.relations import judged
 from simulator.theorems.rows import Shape
 
 #: Below this many seconds of expected work the cost of starting processes is not worth it.
@@ -64,7 +65,7 @@ class Place:
 class Workshop:
     """Does the steps in `jobs` processes; see `proof.Elsewhere`. about: what is proved, and by which code.
 
-    kept: counts the steps that the file of rows had.
+    kept: counts the steps that the file of rows had. announced: what was said about steps, and what came true.
     """
 
     place: Place
@@ -73,17 +74,18 @@ class Workshop:
     file: RowFile
     kept: int = 0
     processes: int = 1
+    announced: list[Announced] = field(default_factory=list)
 
     def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
         """The masses of draft trees."""
-        return self._steps("draft tree", tasks, _start_exploring, ())
+        return self.steps("draft tree", tasks, _start_exploring, ())
 
     def settled(self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]) -> Iterator[Step]:
         """Balances."""
         digest = hashlib.sha256(json.dumps(law).encode()).hexdigest()
-        return self._steps(f"balance of {digest}", wanted, _start_settling, (law,))
+        return self.steps(f"balance of {digest}", wanted, _start_settling, (law,))
 
-    def _steps(
+    def steps(
         self, kind: str, tasks: Sequence[Any], start: Callable[..., None], given: tuple[Any, ...]
     ) -> Iterator[Step]:
         """Results by number: those from before, then here until it is known that processes are worth it, then there."""
@@ -101,20 +103,59 @@ class Workshop:
         self, kind: str, tasks: Sequence[Any], missing: list[int], start: Callable[..., None], given: tuple[Any, ...]
     ) -> Iterator[Step]:
         start(self.place, *given)
-        pace, said = _Pace([_size(tasks[number]) for number in missing]), False
+        pace, said = _Pace([_size(tasks[number]) for number in missing]), None
         for done, number in enumerate(missing):
             left = pace.left(done)
-            if done and not said and left > PATIENCE:
+            if done and said is None and left > PATIENCE:
                 remark(f"{len(missing) - done} of {len(missing)} {kind}s to go, {duration(left / self.jobs)}")
-                said = True
+                said = Announced(kind, len(missing) - done, left / self.jobs)
+                self.announced.append(said)
             if done and self.jobs > 1 and len(missing) - done > 1 and left > PARALLEL_FROM_SECONDS:
                 self.processes = min(self.jobs, len(missing) - done)
                 calls = [(each, tasks[each]) for each in missing[done:]]
                 yield from spread(self.processes, _work, calls, start, self.place, *given)
-                return
+                break
             began = time.perf_counter()
             yield _work(number, tasks[number])
             pace.add(time.perf_counter() - began)
+        if said is not None:
+            said.end()
+
+
+@dataclass
+class Announced:
+    """What was said about steps of one kind, with how many of them to go. seconds: said; took: what came true."""
+
+    kind: str
+    steps: int
+    seconds: float
+    took: float = 0.0
+    began: float = field(default_factory=time.perf_counter)
+
+    def end(self) -> None:
+        """The last of them is done."""
+        self.took = time.perf_counter() - self.began
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        fields = asdict(self)
+        del fields["began"]
+        return {key: round(value, 3) if isinstance(value, float) else value for key, value in fields.items()}
+
+
+@dataclass(frozen=True)
+class Both:
+    """Does the steps of a relation of two verifiers; see `elsewhere.Together`."""
+
+    each: tuple[Workshop, Workshop]
+
+    def judged(
+        self, kind: str, laws: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[int, tuple[Any, ...]]]
+    ) -> Iterator[Step]:
+        """Differences."""
+        digest = hashlib.sha256(json.dumps(laws).encode()).hexdigest()
+        name = f"difference of {kind} of {digest}"
+        return self.each[0].steps(name, wanted, _start_judging, (kind, laws))
 
 
 class _Pace:
@@ -160,6 +201,23 @@ def _start_exploring(place: Place) -> None:
     subject, shape = place.made()
     oracle = Recording(shape.ring)
     _do = lambda task: explored(shape, subject.formal, task, oracle)  # noqa: E731
+
+
+def _start_judging(place: Place, kind: str, laws: Sequence[Mapping[str, Any]]) -> None:
+    global _do  # noqa: PLW0603
+    _, shape = place.made()
+    oracle = Recording(shape.ring)
+    oracle.points += [tuple(map(read_number, point)) for point in laws[0]["points"]]
+    parts: dict[int, tuple[Part, Part]] = {}
+
+    def judge(task: tuple[int, tuple[Any, ...]]) -> Result:
+        number, place = task
+        if number not in parts:
+            one, other = (read_part(law, number, shape.ring) for law in laws)
+            parts[number] = one, other
+        return judged(kind, parts[number], place, shape, oracle)
+
+    _do = judge
 
 
 def _start_settling(place: Place, law: Mapping[str, Any]) -> None:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.commands.prove.announcing import announce
-from experiments.commands.prove.work import Request, certificate_about, shape_of
+from experiments.commands.prove.parallel import Announced, Both
+from experiments.commands.prove.work import Request, certificate_about, shape_of, workshop_of
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import write_whole
-from experiments.shared.progress import bar, duration, named_errors, remark
-from experiments.shared.rows import versions
+from experiments.shared.progress import bar, named_errors
+from experiments.shared.rows import RowFile, versions
 from simulator.theorems.certificates import Recording
 from simulator.theorems.explore import Explorer
 from simulator.theorems.proof import Subject
 from simulator.theorems.relation_certificates import Verdict, checked_relation, relation_certificate
 from simulator.theorems.relations import Relation, relate
-
-#: Seconds after which it is said how long the rest will take.
-PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,8 @@ class Related:
     relation: Relation
     trees: int
     seconds: float
+    processes: int = 1
+    announced: Sequence[Announced] = ()
 
     @property
     def verdict(self) -> str:
@@ -56,41 +57,41 @@ class Related:
             "solved": relation.solved,
             "open_cells": len(relation.open_cells),
             "seconds": round(self.seconds, 3),
+            "processes": self.processes,
+            "announced": [each.as_dict() for each in self.announced],
             "versions": versions(),
         }
 
 
-class Watch:
-    """Advances a bar by steps, and says once how long all of it will take."""
+def relate_two(
+    request: Request,
+    kind: str,
+    other: NamedVerifier,
+    certificate: str | None = None,
+    jobs: int = 1,
+    kept: RowFile | None = None,
+) -> Related:
+    """The relation between two verifiers, with progress.
 
-    def __init__(self, total: int, tick: Any) -> None:
-        self.total, self.done, self.tick, self.start = total, 0, tick, time.perf_counter()
-        self.silent = False
-
-    def __call__(self, step: str) -> None:
-        elapsed = time.perf_counter() - self.start
-        if not self.silent and elapsed > PATIENCE and self.done:
-            remark(f"{step}: {duration(elapsed / self.done * (self.total - self.done))} to go")
-            self.silent = True
-        self.done += 1
-        self.tick(1)
-
-
-def relate_two(request: Request, kind: str, other: NamedVerifier, certificate: str | None = None) -> Related:
-    """The relation between two verifiers, with progress. certificate: a file for its certificate."""
+    certificate: a file for its certificate. jobs: processes. kept: the file of rows that keeps every step.
+    """
     shape, trees = shape_of(request, (request.named, other), ())
     announce(shape, trees)
     start = time.perf_counter()
     one, two = (Subject.of(named.verifier) for named in (request.named, other))
     label = f"{request.named.label} {kind} {other.label}"
-    with named_errors(label), bar(f"{label}, {shape}", 2 * trees) as tick:
+    kept = kept or RowFile(None)
+    mine, theirs = (workshop_of(each, jobs, kept) for each in (request, replace(request, named=other)))
+    with named_errors(label), bar(f"{label}, {shape}", 2 * trees + len(shape.contexts)) as tick:
         explorer = Explorer(Recording(shape.ring))
-        relation = relate(kind, one, two, shape, explorer, Watch(2 * trees, tick))
+        relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), Both((mine, theirs)))
     if certificate is not None and relation.proved:
         about = related_about(request, kind, other)
         fields = relation_certificate(relation, explorer.oracle, about)
         write_whole(certificate, json.dumps(fields, indent=1) + "\n")
-    return Related(request, other, relation, trees, time.perf_counter() - start)
+    processes = max(mine.processes, theirs.processes)
+    seconds = time.perf_counter() - start
+    return Related(request, other, relation, trees, seconds, processes, (*mine.announced, *theirs.announced))
 
 
 def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.commands.prove.announcing import announce
 from experiments.commands.prove.free import subject_of
-from experiments.commands.prove.parallel import Place, Workshop
+from experiments.commands.prove.parallel import Announced, Place, Workshop
 from experiments.shared.code import code_digest, neighbours_digest
 from experiments.shared.names import NamedVerifier, file_of, from_file
 from experiments.shared.output import write_whole
@@ -90,6 +90,7 @@ class Report:
     trees: int
     seconds: float
     processes: int = 1
+    announced: Sequence[Announced] = ()
     formulas: Sequence[FormulaCell] = ()
 
     @property
@@ -113,6 +114,7 @@ class Report:
             "formulas": [asdict(cell) for cell in self.formulas],
             "seconds": round(self.seconds, 3),
             "processes": self.processes,
+            "announced": [each.as_dict() for each in self.announced],
             "versions": versions(),
         }
 
@@ -134,13 +136,18 @@ def conduct(
     start = time.perf_counter()
     steps = trees + len(list(places(shape)))
     with named_errors(request.named.label), bar(f"{request.named.label}, {shape}", steps) as tick:
-        place = Place.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
-        workshop = Workshop(place, jobs, request.identity, kept or RowFile(None))
+        workshop = workshop_of(request, jobs, kept)
         proof = prove(subject, shape, Explorer(Recording(shape.ring)), lambda _: tick(1), workshop)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
         write_whole(certificate, json.dumps(certificate_of(proof, request.about), indent=1) + "\n")
-    return Report(request, proof, trees, time.perf_counter() - start, workshop.processes, cells)
+    return Report(request, proof, trees, time.perf_counter() - start, workshop.processes, workshop.announced, cells)
+
+
+def workshop_of(request: Request, jobs: int, kept: RowFile | None) -> Workshop:
+    """Where the steps of a theorem are done."""
+    place = Place.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
+    return Workshop(place, jobs, request.identity, kept or RowFile(None))
 
 
 def verify_certificate(request: Request, path: str) -> Verdict:

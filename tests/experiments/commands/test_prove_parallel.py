@@ -44,6 +44,45 @@ def test_two_processes_give_the_same_cells_and_the_same_certificate(draftproof, 
     assert [rows[0][key] for key in same] == [rows[1][key] for key in same]
 
 
+@pytest.mark.parametrize(
+    ("relation", "certified"), [(("block", "--dominates", "naive"), True), (("traversal", "--equals", "block"), False)]
+)
+def test_two_processes_relate_two_verifiers_alike(draftproof, tmp_path, many, relation, certified):
+    rows = [
+        draftproof("prove", *relation, *STEPS, "--jobs", jobs, "--certificate", f"{jobs}.json", "--json", "-").json
+        for jobs in (1, 2)
+    ]
+    assert [row["processes"] for row in rows] == [1, 2]
+    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
+    same = ("verdict", "by", "same_law", "cells", "certified", "solved", "open_cells")
+    assert [rows[0][key] for key in same] == [rows[1][key] for key in same]
+    assert (rows[0]["certified"] > 0) is certified
+
+
+def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
+    about = ("prove", "block", "--dominates", "naive", *STEPS, "--jobs", 1, "--resume", "rows.jsonl")
+    assert draftproof(*about, "--certificate", "whole.json").code == 0
+    lines = (tmp_path / "rows.jsonl").read_text().splitlines(keepends=True)
+    assert len(lines) == 1 + 2 * 4 + 6  # header, draft trees of both, one difference for every context but the root
+    (tmp_path / "rows.jsonl").write_text("".join(lines[:-1]))
+    done = []
+    explored, judged = parallel.explored, parallel.judged
+    monkeypatch.setattr(parallel, "explored", lambda *given: done.append("tree") or explored(*given))
+    monkeypatch.setattr(parallel, "judged", lambda *given: done.append("difference") or judged(*given))
+    assert draftproof(*about, "--certificate", "again.json").code == 0
+    assert done == ["difference"]
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+
+
+def test_a_relation_that_fails_is_not_proved_over_processes(draftproof, many, monkeypatch):
+    from simulator.theorems import relations
+
+    monkeypatch.setattr(relations, "trial_points", lambda *_: iter(()))
+    ran = draftproof("prove", "naive", "--dominates", "block", *STEPS, "--jobs", 2, "--json", "-")
+    assert ran.code == 3
+    assert ran.json["open_cells"] > 0
+
+
 def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
     whole = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "whole.jsonl", "--certificate", "whole.json")
     assert whole.code == 0
