@@ -107,6 +107,8 @@ def claims() -> Iterator[Claim]:
         yield Claim(name, 2, scheme)
     yield Claim("relaxed:w=1", 2, PATH)
     yield Claim("relaxed", 2, Delayed(1, 0, 1), ("w",))
+    yield Claim("typical:epsilon=1,delta=2", 2, PATH, ("solver",))
+    yield Claim("typical:epsilon=1,delta=3", 3, PAIR, ("solver",))
     for kind, one, other, scheme in RELATIONS:
         yield Claim(one, 2, scheme, kind=kind, other=other)
     yield from large_claims()
@@ -119,8 +121,12 @@ def small_claims() -> Iterator[Claim]:
     for scheme in (PAIR, TRUNK, DEEP):
         for name in SEVERAL:
             yield Claim(name, 2, scheme)
-    for name in ("khisti", "spectr", "path_transport"):
+    for name in ("khisti", "spectr", "path_transport", "layer_transport"):
         yield Claim(name, 2, PAIR, ("solver",))
+    yield Claim("layer_transport", 2, PAIR, ("weights",))
+    yield Claim("layer_transport", 2, TRUNK, ("solver",))
+    yield Claim("layer_without_replacement", 2, WithoutReplacement(2, 0, 2), ("solver",))
+    yield Claim("layer_greedy", 2, Greedy(2, 0, 2), ("solver",))
     for scheme in (PAIR, TRUNK):
         yield Claim("mixed_order", 2, scheme, ("a",))
     for name, other in OTHER_SCHEMES:
@@ -135,7 +141,7 @@ def large_claims() -> Iterator[Claim]:
     """What takes longer: three tokens, three paths, long paths, free numbers in deep trees."""
     for name in SEVERAL:
         yield Claim(name, 3, PAIR)
-    for name in ("khisti", "spectr"):
+    for name in ("khisti", "spectr", "layer_transport"):
         yield Claim(name, 3, PAIR, ("solver",))
     for name in ("nss", "naive_tree"):
         yield Claim(name, 3, PAIR, zeros=True)
@@ -144,7 +150,7 @@ def large_claims() -> Iterator[Claim]:
     yield Claim("block", 2, LONG)
     for name in ("nss", "naive_tree", "specinfer", "traversal"):
         yield Claim(name, 2, TRIPLE)
-    for name in ("spectr", "path_transport"):
+    for name in ("spectr", "path_transport", "layer_transport"):
         yield Claim(name, 2, DEEP, ("solver",))
     yield Claim("naive", 3, PATH)
     yield Claim("block", 3, PATH)

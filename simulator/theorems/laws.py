@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from simulator.arithmetic import RATIONAL
@@ -123,7 +123,8 @@ def parts_of(
 ) -> list[Part]:
     """The law on cells of drafting, each draft tree by itself: so it is the same wherever it is found."""
     tasks = [task_of(cell, number) for cell in cells for number in range(len(cell.drafted))]
-    here = ((number, explored(shape, making, task, explorer.oracle)) for number, task in enumerate(tasks))
+    known = starting_points(shape)
+    here = ((number, explored(shape, making, task, explorer.oracle, known)) for number, task in enumerate(tasks))
     results: dict[int, Mapping[str, Any]] = {}
     for number, result in here if elsewhere is None else elsewhere(tasks):
         results[number] = result
@@ -155,20 +156,21 @@ def task_of(cell: Drafting, number: int) -> dict[str, Any]:
     }
 
 
-def explored(shape: Shape, making: Making, task: Mapping[str, Any], oracle: Oracle) -> dict[str, Any]:
-    """The masses of a draft tree as plain data, in a ring of their own: nothing is known of other draft trees.
+def explored(
+    shape: Shape, making: Making, task: Mapping[str, Any], oracle: Oracle, known: Sequence[Point]
+) -> dict[str, Any]:
+    """The masses of a draft tree as plain data: no point is known that was found on other draft trees.
 
-    oracle: of the kind that is asked.
+    oracle: of the kind that is asked. known: `starting_points`, found once. The ring is that of the shape: which atoms
+    came up before changes no answer.
     """
-    own = replace(shape)
-    region, weight = read_region(task["region"], own.ring), read_ratio(task["weight"], own.ring)
+    region, weight = read_region(task["region"], shape.ring), read_ratio(task["weight"], shape.ring)
     tree = DraftTree({tuple(context): tuple(tokens) for context, tokens in task["children"]})
-    explorer = Explorer(oracle.fresh(own.ring))
-    known = starting_points(own)
+    explorer = Explorer(oracle.fresh(shape.ring))
     explorer.oracle.points += known
-    masses = drawn_masses(own, making, tree, weight, region, tuple(map(read_number, task["point"])), explorer)
+    masses = drawn_masses(shape, making, tree, weight, region, tuple(map(read_number, task["point"])), explorer)
     return {
-        "masses": plain_tree(masses, own.ring),
+        "masses": plain_tree(masses, shape.ring),
         "points": list(map(plain_point, explorer.oracle.points[len(known) :])),
         "runs": explorer.runs,
         "account": explorer.oracle.account(),

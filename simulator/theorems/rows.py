@@ -25,13 +25,6 @@ from simulator.theorems.regions import Region
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A free number in [0, 1] beside the rows."""
-
-    name: str
-
-
-@dataclass(frozen=True)
 class Shape:
     """What a theorem is about: vocabulary size, draft scheme, free numbers, and whether zeros are allowed.
 

@@ -47,11 +47,15 @@ class Typical:
         return Verdict(node.context, coin.choose(node.target))
 
     def _longest(self, node: DraftNode) -> DraftNode:
-        passing = [token for token in dict.fromkeys(node.children) if self._passes(node.target, token)]
+        passing = [
+            token for token in dict.fromkeys(node.children) if plausible(node.target, token, self.epsilon, self.delta)
+        ]
         ends = [self._longest(node.child(token)) for token in passing]
         return max(ends, key=lambda end: len(end.context), default=node)
 
-    def _passes(self, p: Vector, token: int) -> bool:
-        masses = [float(mass) for mass in p.tolist()]
-        entropy = -sum(mass * log(mass) for mass in masses if mass > 0)
-        return masses[token] > min(float(self.epsilon), float(self.delta) * exp(-entropy))
+
+def plausible(p: Vector, token: int, epsilon: Fraction, delta: Fraction) -> bool:
+    """Step 1."""
+    masses = [float(mass) for mass in p.tolist()]
+    entropy = -sum(mass * log(mass) for mass in masses if mass > 0)
+    return masses[token] > min(float(epsilon), float(delta) * exp(-entropy))

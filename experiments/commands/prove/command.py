@@ -24,7 +24,7 @@ Zeros = Annotated[bool, typer.Option("--zeros", help="Also p and q with probabil
 Free = Annotated[
     list[str] | None,
     typer.Option(
-        help="A parameter, or `solver`: every value that a solver inside may choose; may be repeated.",
+        help="A parameter (may be repeated); or `solver`: whatever a solver inside may choose; or `weights` of races.",
         rich_help_panel=_ABOUT,
     ),
 ]

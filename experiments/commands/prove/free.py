@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import verifiers.controls.typical
 import verifiers.khisti
 import verifiers.path_transport
 import verifiers.spectr
-from experiments.commands.prove.races import BLOCKS, RACES, WEIGHTS, FreeRaces, Racing, free_names
+from experiments.commands.prove.races import CHOICES, RACES, WEIGHTS, FreeRaces, Racing, free_names
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
@@ -150,7 +151,23 @@ def _mixtures(values: Values, context: Context, p: Vector, q: Vector, state: Any
     return tuple(mixtures)
 
 
+def _levels(context: Context, size: int, paths: int) -> list[str]:
+    return [*(["e", "d"] if not context else []), f"h{_text(context)}"]
+
+
+def _plausible(values: Values, context: Context, p: Vector, token: int, epsilon: Fraction, delta: Fraction) -> bool:
+    """Typical acceptance with `epsilon / e` and `delta / d`, any that are no smaller; 0 stands for no end.
+
+    `exp(-H)`, the geometric mean of `p` by `p`, is any number from the harmonic one, `1/V`, to the arithmetic one.
+    """
+    least = RATIONAL.number(Fraction(1, len(p)))
+    level = least + ((p * p).sum() - least) * values[f"h{_text(context)}"]
+    by_epsilon = values["e"] * p[token] * epsilon.denominator > epsilon.numerator
+    return bool(by_epsilon or values["d"] * p[token] * delta.denominator > level * delta.numerator)
+
+
 _SOLVERS = {
+    "typical": _Solver(verifiers.controls.typical, "plausible", _levels, _plausible),
     "khisti": _Solver(verifiers.khisti, "tournament", _weights, _tournament),
     "spectr": _Solver(verifiers.spectr, "division", _shares, _division, ("_node",)),
     "path_transport": _Solver(verifiers.path_transport, "_mixtures", _orders, _mixtures, ("_step",)),
@@ -164,9 +181,9 @@ def subject_of(named: NamedVerifier, free: Sequence[str], size: int, scheme: Dra
     name = named.verifier.card.name
     if list(free) == [SOLVED] and name in _SOLVERS:
         return _with_solver_free(named, _SOLVERS[name], size, scheme)
-    if name in RACES and list(free) in ([WEIGHTS], [BLOCKS]):
+    if name in RACES and list(free) in ([WEIGHTS], [CHOICES]):
         return _with_races_free(named, RACES[name], free[0], size, scheme)
-    special = [SOLVED] if name in _SOLVERS else [WEIGHTS, BLOCKS] if name in RACES else []
+    special = [SOLVED] if name in _SOLVERS else [CHOICES, WEIGHTS] if name in RACES else []
     known = [*named.verifier.card.parameters, *special]
     wrong = next((each for each in free if each not in named.verifier.card.parameters), None)
     if wrong is not None:
@@ -186,7 +203,7 @@ def subject_of(named: NamedVerifier, free: Sequence[str], size: int, scheme: Dra
 
 def _with_races_free(named: NamedVerifier, racing: Racing, kind: str, size: int, scheme: DraftScheme) -> Subject:
     return _with_values(
-        named, free_names(racing, kind, size, scheme), lambda values: FreeRaces(named.verifier, racing, values)
+        named, free_names(racing, kind, size, scheme), lambda values: FreeRaces(named.verifier, racing, kind, values)
     )
 
 

@@ -24,6 +24,7 @@ from simulator.protocol import DraftScheme
 from simulator.theorems.certificates import Recording
 from simulator.theorems.laws import Part, explored, read_part
 from simulator.theorems.plain import read_number
+from simulator.theorems.points import starting_points
 from simulator.theorems.proof import Subject, settled
 from simulator.theorems.relations import judged
 from simulator.theorems.rows import Shape
@@ -199,8 +200,8 @@ def _work(number: int, task: Any) -> Step:
 def _start_exploring(place: Place) -> None:
     global _do  # noqa: PLW0603 - one proof for the life of the process, sent once
     subject, shape = place.made()
-    oracle = Recording(shape.ring)
-    _do = lambda task: explored(shape, subject.formal, task, oracle)  # noqa: E731
+    oracle, known = Recording(shape.ring), starting_points(shape)
+    _do = lambda task: explored(shape, subject.formal, task, oracle, known)  # noqa: E731
 
 
 def _start_judging(place: Place, kind: str, laws: Sequence[Mapping[str, Any]]) -> None:

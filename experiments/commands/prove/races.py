@@ -1,9 +1,11 @@
-"""Races with free weights: what the solver inside a layer verifier chooses, for a theorem about all that it may choose.
+"""Races with free choices: what the solver inside a layer verifier chooses, for a theorem about all that it may choose.
 
-A layer verifier lets the drafted pairs of node and token race, each with a weight, the best block of them first; see
-`verifiers._race` and `verifiers._layer_sets`. The solver knows what is drafted down to the layer and the rows there. So
-for every set of paths to a layer every pair has a weight of its own in [0, 1], 0 for never, and as many blocks as there
-are pairs are possible, by the order of further free numbers, equal ones in one block.
+A layer verifier lets the drafted pairs of node and token race, see `verifiers._race` and `verifiers._layer_sets`. Its
+solver knows the paths that are drafted down to the layer, and the rows there.
+`solver`: for any paths and any drafted pairs below them, each pair is selected with any probability, all together 1.
+Every race is such a choice, whatever its weights and blocks; see `Drafted`.
+`weights`: for any paths every pair has a weight in [0, 1], 0 for never, and a place, equal places being one block, the
+smaller one the better. So more of the code is followed, the sums of the law of blocks; see `Weight`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations, combinations_with_replacement, product
 from types import ModuleType
 from typing import Any
 
@@ -24,12 +27,13 @@ from simulator.drafts import Delayed, Greedy, WithoutReplacement
 from simulator.errors import InvalidInput
 from simulator.laws.drawing import drawn_trees
 from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict
+from simulator.theorems.numbers import Number
+from simulator.theorems.polynomials import NEGATIVE, ZERO
 from simulator.theorems.rows import Shape
 from verifiers._layers import Scored, Step, sweep
 from verifiers._race import Race
 
-#: Weights alone, all pairs in one block; or blocks as well.
-WEIGHTS, BLOCKS = "weights", "solver"
+WEIGHTS, CHOICES = "weights", "solver"
 Values = Mapping[str, Any]
 
 
@@ -90,11 +94,71 @@ class Weight:
         return bool(self.number > other)
 
 
+class Drafted:
+    """Drafted pairs, each as often as it is drafted: one of them, divided by all, is the chance that it is selected.
+
+    chances: of a pair to be selected, where several different ones are drafted, by `chance_name`.
+    """
+
+    __slots__ = ("beside", "chances", "pairs")
+
+    def __init__(self, pairs: tuple[str, ...], beside: str, chances: Values) -> None:
+        self.pairs, self.beside, self.chances = pairs, beside, chances
+
+    def __hash__(self) -> int:
+        return hash(self.pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Drafted) and self.pairs == other.pairs
+
+    def __add__(self, other: Any) -> Drafted:
+        if isinstance(other, Drafted):
+            return Drafted(tuple(sorted(self.pairs + other.pairs)), self.beside, self.chances)
+        return self if other == 0 else NotImplemented
+
+    __radd__ = __add__
+
+    def __mul__(self, count: int) -> Drafted:
+        return Drafted(self.pairs * count, self.beside, self.chances)
+
+    def __rmul__(self, mass: Any) -> Share:
+        return Share(mass, self)
+
+    def __gt__(self, other: Any) -> bool:
+        return bool(other == 0)  # everything may be selected
+
+    def chance(self, pair: str) -> Any:
+        """The probability to select this one of all."""
+        different = sorted(set(self.pairs))
+        if len(different) == 1:
+            return 1
+        free = [self.chances[chance_name(each, self.pairs, self.beside)] for each in different[:-1]]
+        last = 1 - sum(free)
+        if len(free) > 1:
+            if isinstance(last, Number):
+                last.of_run.assume(-last, NEGATIVE | ZERO)
+            elif last < 0:  # at a point: the same ratios
+                free, last = [each / (1 - last) for each in free], last * 0
+        return dict(zip(different, [*free, last], strict=True))[pair]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A mass times some of the drafted pairs, all the same."""
+
+    mass: Any
+    some: Drafted
+
+    def __truediv__(self, drafted: Drafted) -> Any:
+        pair, count = self.some.pairs[0], len(self.some.pairs)
+        return self.mass * drafted.chance(pair) * count / drafted.pairs.count(pair)
+
+
 class FreeRaces:
     """A layer verifier, every race of which is given; see `Verifier`."""
 
-    def __init__(self, verifier: Any, racing: Racing, values: Values) -> None:
-        self._verifier, self._racing, self._values = verifier, racing, values
+    def __init__(self, verifier: Any, racing: Racing, kind: str, values: Values) -> None:
+        self._verifier, self._racing, self._kind, self._values = verifier, racing, kind, values
 
     @property
     def card(self) -> Card:
@@ -107,25 +171,29 @@ class FreeRaces:
         return sweep(root, coin, partial(self._step, root))
 
     def _step(self, root: DraftNode, layer: Sequence[Scored]) -> Step:
-        depth = len(layer[0].node.context)
-        pairs = [scored.node.context for scored in layer if scored.node.children]
-        names = [
-            [_name(context, token, _paths(root, depth)) for token in range(len(layer[0].node.target))]
-            for context in pairs
-        ]
-        with _replaced(self._racing, partial(self._race, names)):
+        beside = _text(_paths(root, len(layer[0].node.context)))
+        tokens = range(len(layer[0].node.target))
+        pairs = [[_text([(*scored.node.context, y)]) for y in tokens] for scored in layer if scored.node.children]
+        with _replaced(self._racing, partial(self._race, pairs, beside)):
             step: Step = self._verifier.step(layer)
-        return step
+        # a pair that is never selected beside others is in a later block than they are: it has no score then
+        return Step({context: score for context, score in step.scores.items() if score > 0}, step.met, step.met_mass)
 
-    def _race(self, names: list[list[str]], owed: Vector, draft: Vector, key: Any) -> Any:
-        values = self._values
-        weights = np.empty((len(names), len(names[0])), dtype=object)
-        weights[:] = [[Weight((name,), values[f"v{name}"]) for name in row] for row in names]
+    def _race(self, pairs: list[list[str]], beside: str, owed: Vector, draft: Vector, key: Any) -> Any:
+        weights, blocks = np.empty((2, len(pairs), len(pairs[0])), dtype=object)
+        for at in np.ndindex(weights.shape):
+            pair = pairs[at[0]][at[1]]
+            weights[at] = (
+                Drafted((pair,), beside, self._values)
+                if self._kind == CHOICES
+                else Weight((pair,), self._values[weight_name("v", pair, beside)])
+            )
+            blocks[at] = self._values.get(weight_name("b", pair, beside), 0)
         if not self._racing.blocks:
             return weights
-        places = [[values.get(f"b{name}", 0) for name in row] for row in names]
-        ranks = [[sum(int(other < place) for each in places for other in each) for place in row] for row in places]
-        return Race(np.array(ranks), weights)
+        places = blocks.ravel().tolist()
+        ranks = [sum(int(other < place) for other in places) for place in places]
+        return Race(np.array(ranks).reshape(blocks.shape), weights)
 
 
 @contextmanager
@@ -151,14 +219,22 @@ def _paths(node: DraftNode, depth: int) -> tuple[Context, ...]:
     return tuple(context for contexts in below for context in contexts)
 
 
-def _name(context: Context, token: int, paths: Sequence[Context]) -> str:
-    """A pair of node and token, in a layer that was reached like this."""
-    beside = "_".join("".join(map(str, path)) for path in paths)
-    return f"{''.join(map(str, (*context, token)))}" + (f"_of_{beside}" if beside else "")
+def _text(contexts: Sequence[Context]) -> str:
+    return "_".join("".join(map(str, context)) for context in contexts)
+
+
+def weight_name(letter: str, pair: str, beside: str) -> str:
+    """The free number of a pair, below these paths."""
+    return f"{letter}{pair}" + (f"_of_{beside}" if beside else "")
+
+
+def chance_name(pair: str, drafted: Sequence[str], beside: str) -> str:
+    """The probability that a pair is selected of those that are drafted below these paths."""
+    return weight_name("s", f"{pair}_in_{'_'.join(drafted)}", beside)
 
 
 def free_names(racing: Racing, kind: str, size: int, scheme: DraftScheme) -> tuple[str, ...]:
-    """The names of all weights, and of what orders their blocks; raises `InvalidInput` for other draft trees."""
+    """The names of all free numbers; raises `InvalidInput` for other draft trees."""
     if not isinstance(scheme, racing.scheme):
         raise InvalidInput(f"--free {kind} is for draft trees of {racing.scheme.name}, not {scheme}")
     shape = Shape(size, WithoutReplacement(scheme.K, scheme.L1, scheme.L2) if isinstance(scheme, Greedy) else scheme)
@@ -167,12 +243,25 @@ def free_names(racing: Racing, kind: str, size: int, scheme: DraftScheme) -> tup
     for tree, _ in drawn_trees(shape.scheme, instance.draft, RATIONAL):
         root = tree.root(instance.target, instance.draft)
         for depth in range(scheme.depth):
-            nodes = _nodes(root, depth)
+            nodes, beside = _nodes(root, depth), _text(_paths(root, depth))
             if sum(len(node.children) for node in nodes) > 1:
-                paths = _paths(root, depth)
-                names |= dict.fromkeys(_name(node.context, y, paths) for node in nodes for y in range(size))
-    letters = "vb" if kind == BLOCKS and racing.blocks else "v"
-    return tuple(f"{letter}{name}" for letter in letters for name in names)
+                names |= dict.fromkeys(_names_of(racing, kind, nodes, size, beside))
+    return tuple(names)
+
+
+def _names_of(racing: Racing, kind: str, nodes: Sequence[DraftNode], size: int, beside: str) -> Iterator[str]:
+    """The free numbers of one layer."""
+    pairs = {node.context: [_text([(*node.context, y)]) for y in range(size)] for node in nodes}
+    if kind == WEIGHTS:
+        for letter in "vb" if racing.blocks else "v":
+            yield from (weight_name(letter, pair, beside) for row in pairs.values() for pair in row)
+        return
+    draws = combinations_with_replacement if racing.blocks else combinations
+    for count in range(1, len(nodes) + 1):
+        for scored in combinations(nodes, count):
+            for drawn in product(*(draws(pairs[node.context], len(node.children)) for node in scored)):
+                drafted = sorted(pair for part in drawn for pair in part)
+                yield from (chance_name(pair, drafted, beside) for pair in sorted(set(drafted))[:-1])
 
 
 def _nodes(node: DraftNode, depth: int) -> list[DraftNode]:

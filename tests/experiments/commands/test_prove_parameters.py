@@ -58,6 +58,18 @@ def test_typical_is_lossless_only_where_nothing_passes(epsilon, delta, lossless)
     assert all(check(verifier, c.target, c.draft, STEP).lossless for c in cases) is lossless
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "proved"), [("1", "2", True), ("99/100", "2", False), ("1", "1/2", False)]
+)
+def test_typical_for_all_thresholds_that_are_no_smaller(epsilon, delta, proved):
+    named = find_verifier(f"typical:epsilon={epsilon},delta={delta}")
+    subject = subject_of(named, ("solver",), 2, STEP)
+    assert subject.parameters == ("e", "d", "h")
+    proof = prove(subject, Shape(2, STEP, parameters=subject.parameters))
+    assert proof.proved is proved
+    assert (proof.refutation is None) is proved
+
+
 def test_a_threshold_in_floats_is_not_followed():
     with pytest.raises(NotFollowed, match=r"a float was made .* typical\.py line \d+"):
         prove(Subject.of(make("typical", epsilon=Fraction(1), delta=Fraction(2))), Shape(2, STEP))
