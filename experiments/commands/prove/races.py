@@ -48,7 +48,7 @@ class Racing:
     name: str
     remembered: tuple[str, ...]
     blocks: bool
-    scheme: type
+    scheme: type[Any]
 
 
 RACES = {
