@@ -125,8 +125,8 @@ def small_claims() -> Iterator[Claim]:
         yield Claim(name, 2, PAIR, ("solver",))
     yield Claim("layer_transport", 2, PAIR, ("weights",))
     yield Claim("layer_transport", 2, TRUNK, ("solver",))
-    yield Claim("layer_without_replacement", 2, WithoutReplacement(2, 0, 2), ("solver",))
-    yield Claim("layer_greedy", 2, Greedy(2, 0, 2), ("solver",))
+    yield Claim("layer_without_replacement", 2, WithoutReplacement(2, 0, 1), ("solver",))
+    yield Claim("layer_greedy", 2, Greedy(2, 0, 1), ("solver",))
     for scheme in (PAIR, TRUNK):
         yield Claim("mixed_order", 2, scheme, ("a",))
     for name, other in OTHER_SCHEMES:
@@ -161,6 +161,8 @@ def large_claims() -> Iterator[Claim]:
     yield Claim("block", 3, PATH, kind=DOMINATES, other="naive")
     for name in ("nss", "naive_tree", "specinfer"):
         yield Claim(name, 3, DEEP)
+    yield Claim("layer_greedy", 3, Greedy(2, 0, 1), ("solver",))
+    yield Claim("layer_without_replacement", 2, WithoutReplacement(2, 0, 2), ("solver",))
     yield Claim("layer_transport", 2, DEEP, ("solver",))
     yield Claim("layer_transport", 3, PAIR, ("solver",))
     yield Claim("mixed_order", 2, DEEP, ("a",))

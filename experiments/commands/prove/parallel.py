@@ -104,14 +104,16 @@ class Workshop:
         self, kind: str, tasks: Sequence[Any], missing: list[int], start: Callable[..., None], given: tuple[Any, ...]
     ) -> Iterator[Step]:
         start(self.place, *given)
-        pace, said = _Pace([_size(tasks[number]) for number in missing]), None
+        pace = _Pace([_size(tasks[number]) for number in missing])
+        said: Announced | None = None
         for done, number in enumerate(missing):
             left = pace.left(done)
-            if done and said is None and left > PATIENCE:
+            spreading = self.jobs > 1 and len(missing) - done > 1 and left > PARALLEL_FROM_SECONDS
+            if (done > 1 or (done and spreading)) and said is None and left > PATIENCE:
                 remark(f"{len(missing) - done} of {len(missing)} {kind}s to go, {duration(left / self.jobs)}")
                 said = Announced(kind, len(missing) - done, left / self.jobs)
                 self.announced.append(said)
-            if done and self.jobs > 1 and len(missing) - done > 1 and left > PARALLEL_FROM_SECONDS:
+            if done and spreading:
                 self.processes = min(self.jobs, len(missing) - done)
                 calls = [(each, tasks[each]) for each in missing[done:]]
                 yield from spread(self.processes, _work, calls, start, self.place, *given)
@@ -160,7 +162,10 @@ class Both:
 
 
 class _Pace:
-    """How long steps take, by their size: larger ones that were not seen yet are taken for `GROWTH` times as long."""
+    """How long steps take, by their size: larger ones that were not seen yet are taken for `GROWTH` times as long.
+
+    The first step also does what all of them share: it counts only as long as no other was seen.
+    """
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes, self._seen = sizes, list[float]()
@@ -172,7 +177,7 @@ class _Pace:
     def left(self, done: int) -> float:
         """Seconds for all steps after the first `done`, in one process."""
         known: dict[int, list[float]] = {}
-        for size, seconds in zip(self._sizes, self._seen, strict=False):
+        for size, seconds in list(zip(self._sizes, self._seen, strict=False))[len(self._seen) > 1 :]:
             known.setdefault(size, []).append(seconds)
         means = {size: sum(seconds) / len(seconds) for size, seconds in known.items()}
         return sum(_mean(means, size) for size in self._sizes[done:])

@@ -138,5 +138,14 @@ def test_what_is_left_is_judged_by_size():
     pace.add(1.0)
     assert pace.left(1) == 1 + 2 * parallel.GROWTH
     pace.add(3.0)
+    assert pace.left(2) == 2 * 3 * parallel.GROWTH  # the first did what all of them share
     pace.add(5.0)
     assert pace.left(3) == 5
+
+
+def test_what_is_announced_is_kept_beside_what_came_true(monkeypatch):
+    monkeypatch.setattr(parallel, "PATIENCE", 0.0)
+    report = conduct(Request(find_verifier("block"), 2, Delayed(1, 0, 2), False, (), 100))
+    said = report.as_json()["announced"]
+    assert [(each["kind"], each["steps"]) for each in said] == [("draft tree", 2), ("balance", 5)]
+    assert all(each["seconds"] > 0 and 0 < each["took"] <= report.seconds for each in said)
