@@ -38,6 +38,13 @@ def test_a_refuted_relation_is_no_conjecture():
     assert "- gbv dominates block" not in text
 
 
+def test_a_claim_without_a_row_is_named_and_not_called_proved():
+    text = "\n".join(lines([], [Claim("traversal", 3, Delayed(2, 0, 2), free=("a",))]))
+    assert "\n- traversal, V = 3, delayed(K=2, L1=0, L2=2), a free" in text.partition("## Waiting")[2]
+    assert "proved |" not in text
+    assert "## Waiting" not in "\n".join(lines([]))
+
+
 def test_no_claim_stands_twice():
     keys = [claim.strong_id for claim in claims()]
     assert len(keys) == len(set(keys))
