@@ -33,8 +33,8 @@ from simulator.theorems.rows import Shape
 PARALLEL_FROM_SECONDS = 3.0
 #: From this many seconds it is said how long the rest will take.
 PATIENCE = 5.0
-#: How much longer a draft tree with one more node with drafts takes, as long as none was seen.
-GROWTH = 3.0
+#: How much longer a draft tree with one more node with drafts takes, and a balance one layer up, while none was seen.
+GROWTH, HIGHER = 3.0, 6.0
 
 Result = Mapping[str, Any]
 Step = tuple[int, Result]
@@ -104,7 +104,7 @@ class Workshop:
         self, kind: str, tasks: Sequence[Any], missing: list[int], start: Callable[..., None], given: tuple[Any, ...]
     ) -> Iterator[Step]:
         start(self.place, *given)
-        pace = _Pace([_size(tasks[number]) for number in missing])
+        pace = _Pace([_size(tasks[number], self.place.vocab_size) for number in missing], _growth(kind))
         said: Announced | None = None
         for done, number in enumerate(missing):
             left = pace.left(done)
@@ -162,13 +162,13 @@ class Both:
 
 
 class _Pace:
-    """How long steps take, by their size: larger ones that were not seen yet are taken for `GROWTH` times as long.
+    """How long steps take, by their size: larger ones that were not seen yet are taken for `growth` times as long.
 
     The first step also does what all of them share: it counts only as long as no other was seen.
     """
 
-    def __init__(self, sizes: Sequence[int]) -> None:
-        self._sizes, self._seen = sizes, list[float]()
+    def __init__(self, sizes: Sequence[int], growth: float = GROWTH) -> None:
+        self._sizes, self._growth, self._seen = sizes, growth, list[float]()
 
     def add(self, seconds: float) -> None:
         """One more step was done."""
@@ -180,19 +180,30 @@ class _Pace:
         for size, seconds in list(zip(self._sizes, self._seen, strict=False))[len(self._seen) > 1 :]:
             known.setdefault(size, []).append(seconds)
         means = {size: sum(seconds) / len(seconds) for size, seconds in known.items()}
-        return sum(_mean(means, size) for size in self._sizes[done:])
+        return sum(_mean(means, size, self._growth) for size in self._sizes[done:])
 
 
-def _mean(means: Mapping[int, float], size: int) -> float:
+def _mean(means: Mapping[int, float], size: int, growth: float) -> float:
     if not means:
         return 0.0
     nearest = min(means, key=lambda known: abs(known - size))
-    return float(means[nearest] * GROWTH ** (size - nearest))
+    return float(means[nearest] * growth ** (size - nearest))
 
 
-def _size(task: Any) -> int:
-    """Nodes with drafts of a draft tree; balances are taken for equal."""
-    return len(task["children"]) if isinstance(task, Mapping) else 0
+def _growth(kind: str) -> float:
+    return HIGHER if kind == "balance" else GROWTH
+
+
+def _size(task: Any, vocab_size: int) -> int:
+    """Nodes with drafts of a draft tree; layers above a balance, negative; differences are taken for equal."""
+    if isinstance(task, Mapping):
+        return len(task["children"])
+    if not isinstance(task[1], int):
+        return 0
+    context, depth = task[1] // (vocab_size - 1), 0
+    while context >= vocab_size**depth:
+        context, depth = context - vocab_size**depth, depth + 1
+    return -depth
 
 
 _do: Callable[[Any], Result]

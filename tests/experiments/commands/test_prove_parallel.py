@@ -7,7 +7,7 @@ import json
 import pytest
 
 from experiments.commands.prove import parallel, work
-from experiments.commands.prove.parallel import _Pace
+from experiments.commands.prove.parallel import _Pace, _size
 from experiments.commands.prove.work import Request, conduct
 from experiments.shared.names import find_verifier
 from experiments.shared.rows import RowFile
@@ -141,6 +141,12 @@ def test_what_is_left_is_judged_by_size():
     assert pace.left(2) == 2 * 3 * parallel.GROWTH  # the first did what all of them share
     pace.add(5.0)
     assert pace.left(3) == 5
+
+
+@pytest.mark.parametrize(("size", "depths"), [(2, [0, -1, -1, -2, -2, -2, -2]), (3, [0, 0] + [-1] * 6 + [-2] * 18)])
+def test_balances_are_judged_by_their_layer(size, depths):
+    assert [_size((0, number), size) for number in range(len(depths))] == depths
+    assert _size((0, ((0, 1),)), size) == 0
 
 
 def test_what_is_announced_is_kept_beside_what_came_true(monkeypatch):
