@@ -36,7 +36,7 @@ HOUSE = """
     simulator.symbolic.knowledge
     simulator.symbolic.arrays
     simulator.symbolic.sources
-    simulator.symbolic.tensors
+    simulator.symbolic.tensors simulator.symbolic.traced
     simulator.symbolic
     simulator.audit.rows simulator.audit.bisecting
     simulator.audit.interfaces

@@ -17,7 +17,7 @@ from simulator.audit.rows import RowForm, kind_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
-from simulator.lazy import torch_module
+from simulator.lazy import jax_module, torch_module
 from simulator.protocol import DraftScheme, TokenProcess, Verifier
 from simulator.verdicts.lossless import assert_verifier_lossless
 from simulator.verdicts.standard import judge_of, standard_check
@@ -45,14 +45,16 @@ def make_audit(
     """The audit of a function, everything about it by name; raises `InvalidInput` for what does not exist.
 
     interface: "tree", "chain", "paths", "posterior", "coins", "transformers" or "step". library: of the rows, "python",
-    "numpy" or "torch" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for rows of
-    `Fraction`. keywords: further arguments of the function. temperature, top_k, top_p: what it does to the rows itself.
+    "numpy", "torch" or "jax" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
+    rows of `Fraction`. keywords: further arguments of the function. temperature, top_k, top_p: what it does to the rows itself.
     typed, notes: see `Audited`.
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
     if rows.library == "torch":  # followed from the first call on, also where only that imports it
         torch_module("rows in torch")
+    if rows.library == "jax":
+        jax_module("rows in jax")
     label = str(name or getattr(function, "__name__", type(function).__name__))
     audited = Audited(
         function, chosen, rows, label, dict(keywords or {}), batch > 1, coins, typed=typed or {}, notes=tuple(notes)

@@ -15,6 +15,7 @@ from flint import fmpq
 from simulator.audit.bisecting.bisected import Bisected
 from simulator.audit.failures import blamed
 from simulator.audit.interfaces import Call, Interface
+from simulator.audit.interfaces.keys import keys_of
 from simulator.audit.interfaces.noise import WORDS, wanted
 from simulator.audit.presentation import Presentation
 from simulator.audit.rows import RowForm
@@ -81,6 +82,8 @@ class Audited:
             raise InvalidInput(f"unknown coins {self.coins!r}; choose symbols or bisect")
         if self.coins == "bisect" and self.interface.name != "coins":
             raise InvalidInput("only coins that are arguments can be bisected: use the interface coins")
+        if self.coins == "bisect" and self.rows.library == "jax":
+            raise InvalidInput("coins are bisected as lists, or with numpy or torch: give another library than jax")
 
     @property
     def adapter(self) -> str:
@@ -91,6 +94,8 @@ class Audited:
         typed = [f"{name}={self.typed.get(name, repr(value))}" for name, value in self.keywords.items()]
         rows = f"rows as {self.rows.library} {self.rows.kind.name}{', logarithms' if self.rows.logits else ''}"
         text = f"called as {self.name}({', '.join([places, *noise, *typed])}), {rows}"
+        keys = keys_of(self.function) if self.rows.library == "jax" else ()
+        text += "".join(f"; {name}: a key" for name in keys if name not in self.keywords)
         return text + "".join(f"; {name}: {WORDS[kind]}" for name, kind in noise.items())
 
     @property

@@ -1,4 +1,4 @@
-"""How the rows of a draft tree are handed to an outsider's function: as lists, numpy arrays or torch tensors.
+"""How the rows of a draft tree are handed to an outsider's function: as lists, or arrays of numpy, torch or jax.
 
 `V` is the vocabulary size. A function that gets floats computes in floats, so its law is exact only up to the rounding
 of the function itself; with rational rows nothing is rounded.
@@ -15,9 +15,9 @@ import numpy as np
 
 from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
 from simulator.errors import InvalidInput
-from simulator.lazy import torch_module
+from simulator.lazy import jnp, torch_module
 
-LIBRARIES = ("python", "numpy", "torch")
+LIBRARIES = ("python", "numpy", "torch", "jax")
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ def kind_named(name: str) -> Kind:
 class RowForm:
     """The form in which a function wants its rows.
 
-    library: "python" (lists), "numpy" or "torch". kind: of number. logits: natural logarithms instead of probabilities.
-    Raises `InvalidInput` for a combination that does not exist.
+    library: "python" (lists), "numpy", "torch" or "jax". kind: of number. logits: natural logarithms instead of
+    probabilities. Raises `InvalidInput` for a combination that does not exist.
     """
 
     library: str = "python"
@@ -68,8 +68,8 @@ class RowForm:
     def __post_init__(self) -> None:
         if self.library not in LIBRARIES:
             raise InvalidInput(f"unknown library {self.library!r}; choose {', '.join(LIBRARIES)}")
-        if self.kind.arithmetic.exact and (self.library == "torch" or self.logits):
-            what = "logarithms are" if self.logits else "torch holds"
+        if self.kind.arithmetic.exact and (self.library in ("torch", "jax") or self.logits):
+            what = "logarithms are" if self.logits else f"{self.library} holds"
             raise InvalidInput(f"{what} no rationals; use arithmetic float64")
 
     def number(self, value: Any) -> Any:
@@ -85,6 +85,8 @@ class RowForm:
             return plain
         if self.library == "numpy":
             return np.array(plain, dtype=object if self.kind.arithmetic.exact else self.kind.name)
+        if self.library == "jax":
+            return jnp.asarray(np.array(plain, dtype=self.kind.name))
         torch = torch_module("this interface")
         return torch.tensor(plain, dtype=getattr(torch, self.kind.name))
 
@@ -94,6 +96,8 @@ class RowForm:
             return values
         if self.library == "numpy":
             return np.array(values, dtype=np.int64)
+        if self.library == "jax":
+            return jnp.asarray(np.array(values, dtype=np.int64))
         torch = torch_module("this interface")
         return torch.tensor(values, dtype=torch.int64)
 

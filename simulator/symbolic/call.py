@@ -41,7 +41,7 @@ def intercepted(
     swallowed that error, and for randomness that went another way. Everything is undone on leaving.
     """
     session = Session(coin, boundary, fresh, corner_coin)
-    torch_mode = _torch_mode()
+    torch_mode, jax_trace = _torch_mode(), _jax_trace()
     before = _states()
     with ExitStack() as stack:
         where.listen(session.failed)
@@ -54,6 +54,8 @@ def intercepted(
         stack.callback(leave)
         if torch_mode is not None:
             stack.enter_context(torch_mode.following(session))
+        if jax_trace is not None:
+            stack.enter_context(jax_trace.following(session, wide))
         try:
             yield session
         except NotFollowed:
@@ -79,6 +81,15 @@ def _torch_mode() -> Any:
     return torch_mode
 
 
+def _jax_trace() -> Any:
+    """The side of jax, likewise."""
+    if "jax" not in sys.modules:
+        return None
+    from simulator.symbolic.traced import trace  # noqa: PLC0415 - only where jax is loaded
+
+    return trace
+
+
 def _states() -> dict[str, Any]:
     """The true states of the global generators; of torch only where it is loaded."""
     states = {"random": python_random.state(), "numpy.random": numpy_random.state()}
@@ -86,6 +97,8 @@ def _states() -> dict[str, Any]:
         from simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
 
         states["torch"] = torch_generators.state()
+    if "jax" in sys.modules:
+        states["jax"] = None  # it has no generator of its own
     return states
 
 

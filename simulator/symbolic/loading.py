@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.errors import InvalidInput
+from simulator.lazy import jax_module
 from simulator.symbolic import patches
 from simulator.symbolic.arrays.arrays import SymbolicArray
 from simulator.symbolic.knowledge.session import current
@@ -58,7 +59,7 @@ def load_module(file: Path) -> types.ModuleType:
     if _imports(tree, "torch"):  # so that it is recorded even where the function imports it
         _try_import("torch")
     if _imports(tree, "jax"):
-        raise InvalidInput(f"{file} uses jax, whose random numbers are not followed; give a version in numpy or torch")
+        jax_module(str(file))
     if _imports(tree, "triton"):
         _interpret_triton(file)
     module = module_of(file)
@@ -155,4 +156,6 @@ def keep_random(convert: Any, value: Any) -> Any:
         session = current()
         if session is not None and session.tensors is not None and session.tensors.is_random(value):
             return session.tensors.item(value)
+        if session is not None and session.keys is not None and session.keys.is_random(value):
+            return value.reshape(())
     return convert(value)

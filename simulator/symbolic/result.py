@@ -36,7 +36,7 @@ def concrete(value: Any) -> Any:
         return type(value)(*items) if hasattr(value, "_fields") else items
     if isinstance(value, (np.ndarray, np.generic)) or _is_tensor(value):
         found = value.tolist()
-        return concrete(found) if isinstance(value, np.ndarray) else found
+        return concrete(found) if isinstance(value, np.ndarray) or _is_of_jax(value) else found
     return value
 
 
@@ -53,11 +53,14 @@ def plain_values(value: Any) -> Any:
 
 def _is_tensor(value: Any) -> bool:
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
+    return (torch is not None and isinstance(value, torch.Tensor)) or _is_of_jax(value)
+
+
+def _is_of_jax(value: Any) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array) and hasattr(value, "tolist")  # a key has no numbers to show
 
 
 def _is_random_tensor(value: Any) -> bool:
     session = current()
-    return (
-        _is_tensor(value) and session is not None and session.tensors is not None and session.tensors.is_random(value)
-    )
+    return session is not None and session.tensors is not None and session.tensors.is_random(value)

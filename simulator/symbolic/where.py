@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from simulator.errors import InvalidVerifier
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "triton", "importlib", "contextlib"))
+_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "triton", "jax", "importlib", "contextlib"))
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _verdicts: dict[str, bool] = {}
+
+#: Say which line is at work where that is on no stack: of a function that was read once and is now run step by step.
+_inner: list[Callable[[], tuple[str, int] | None]] = []
 
 #: Told the error before it is raised, so that code which swallows exceptions cannot hide it.
 _listeners: list[Callable[[InvalidVerifier], None]] = []
@@ -57,12 +61,26 @@ def caller() -> str:
 
 def place() -> tuple[str, int] | None:
     """File and line of that frame; None where there is none."""
+    for read in reversed(_inner):
+        found = read()
+        if found is not None:
+            return found
     frame: Any = sys._getframe(1)
     while frame is not None:
         if _audited(frame.f_code.co_filename):
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+@contextmanager
+def reading(line: Callable[[], tuple[str, int] | None]) -> Iterator[None]:
+    """Within it `line` is asked first which line is at work."""
+    _inner.append(line)
+    try:
+        yield
+    finally:
+        _inner.pop()
 
 
 class NotFollowed(InvalidVerifier):

@@ -86,6 +86,12 @@ CATALOGUE: Sequence[Entry] = (
         whole=True,
     ),
     Entry(
+        "p and q swapped",
+        "a draft is accepted with min(1, q/p) instead of min(1, p/q)",
+        signs.same_law("p and q swapped", list(suspects.swapped())),
+        whole=True,
+    ),
+    Entry(
         "with-replacement rule",
         "a rule for independent drafts is used on drafts that are not",
         signs.same_law("with-replacement rule", list(suspects.with_replacement())),

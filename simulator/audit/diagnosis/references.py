@@ -47,7 +47,8 @@ class TokenWise:
     accept_p, accept_q, correct_p, correct_q: by how many positions the rows are off where a token is judged, and where
     a correction is drawn. bonus: likewise for the token after the last draft. wraps: whether a row before the first is
     the last one, as with Python's index -1; otherwise the ends hold. relaxed: `w` of the acceptance `1 - w + w p/q`,
-    1 for the exact one. tossed: whether a coin decides; otherwise a token is accepted exactly where `p >= q`.
+    1 for the exact one. tossed: whether a coin decides; otherwise a token is accepted exactly where `p >= q`. swapped:
+    whether a token is judged by `q / p`.
     """
 
     corrections: Corrections = RESIDUAL
@@ -59,6 +60,7 @@ class TokenWise:
     wraps: bool = False
     relaxed: Any = 1
     tossed: bool = True
+    swapped: bool = False
 
     @property
     def card(self) -> Card:
@@ -78,8 +80,9 @@ class TokenWise:
 
         for place, node in enumerate(path[:-1]):
             token = node.children[0]
-            judged = q(place + self.accept_q)
-            ratio = acceptance(p(place + self.accept_p), judged, token) if judged[token] > 0 else 1
+            over, judged = p(place + self.accept_p), q(place + self.accept_q)
+            over, judged = (judged, over) if self.swapped else (over, judged)
+            ratio = acceptance(over, judged, token) if judged[token] > 0 else 1
             accepted = coin.flip(1 - self.relaxed + self.relaxed * ratio) if self.tossed else ratio >= 1
             if not accepted:
                 weights = self.corrections.weights(p(place + self.correct_p), q(place + self.correct_q))

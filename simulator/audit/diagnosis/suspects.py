@@ -89,6 +89,13 @@ def untossed() -> Iterator[Suspect]:
         yield Suspect("acceptance without a coin", text, TokenWise(Corrections(kind), tossed=False))
 
 
+def swapped() -> Iterator[Suspect]:
+    """`q / p`."""
+    for kind in ("residual", "target"):
+        text = f"token-by-token verification that does so and corrects from {'p' if kind == 'target' else '(p - q)+'}"
+        yield Suspect("p and q swapped", text, TokenWise(Corrections(kind), swapped=True))
+
+
 def weights() -> Iterator[Suspect]:
     """Weights of block verification as probabilities."""
     yield Suspect("weights as probabilities", "block verification with that bug", Blockwise(weights=True))

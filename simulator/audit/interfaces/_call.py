@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.audit.interfaces.keys import with_keys
 from simulator.audit.rows import RowForm
 from simulator.errors import InvalidVerifier
 from simulator.protocol import Coin, Context, DraftNode, Verdict
@@ -40,6 +41,9 @@ class Call:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The function's own result for these arguments and the keywords of the audit."""
+        if self.rows.library == "jax":
+            arguments, named = with_keys(self.function, arguments, {**self.keywords, **named}, self.coins.key)
+            named = {name: value for name, value in named.items() if name not in self.keywords}
         self.made[:] = [*arguments, *named.values()]
         return self.function(*arguments, **named, **self.keywords)
 
@@ -61,7 +65,7 @@ class Interface:
     batches: bool = False
     drafts: bool = False
     library: str = "python"
-    libraries: tuple[str, ...] = ("python", "numpy", "torch")
+    libraries: tuple[str, ...] = ("python", "numpy", "torch", "jax")
 
 
 def whole(value: Any, what: str) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 
 from simulator.audit.interfaces._call import Call, Interface, read_block
 from simulator.audit.interfaces.chain import by_request
+from simulator.audit.interfaces.keys import keys_of
 from simulator.audit.interfaces.noise import given, kind_of
 from simulator.drafts.trees import first_path
 from simulator.errors import InvalidInput
@@ -74,8 +75,9 @@ def _asked(function: Callable[..., Any]) -> list[str]:
 def _call(call: Call) -> list[Verdict]:
     paths = [first_path(root) for root in call.nodes]
     arguments: dict[str, Any] = {}
+    given = {*call.keywords, *(keys_of(call.function) if call.rows.library == "jax" else ())}
     for name, parameter in inspect.signature(call.function).parameters.items() if _asked(call.function) else ():
-        if name in call.keywords:
+        if name in given:
             continue
         known = _known(name)
         if known is not None:

@@ -13,6 +13,7 @@ from typing import Any
 from simulator.arithmetic import to_fmpq
 from simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, paths_of, shown, whole
 from simulator.audit.interfaces.chain import by_request
+from simulator.audit.interfaces.keys import keys_of
 from simulator.errors import InvalidVerifier
 from simulator.protocol import Context, DraftNode, Verdict
 from simulator.symbolic import concrete
@@ -60,7 +61,8 @@ def _wants_draft(call: Call) -> bool:
         return False
     places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     required = [each for each in parameters if each.kind in places and each.default is inspect.Parameter.empty]
-    return len([each for each in required if each.name not in call.keywords]) > 2
+    given = call.keywords if call.rows.library != "jax" else {**call.keywords, **dict.fromkeys(keys_of(call.function))}
+    return len([each for each in required if each.name not in given]) > 2
 
 
 def _read(call: Call, result: Any, root: DraftNode, paths: list[Context]) -> Verdict:
@@ -89,5 +91,5 @@ POSTERIOR = Interface(
     multi_path=True,
     batches=True,
     library="numpy",
-    libraries=("numpy", "torch"),
+    libraries=("numpy", "torch", "jax"),
 )

@@ -20,8 +20,8 @@ from simulator.symbolic.numbers.forms import Linear
 from simulator.symbolic.numbers.symbol import Symbol
 from simulator.symbolic.where import caller, refusal
 
-#: The largest value below 1 of a generator with 53 and with 24 random bits.
-LARGEST = {53: ONE - fmpq(1, fmpz(2) ** 53), 24: ONE - fmpq(1, fmpz(2) ** 24)}
+#: The largest value below 1 of a generator with so many random bits: of numpy and torch; of jax one fewer.
+LARGEST = {bits: ONE - fmpq(1, fmpz(2) ** bits) for bits in (53, 24, 52, 23)}
 #: More equally likely outcomes than this are refused: nobody enumerates them.
 MAX_OUTCOMES = 4096
 #: What `fresh` may be.
@@ -43,7 +43,7 @@ class Session:
     """Random numbers of one call.
 
     reuse: random numbers that made two decisions. boundary_events: corner coins that were met. notes: what the law
-    takes for granted. tensors: torch's side table, where torch is loaded.
+    takes for granted. tensors: torch's side table, where torch is loaded; keys: those of jax likewise.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Session:
         self.region = Region(coin, boundary, corner_coin)
         self.fresh = fresh
         self.tensors: Any = None
+        self.keys: Any = None
         self.failure: InvalidVerifier | None = None
         self._named: dict[Any, Any] = {}
         self._streams: dict[int, tuple[Any, Stream]] = {}
@@ -206,6 +207,8 @@ def _state(source: Any) -> str:
 
 
 def _describe(key: Any) -> str:
+    if key[0] == "jax":
+        return f"the jax key {key[1]}"
     return f"the {key[0]} generator with seed {key[1]}"
 
 

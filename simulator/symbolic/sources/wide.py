@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 _NUMPY = ("float32", "float16", "single", "half")
+_JAX = ("float32", "float16", "bfloat16", "single")
 _TORCH = ("float32", "float16", "bfloat16", "float", "half")
 _TORCH_KINDS = ("FloatTensor", "HalfTensor", "BFloat16Tensor")
 _METHODS = ("float", "half", "bfloat16")
@@ -17,7 +18,7 @@ _METHODS = ("float", "half", "bfloat16")
 
 @contextmanager
 def widened(originals: dict[int, Any]) -> Iterator[None]:
-    """Within it the names of low precisions in numpy and torch mean float64, and torch's default is float64.
+    """Within it the names of low precisions in numpy, torch and jax mean float64, and torch's default is float64.
 
     originals: replacements by the identity of what they replace, for names that the function bound before. A precision
     that is only named in a string stays.
@@ -49,6 +50,10 @@ def widened(originals: dict[int, Any]) -> Iterator[None]:
 def _replacements() -> Iterator[tuple[Any, str, Any]]:
     for name in _NUMPY:
         yield np, name, np.float64
+    if "jax.numpy" in sys.modules:
+        jnp: Any = sys.modules["jax.numpy"]
+        for name in _JAX:
+            yield jnp, name, jnp.float64
     if "torch" not in sys.modules:
         return
     torch: Any = sys.modules["torch"]

@@ -30,6 +30,7 @@ TEMPERED = {"interface": "chain", "library": "numpy", "temperature": 0.5}
 PLANTED = [
     Planted("correction_from_target", "correction from p", 0, {"interface": "chain"}),
     Planted("no_coin", "acceptance without a coin", 0, {"interface": "chain"}),
+    Planted("swapped_rows", "p and q swapped", 0, {"interface": "chain"}),
     Planted("bonus_row", "bonus row", 2, {"interface": "chain", "library": "numpy"}),
     Planted("row_off_by_one", "row off by one", 1, {"interface": "chain", "library": "torch"}),
     Planted("uncapped_ratio", "uncapped ratio", 1, {"interface": "chain"}),
@@ -89,7 +90,7 @@ def test_every_entry_has_a_planted_bug():
 
 
 NEAR = [each for each in PLANTED if each.file in {
-    "uniforms_multiplied", "longest_of_paths", "replacement", "draft_row_late", "processing_differs"
+    "swapped_rows", "uniforms_multiplied", "longest_of_paths", "replacement", "draft_row_late", "processing_differs"
 }]  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from flint import fmpq
 
@@ -234,8 +236,11 @@ def test_a_scripted_function_that_was_made_before(law):
     assert law(wrapper)[True] == fmpq(1, 4)
 
 
-def test_jax_is_refused_by_name(tmp_path):
+def test_without_jax_a_file_that_uses_it_is_refused_by_name(tmp_path, monkeypatch):
     path = tmp_path / "theirs.py"
-    path.write_text("import jax\ndef f():\n    return jax.random.uniform(jax.random.key(0)) < 0.5\n")
-    with pytest.raises(InvalidInput, match="uses jax"):
+    path.write_text("def f():\n    import jax\n    return jax.random.uniform(jax.random.key(0)) < 0.5\n")
+    monkeypatch.setitem(sys.modules, "jax", None)  # as if it were not installed
+    with pytest.raises(
+        InvalidInput, match=r"theirs.py needs jax, which is not installed: pip install 'draftproof\[jax"
+    ):
         take(path, "f")

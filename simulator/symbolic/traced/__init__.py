@@ -1,0 +1,1 @@
+"""What jax computes with random numbers, primitive by primitive."""

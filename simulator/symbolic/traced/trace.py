@@ -1,0 +1,130 @@
+"""Everything that jax computes during a call, seen primitive by primitive. Needs jax.
+
+A trace sees every primitive whatever name it was called by, inside compiled functions, loops and `vmap` too. What has
+no random number in it is computed by jax itself.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from simulator.lazy import jax_core, jax_module
+from simulator.symbolic.knowledge.session import Session, current
+from simulator.symbolic.sources.jax_keys import Keys
+from simulator.symbolic.traced import jaxprs, moves, rules
+from simulator.symbolic.traced.values import followed_class, is_followed, of_jax, shaped, wrapped
+from simulator.symbolic.where import refusal, refused_operation
+
+
+@contextmanager
+def following(session: Session, wide: bool = False) -> Iterator[None]:
+    """Within it random numbers of jax are those of the session, and it computes in 64 bits where nothing else is said.
+
+    wide: functions are read anew, so that none keeps a lower precision.
+    """
+    jax = jax_module()
+    followed_class()
+    session.keys = Keys(session, _coins)
+    # A setting that changes no number here, but with which jax keeps what it has read apart.
+    apart = jax.default_matmul_precision("highest") if wide else nullcontext()
+    with jax.enable_x64(True), apart, jax_core.set_current_trace(the_trace()):
+        yield
+
+
+def _coins(array: Any, dtype: Any) -> Any:
+    return wrapped(the_trace(), array, shaped(array.shape, dtype or "float64"))
+
+
+@functools.cache
+def the_trace() -> Any:
+    """The trace that sees everything; one for all calls, since jax keeps what it has read by its trace."""
+    methods = {
+        "process_primitive": process,
+        "stage_value": lambda self, value: (
+            value if isinstance(value, _arrays()) else jax_core.eval_trace.stage_value(value)
+        ),
+        "process_custom_jvp_call": _plain_call,
+        "process_custom_vjp_call": _plain_call,
+        "process_call": lambda self, primitive, function, args, params: _plain_call(self, primitive, function, args),
+        "process_shard_map": lambda self, *args, **options: _unfollowed("shard_map"),
+        "cur_qdd": lambda self, value: value.cur_qdd(),
+        "__slots__": (),
+    }
+    return type("Following", (jax_core.Trace,), methods)()
+
+
+def _arrays() -> Any:
+    return jax_module().Array
+
+
+def _unfollowed(name: str) -> Any:
+    raise refusal(f"jax {name} cannot be followed")
+
+
+def _plain_call(self: Any, primitive: Any, function: Any, *rest: Any, **options: Any) -> Any:
+    """A function with its own derivative, run as it is."""
+    args = next(each for each in rest if isinstance(each, (list, tuple)))
+    with jax_core.set_current_trace(self):
+        return function.call_wrapped(*args)
+
+
+def process(trace: Any, primitive: Any, args: Any, params: Any) -> Any:
+    """One primitive, called from outside of any trace of its own."""
+    session = current()
+    name = primitive.name
+    if session is None or session.keys is None:
+        return primitive.bind(*args, **params)
+    args = [of_jax(each) for each in args]
+    if name in jaxprs.CONTROL:
+        return jaxprs.CONTROL[name](trace, process, primitive, args, params)
+    if name in _KEYS and any(map(is_followed, args)):
+        raise refusal("a jax key is made with a random number, which cannot be followed")
+    if name in _KEYS:
+        return _KEYS[name](trace, session.keys, primitive, args, params)
+    if name in _REFUSED or (name in _CALLBACKS and any(map(is_followed, args))):
+        _unfollowed(name)
+    if not any(map(is_followed, args)):
+        return primitive.bind(*args, **params)
+    rule = rules.RULES.get(name) or moves.RULES.get(name)
+    if rule is None:
+        raise refused_operation(f"jax.lax.{name}")
+    try:
+        found = rule(primitive, args, params)
+    except (TypeError, ValueError, IndexError) as error:
+        raise refused_operation(f"jax.lax.{name} ({error})") from error
+    avals, _ = primitive.abstract_eval(*map(jax_core.typeof, args), **params)
+    if not primitive.multiple_results:
+        return wrapped(trace, found, avals)
+    return [wrapped(trace, each, aval) for each, aval in zip(found, avals, strict=True)]
+
+
+def _bits(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
+    aval, _ = primitive.abstract_eval(*map(jax_core.typeof, args), **params)
+    return wrapped(trace, keys.bits(args[0], params["bit_width"], tuple(params["shape"])), aval)
+
+
+def _seed(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
+    found = primitive.bind(*args, **params)
+    keys.seeded(found, args[0])
+    return found
+
+
+def _split(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
+    found = primitive.bind(*args, **params)
+    keys.split(args[0], found)
+    return found
+
+
+def _fold(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
+    found = primitive.bind(*args, **params)
+    keys.folded(args[0], args[1], found)
+    return found
+
+
+_KEYS = {"random_bits": _bits, "random_seed": _seed, "random_split": _split, "random_fold_in": _fold}
+#: What draws by itself, or runs where no trace sees it.
+_REFUSED = {"threefry2x32", "rng_bit_generator", "rng_uniform", "pallas_call", "shard_map", "xla_pmap"}
+_CALLBACKS = {"pure_callback", "io_callback", "ffi_call"}
