@@ -46,8 +46,8 @@ def make_audit(
 
     interface: "tree", "chain", "paths", "posterior", "coins", "transformers" or "step". library: of the rows, "python",
     "numpy", "torch" or "jax" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
-    rows of `Fraction`. keywords: further arguments of the function. temperature, top_k, top_p: what it does to the rows itself.
-    typed, notes: see `Audited`.
+    rows of `Fraction`. keywords: further arguments of the function. temperature, top_k, top_p: what it does to the rows
+    itself. typed, notes: see `Audited`.
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)

@@ -61,7 +61,8 @@ class Failure:
 class Report:
     """What is known in the end, case by case.
 
-    judged: the cases of the findings. failures: the others. witness: the smallest one of a refuted balance.
+    judged: the cases of the findings. failures: the others. first: what stands beside the first case, where that was
+    asked for before it was judged. witness: the smallest one of a refuted balance.
     """
 
     request: Request
@@ -73,6 +74,7 @@ class Report:
     hypotheses: list[Hypothesis] = field(default_factory=list)
     rounding: Rounding | None = None
     witness: Witness | None = None
+    first: tuple[Case, Beside | None] | None = None
     complete: bool = True
     calls: float = 0.0
 
