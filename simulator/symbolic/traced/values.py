@@ -10,6 +10,7 @@ import numpy as np
 
 from simulator.lazy import jax_core, jnp
 from simulator.symbolic.arrays.arrays import FOREIGN, SymbolicArray, boxed
+from simulator.symbolic.knowledge.session import current
 from simulator.symbolic.numbers.functions import is_random
 from simulator.symbolic.numbers.symbol import Symbol
 from simulator.symbolic.sources.jax_keys import Bits
@@ -83,10 +84,10 @@ def of_jax(self: Any) -> Any:
     """Random numbers of Python or numpy as an array of jax; anything else as it is."""
     if not isinstance(self, (Symbol, SymbolicArray)):
         return self
-    from simulator.symbolic.traced.trace import the_trace  # noqa: PLC0415 - a trace needs what stands here
-
-    array = self.view(np.ndarray) if isinstance(self, np.ndarray) else boxed(self)
-    return wrapped(the_trace(), array, shaped(array.shape, jnp.zeros(()).dtype))
+    session = current()
+    if session is None or session.keys is None:
+        raise refused_operation("use by jax outside of the call")
+    return session.keys.array(self.view(np.ndarray) if isinstance(self, np.ndarray) else boxed(self), None)
 
 
 def shaped(shape: Any, dtype: Any) -> Any:
