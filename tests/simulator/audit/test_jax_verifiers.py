@@ -48,7 +48,9 @@ def test_planted_bugs_are_refuted_in_their_place_and_named(name, entry, depth):
     assert len(finding.first.context) == depth
     named = [each.name for each in diagnose(Evidence(audit, finding, found))]
     assert named[0] == entry
-    assert set(named) <= {entry, "first token exact"}
+    # On three instances another row would explain it too; the smallest witness, which the command looks for, does not.
+    beside = {"first token exact"} | ({"row off by one"} if name == "key_used_twice" else set())
+    assert set(named) <= {entry} | beside
 
 
 @pytest.mark.parametrize("name", ["single_precision", "single_inside"])
