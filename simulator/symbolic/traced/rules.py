@@ -165,7 +165,7 @@ def _with_exponent(primitive: Any, args: Any, params: Any) -> Any:
     def join(bits: Any, other: Any) -> Bits:
         if isinstance(other, Bits):
             bits, other = other, bits
-        if isinstance(other, Bits) or bits.step != 1 or other != _ONES[bits.width]:
+        if isinstance(other, Bits) or not isinstance(bits, Bits) or bits.step != 1 or other != _ONES[bits.width]:
             raise refused_operation("another number made of the bits")
         return bits.then()
 

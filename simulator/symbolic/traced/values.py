@@ -43,6 +43,10 @@ def _refused(name: str) -> Any:
     return method
 
 
+#: What else may be random beside arrays of jax.
+_NUMBERS: tuple[type, ...] = (Symbol, SymbolicArray)
+
+
 @functools.cache
 def followed_class() -> Any:
     """The class of arrays with random elements; values: an object array of their shape."""
@@ -73,8 +77,8 @@ def followed_class() -> Any:
     }
     made = type("Followed", (jax_core.Tracer,), methods)
     FOREIGN.append(sys.modules["jax"].Array)
-    for kind in (Symbol, SymbolicArray):  # so that an array of jax takes them as operands, and a function as arguments
-        kind.__jax_array__ = of_jax  # type: ignore[attr-defined]
+    for kind in _NUMBERS:  # so that an array of jax takes them as operands, and a function as arguments
+        setattr(kind, "__jax_array__", of_jax)  # noqa: B010 - they know nothing of it
         jax_core.pytype_aval_mappings[kind] = lambda value: of_jax(value).aval
         sys.modules["jax._src.dtypes"].register_canonicalize_value_handler(kind, of_jax)
     return made
@@ -82,7 +86,7 @@ def followed_class() -> Any:
 
 def of_jax(self: Any) -> Any:
     """Random numbers of Python or numpy as an array of jax; anything else as it is."""
-    if not isinstance(self, (Symbol, SymbolicArray)):
+    if not isinstance(self, _NUMBERS):
         return self
     session = current()
     if session is None or session.keys is None:
