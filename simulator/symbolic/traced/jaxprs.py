@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import jax_core, jnp
+from simulator.lazy import jax_core, jax_lines, jnp
 from simulator.symbolic.traced.values import is_followed, shaped, values, wrapped
 from simulator.symbolic.where import is_audited, reading
 
@@ -62,11 +62,9 @@ def _array(value: Any, aval: Any) -> Any:
 
 def _line(eqn: Any) -> tuple[str, int] | None:
     """File and line of the audited code in which an equation was written."""
-    from jax._src import source_info_util  # noqa: PLC0415 - only where jax is loaded
-
     if eqn is None:
         return None
-    frames = source_info_util.user_frames(eqn.source_info.traceback)
+    frames = jax_lines.user_frames(eqn.source_info.traceback)
     return next(((each.file_name, each.start_line) for each in frames if is_audited(each.file_name)), None)
 
 
