@@ -53,7 +53,7 @@ class _Later:
         return value
 
 
-#: The module jax.numpy, and those in which jax says what a trace is and where a line came from: they have no other name.
+#: The module jax.numpy, and those in which jax says what a trace is and where a line is from: they have no other name.
 jnp: Any = _Later("jax.numpy")
 jax_core: Any = _Later("jax._src.core")
 jax_lines: Any = _Later("jax._src.source_info_util")
