@@ -10,7 +10,9 @@ import pytest
 from simulator.verdicts.conformance import ConformanceCheck, checks_for
 from verifiers import STANDALONE, make
 
-CHECKS = [pytest.param(check, id=f"{name}-{check}") for name in STANDALONE for check in checks_for(make(name))]
+#: Random instances a case; the heavy tests have 200 for each scheme.
+RANDOM = 4
+CHECKS = [pytest.param(check, id=f"{name}-{check}") for name in STANDALONE for check in checks_for(make(name), RANDOM)]
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -49,7 +49,7 @@ def test_every_scheme_has_a_case() -> None:
     assert set(CASES) >= set(SCHEMES) - {"adaptive_dropping"}
 
 
-@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.heavy), 8])
 @pytest.mark.parametrize("name", CASES)
 def test_rows_and_caches_are_those_of_separate_passes(pair: Any, name: str, batch: int) -> None:
     seen = watched(pair, name, batch).run(24 // batch + 6)

@@ -81,6 +81,7 @@ class Twins:
 """
 
 
+@pytest.mark.heavy
 def test_cells_may_be_on_any_scheme(draftproof: Callable[..., Any], models: tuple[object, ...], tmp_path: Path) -> None:
     (tmp_path / "twins.py").write_text(SCHEME, encoding="utf-8")
     few = ("--roots", 1, "--blocks", 200, "--law-runs", 40, "--json", "a.json")
@@ -151,6 +152,7 @@ def test_a_lossy_verifier_fails_unless_it_is_known(draftproof: Callable[..., Any
     assert draftproof(*given, "--lossy", "naive").code == 1  # somebody else
 
 
+@pytest.mark.heavy
 def test_without_models_a_pair_is_trained_first(
     draftproof: Callable[..., Any], tiny_recipe: Recipe, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
