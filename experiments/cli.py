@@ -69,19 +69,26 @@ def run(program: typer.Typer, name: str | None = None) -> int:
     143 on SIGTERM, 141 where nobody reads, 70 on a fault of our own.
     """
     sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
-    with told_to_end() as ended:
-        try:
-            out = open_streams()
-            code = _code_of(program, name)
-            code = delivered(out, code) if code in VERDICTS else code
-        except DraftproofError as error:
-            code = _complain(with_flags(str(error)))
-        except BrokenPipeError:
-            code = UNREAD
-        except KeyboardInterrupt:
-            code = INTERRUPTED
-        quietly_closed()
+    ended: list[bool] = []
+    try:
+        with told_to_end() as ended:
+            code = _delivered_code(program, name)
+            quietly_closed()
+    except KeyboardInterrupt:  # it can come after the last line of the work, too
+        code = INTERRUPTED
     return TERMINATED if ended and code == INTERRUPTED else code
+
+
+def _delivered_code(program: typer.Typer, name: str | None) -> int:
+    """That of a verdict only once everything that was written has arrived."""
+    try:
+        out = open_streams()
+        code = _code_of(program, name)
+        return delivered(out, code) if code in VERDICTS else code
+    except DraftproofError as error:
+        return _complain(with_flags(str(error)))
+    except BrokenPipeError:
+        return UNREAD
 
 
 def _code_of(program: typer.Typer, name: str | None) -> int:

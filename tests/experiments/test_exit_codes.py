@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 
+from experiments import cli
 from experiments.shared.streams import told_to_end
 
 PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import main; main()"
@@ -192,3 +194,13 @@ def test_a_signal_that_is_swallowed_comes_again(capsys):
             swallow_and_wait()
         assert len(came) == 2
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_after_the_last_line_of_the_work_has_its_own_code(monkeypatch, number, code):
+    program = typer.Typer()
+    program.command()(lambda: 0)
+    monkeypatch.setattr(sys, "argv", ["program"])
+    assert cli.run(program) == 0
+    monkeypatch.setattr(cli, "quietly_closed", lambda: os.kill(os.getpid(), number))
+    assert cli.run(program) == code

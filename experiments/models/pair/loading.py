@@ -158,4 +158,4 @@ def weight_bytes(config: Any, dtype: Any) -> int:
 
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return cut(" ".join(lines[:2]), 160) if lines else type(error).__name__
+    return cut(" ".join(lines[:2]), 140) if lines else type(error).__name__
