@@ -173,7 +173,7 @@ def test_interface_and_scheme_must_fit():
     ("options", "message"),
     [
         ({"interface": "nothing"}, "unknown interface"),
-        ({"library": "jax"}, "unknown library"),
+        ({"library": "cupy"}, "unknown library"),
         ({"arithmetic": "float16"}, "unknown arithmetic"),
         ({"arithmetic": "rational", "library": "torch", "interface": "chain"}, "torch holds no rationals"),
         ({"arithmetic": "rational", "temperature": 0.5}, "computed in floats"),

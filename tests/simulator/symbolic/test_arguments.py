@@ -97,8 +97,8 @@ def test_shapes_and_types():
         assert coins.uniforms((2, 3)).shape == (2, 3)
         assert coins.uniforms(()) < 2
         assert [len(row) for row in coins.uniforms((2, 3), "python")] == [3, 3]
-        with pytest.raises(InvalidInput, match="library = 'jax'"):
-            coins.uniforms(1, "jax")
+        with pytest.raises(InvalidInput, match="library = 'cupy'"):
+            coins.uniforms(1, "cupy")
 
 
 def test_corner_coins_tell_weak_from_strict_comparisons(follow):
