@@ -87,6 +87,7 @@ def _jax_trace() -> Any:
         return None
     from simulator.symbolic.traced import trace  # noqa: PLC0415 - only where jax is loaded
 
+    trace.warm()
     return trace
 
 

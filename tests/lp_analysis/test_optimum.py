@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import count
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -97,7 +97,7 @@ def test_large_shapes_are_close(shape, gap, seconds, seed):
 def test_large_shapes_reach_1e_6(shape, seed):
     V, K, L1, L2 = shape
     instance = instance_of("perturbed", V, L1 + L2, seed)
-    found = optimum(instance.target, instance.draft, Delayed(K, L1, L2), seconds=300, clock=perf_counter)
+    found = optimum(instance.target, instance.draft, Delayed(K, L1, L2), seconds=900, clock=process_time)
     assert found.gap < Fraction(1, 10**6)
 
 

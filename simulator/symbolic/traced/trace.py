@@ -34,6 +34,17 @@ def following(session: Session, wide: bool = False) -> Iterator[None]:
         yield
 
 
+@functools.cache
+def warm() -> None:
+    """Everything that jax starts and imports at its first use, which must not happen while names are replaced."""
+    jax = jax_module()
+    with jax.enable_x64(True):
+        key = jax.random.key(0)
+        row = jax.random.uniform(jax.random.split(key)[0], (2,))
+        jax.jit(jax.vmap(lambda each: jax.lax.while_loop(lambda x: x < 1, lambda x: x + 1, each)))(row)
+        jax.numpy.searchsorted(jax.numpy.cumsum(row), row).block_until_ready()
+
+
 def _coins(array: Any, dtype: Any) -> Any:
     return wrapped(the_trace(), array, shaped(array.shape, dtype or "float64"))
 
