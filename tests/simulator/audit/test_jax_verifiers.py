@@ -35,7 +35,7 @@ def test_right_ones_are_lossless(name):
     ("name", "entry", "depth"),
     [
         ("key_used_twice", "coin reuse", 1),
-        ("coins_shared", "coin reuse", 0),
+        ("coins_shared", "coin reuse", 1),
         ("not_renormalised", "missing renormalisation", 0),
         ("swapped", "p and q swapped", 0),
         ("block_uncapped", "uncapped ratio", 1),
