@@ -72,3 +72,12 @@ class Skipped(pytest.Module):
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
     needed = set(missing()) if module_path.is_relative_to(MODELS) else imported(module_path) & set(missing())
     return Skipped.from_parent(parent, path=module_path) if needed else None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What faults and mutated inputs were tried, after a run of everything too."""
+    from tests.experiments.faults.conftest import faults_shown
+    from tests.experiments.fuzz.conftest import fuzzed_shown
+
+    faults_shown(terminalreporter)
+    fuzzed_shown(terminalreporter)

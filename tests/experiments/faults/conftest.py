@@ -233,7 +233,8 @@ def random(request: pytest.FixtureRequest) -> Random:
     return Random(request.node.name)
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def faults_shown(terminalreporter: Any) -> None:
+    """The table, for the summary of a run."""
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for reports in terminalreporter.stats.values():
         for report in reports:
