@@ -59,8 +59,9 @@ def choose(
     from experiments.models.pair.devices import libraries
 
     libraries()
-    from experiments.commands.choose import views, work
+    from experiments.commands.choose import views
     from experiments.models.pair.warp import Warp
+    from experiments.models.speed import choice as work
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
     schemes, warp = shape.shapes(SHAPES), Warp(temperature, top_k, top_p)

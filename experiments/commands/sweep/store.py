@@ -13,7 +13,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,11 +111,16 @@ class Store:
         """The rows as they stand, without their seconds: equal in two stores of the same sweep."""
         return dict(self._file.execute("select strong_id, row from rows"))
 
+    def __del__(self) -> None:
+        with suppress(AttributeError, sqlite3.Error, OSError):  # where opening it failed, or it is closed
+            self.close()
+
     def close(self) -> None:
         """Put everything into the one file."""
         self._file.close()
         if self._locks is not None:
-            os.close(self._locks)
+            descriptor, self._locks = self._locks, None  # once: the number may be another file's afterwards
+            os.close(descriptor)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

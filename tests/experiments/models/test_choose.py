@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.commands.choose.work import recommendation
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.roots import roots_of
 from experiments.models.pair.warp import Warp
 from experiments.models.predicted.prediction import predict
 from experiments.models.predicted.tables import pair_tables
 from experiments.models.speed import choosing
+from experiments.models.speed.choice import recommendation
 from experiments.models.speed.choosing import Candidate, Race, Tried
 from experiments.models.validation.contest import setting
 from experiments.shared.names import find_verifier
