@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -131,13 +131,11 @@ def choose_problem(given: Given) -> Problem:
         "--root": given.root,
         "--roots": given.roots,
     }
-    for flag, value in orders.items():
-        if value is not None and given.text is None:
-            raise InvalidInput(f"{flag} belongs to a text; add --text FILE or --text {TOPICS}")
+    if given.text is None:
+        _refuse(orders, f"belongs to a text; add --text FILE or --text {TOPICS}")
     if given.instance is not None:
-        for flag, number in (("--vocab", given.vocab), ("--denominator", given.denominator)):
-            if number is not None:
-                raise InvalidInput(f"{flag} has no effect on --instance {given.instance}; leave it out")
+        sizes = {"--vocab": given.vocab, "--denominator": given.denominator}
+        _refuse(sizes, f"has no effect on --instance {given.instance}; leave it out")
         return FileProblem(given.instance, Instance.load(given.instance))
     size = 3 if given.vocab is None else given.vocab
     grain = 2**16 if given.denominator is None else given.denominator
@@ -148,6 +146,12 @@ def choose_problem(given: Given) -> Problem:
         size, 0, np.random.default_rng(given.seed), grain, RATIONAL, **parameters
     )  # fails now rather than later
     return FamilyProblem(name, size, given.seed, grain, parameters)
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    for flag, value in options.items():
+        if value is not None:
+            raise InvalidInput(f"{flag} {why}")
 
 
 def _text_problem(given: Given, text: str, size: int, grain: int) -> TextProblem:
@@ -172,9 +176,7 @@ def _pair_problem(given: Given) -> Problem:
         "--target-order": given.target_order,
         "--draft-order": given.draft_order,
     }
-    for flag, value in others.items():
-        if value is not None:
-            raise InvalidInput(f"{flag} has no effect on an instance from models; leave it out")
+    _refuse(others, "has no effect on an instance from models; leave it out")
     if given.root is not None and given.roots is not None:
         raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
     from experiments.models.pair.opened import Wanted, load_wanted  # torch is loaded here and no earlier

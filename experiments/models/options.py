@@ -26,6 +26,7 @@ _SHAPE: Any = {"rich_help_panel": "Scheme"}
 _OUT: Any = {"rich_help_panel": "Output"}
 
 Vectors = Annotated[str, typer.Option(help="What verifiers compute with: numpy, or torch on the device.")]
+Temperature = Annotated[float, typer.Option(help="Of both models; 0 is greedy.")]
 TopK = Annotated[int | None, typer.Option("--top-k", help="Of both models: keep the k most probable tokens.")]
 TopP = Annotated[float | None, typer.Option("--top-p", help="Of both models: keep the most probable of this mass.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of training and of every run.")]

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.protocol import Progress as Tick
 
-__all__ = ["INTERRUPTED", "Tick", "bar", "duration", "named_errors", "quiet", "remark"]
+__all__ = ["INTERRUPTED", "Tick", "bar", "cut_short", "duration", "named_errors", "quiet", "remark"]
 
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
@@ -29,6 +29,13 @@ def remark(text: str) -> None:
     """One line about the work, on stderr; nobody has to read it."""
     with suppress(OSError, ValueError):
         stderr.print(text, soft_wrap=True, markup=False, style="dim")
+
+
+def cut_short(done: int, wanted: int, noun: str, resume: str | None) -> int:
+    """The exit code after Ctrl-C in the midst of rows; says how far it came and where they are."""
+    where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them"
+    remark(f"interrupted after {done:,} of {wanted:,} {noun}{where}; no other file was written")
+    return INTERRUPTED
 
 
 @contextmanager

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from experiments.shared.output import check_files, write_json, write_whole
-from experiments.shared.pool import spread
-from experiments.shared.progress import INTERRUPTED, bar, duration, remark
+from experiments.shared.progress import INTERRUPTED, cut_short
 from experiments.shared.rows import RowFile, strong_id, versions
 from experiments.shared.schemes import scheme_spec
-from experiments.shared.sharing import share, unclaimed
+from experiments.shared.sharing import share_after_trial
 from experiments.studies import map_schemes, map_views
 from experiments.studies.map_claims import claims
 from experiments.studies.map_points import points
@@ -110,29 +108,6 @@ def _known(floats: Instance, nodes: int, passes: int) -> dict[str, Any]:
     return {"nodes": nodes, "passes": passes, **found}
 
 
-def run(wanted: Sequence[World], kept: RowFile, jobs: int) -> bool:
-    """Compute the missing rows into `kept`; False if Ctrl-C ended it early."""
-    missing = [world for world in wanted if identity(world) not in kept.rows]
-    with bar("worlds", len(wanted)) as tick:
-        tick(len(wanted) - len(missing))
-        try:
-            trial = missing[:: max(1, len(missing) // TRIAL)][:TRIAL]
-            share({identity(world): partial(compute, world) for world in trial}, kept, tick)
-            rest = [world for world in missing if world not in trial]
-            mean = sum(kept.rows[identity(world)]["seconds"] for world in trial) / max(len(trial), 1)
-            remark(
-                f"{len(missing):,} worlds ({len(wanted) - len(missing):,} more are kept from before), "
-                f"{duration(len(rest) * mean / jobs)} on {jobs} processes"
-            )
-            ours = unclaimed(rest, kept, identity, tick)
-            for row in spread(jobs, compute, (None if world is None else (world,) for world in ours)):
-                kept.add(row)
-                tick(1)
-        except KeyboardInterrupt:
-            return False
-    return True
-
-
 def main(
     seeds: Annotated[int, typer.Option(min=1, help="Worlds of every kind, distance and temperature.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Four small worlds, to see that it works.")] = False,
@@ -148,16 +123,14 @@ def main(
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = list(worlds(seeds, quick))
     kept = RowFile(resume)
-    complete = run(wanted, kept, jobs)
+    complete = share_after_trial(wanted, identity, compute, kept, jobs, TRIAL, "worlds")
     rows = [kept.rows[identity(world)] for world in wanted if identity(world) in kept.rows]
     if not rows:
         return INTERRUPTED
     console = console_for(json_target)
     console.print(map_views.table(rows))
     if not complete:
-        where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them"
-        remark(f"interrupted after {len(rows):,} of {len(wanted):,} worlds{where}; no other file was written")
-        return INTERRUPTED
+        return cut_short(len(rows), len(wanted), "worlds", resume)
     write_json(json_target, {"points": points(rows), "rows": rows})
     if markdown_file:
         write_whole(markdown_file, map_views.markdown(rows) + "\n" + claims(rows))

@@ -24,7 +24,7 @@ from experiments.policies.worlds import at_temperature, world_of
 from experiments.shared.latency import TimeModel, time_model
 from experiments.shared.output import check_files, write_json, write_whole
 from experiments.shared.problem import TextProblem
-from experiments.shared.progress import INTERRUPTED, bar, duration, remark
+from experiments.shared.progress import INTERRUPTED, bar, cut_short, duration, remark
 from experiments.shared.rows import RowFile, strong_id, versions
 from experiments.shared.sharing import share
 from experiments.shared.text import TOPICS, topics_table
@@ -178,9 +178,7 @@ def main(
     console = console_for(json_target)
     console.print(policies_views.text(rows))
     if not complete:
-        where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them"
-        remark(f"interrupted after {len(rows)} of {len(wanted)} rows{where}; no other file was written")
-        return INTERRUPTED
+        return cut_short(len(rows), len(wanted), "rows", resume)
     write_json(json_target, {"rows": rows})
     if markdown_file:
         write_whole(markdown_file, policies_views.markdown(rows))

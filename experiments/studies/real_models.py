@@ -101,12 +101,11 @@ def choose_study(
     vectors: str,
 ) -> Study:
     """The study of a pair; raises `InvalidInput` for models that cannot be read as trees."""
-    from experiments.models.loop.supported import check_supported
+    from experiments.models.loop.supported import check_pair
     from experiments.models.pair.roots import roots_of
     from experiments.models.validation.contest import setting
 
-    for which in ("target", "draft"):
-        check_supported(opened.pair.model(which), f"the {which}")
+    check_pair(opened.pair)
     first = setting(opened.pair, warps[0], roots_of(opened.held_out, roots), seed, vectors)
     settings = tuple(replace(first, warp=warp) for warp in warps)
     return Study(settings, tuple(chosen), tuple(shapes), length)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import product
 from typing import Annotated, Any
 
@@ -22,10 +21,9 @@ import typer
 
 import verifiers
 from experiments.shared.output import check_files, number_fields, write_json, write_whole
-from experiments.shared.pool import spread
-from experiments.shared.progress import INTERRUPTED, bar, duration, remark
+from experiments.shared.progress import INTERRUPTED, cut_short
 from experiments.shared.rows import RowFile, strong_id, versions
-from experiments.shared.sharing import share, unclaimed
+from experiments.shared.sharing import share_after_trial
 from experiments.studies import share_views
 from experiments.studies.best_a import best_mixture
 from experiments.studies.share_claims import claims
@@ -175,29 +173,6 @@ def _enumerated(name: str, instance: Instance, scheme: Delayed) -> float:
     return float(found.block_efficiency)
 
 
-def run(wanted: Sequence[Point], kept: RowFile, jobs: int) -> bool:
-    """Compute the missing rows into `kept`; False if Ctrl-C ended it early."""
-    missing = [case for case in wanted if case.strong_id not in kept.rows]
-    with bar("instances", len(wanted)) as tick:
-        tick(len(wanted) - len(missing))
-        try:
-            trial = missing[:: max(1, len(missing) // TRIAL)][:TRIAL]
-            share({case.strong_id: partial(compute, case) for case in trial}, kept, tick)
-            rest = [case for case in missing if case not in trial]
-            mean = sum(kept.rows[case.strong_id]["seconds"] for case in trial) / max(len(trial), 1)
-            remark(
-                f"{len(missing):,} instances ({len(wanted) - len(missing):,} more are kept from before), "
-                f"{duration(len(rest) * mean / jobs)} on {jobs} processes"
-            )
-            ours = unclaimed(rest, kept, lambda case: case.strong_id, tick)
-            for row in spread(jobs, compute, (None if case is None else (case,) for case in ours)):
-                kept.add(row)
-                tick(1)
-        except KeyboardInterrupt:
-            return False
-    return True
-
-
 def main(
     seeds: Annotated[int, typer.Option(min=1, help="Instances of every case.")] = 8,
     resume: Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")] = None,
@@ -212,7 +187,7 @@ def main(
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = list(cases(seeds))
     kept = RowFile(resume)
-    complete = run(wanted, kept, jobs)
+    complete = share_after_trial(wanted, lambda case: case.strong_id, compute, kept, jobs, TRIAL, "instances")
     rows = [kept.rows[case.strong_id] for case in wanted if case.strong_id in kept.rows]
     if not rows:
         return INTERRUPTED
@@ -220,9 +195,7 @@ def main(
     summary = share_views.summarise(rows)
     console.print(share_views.table(summary, rows))
     if not complete:
-        where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them"
-        remark(f"interrupted after {len(rows):,} of {len(wanted):,} instances{where}; no other file was written")
-        return INTERRUPTED
+        return cut_short(len(rows), len(wanted), "instances", resume)
     write_json(json_target, {"summary": summary, "rows": rows})
     if markdown_file:
         write_whole(markdown_file, share_views.markdown(summary, rows) + "\n" + claims(rows))

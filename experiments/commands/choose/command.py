@@ -38,7 +38,7 @@ Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", 
 def choose(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: six of them.")] = None,
     *,
-    temperature: Annotated[float, typer.Option(help="Of both models; 0 is greedy.")] = 1.0,
+    temperature: opt.Temperature = 1.0,
     top_k: opt.TopK = None,
     top_p: opt.TopP = None,
     vectors: opt.Vectors = "numpy",

@@ -11,10 +11,9 @@ from typing import Any
 from experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Look, Measured, Open, Statement
 from experiments.claims.ledger import ledger
 from experiments.shared.code import code_digest
-from experiments.shared.pool import PERIOD, spread
 from experiments.shared.progress import bar
 from experiments.shared.rows import RowFile, strong_id, versions
-from experiments.shared.sharing import unclaimed
+from experiments.shared.sharing import computed, unclaimed
 from simulator.errors import DraftproofError, InvalidInput
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
@@ -151,24 +150,13 @@ def run(parts: Sequence[Part], kept: RowFile, jobs: int) -> bool:
     with bar("parts of claims", len(parts)) as tick:
         tick(len(parts) - len(missing))
         try:
-            ours = unclaimed(missing, kept, lambda part: part.strong_id, tick)
-            for row in _computed(ours, min(jobs, len(missing))):
+            ours = unclaimed(missing, lambda part: kept.claim(part.strong_id), lambda _: tick(1))
+            for row in computed(ours, compute, min(jobs, len(missing))):
                 kept.add(row)
                 tick(1)
         except KeyboardInterrupt:
             return False
     return True
-
-
-def _computed(parts: Iterator[Part | None], jobs: int) -> Iterator[dict[str, Any]]:
-    if jobs > 1:
-        yield from spread(jobs, compute, (None if part is None else (part,) for part in parts))
-        return
-    for part in parts:
-        if part is None:
-            time.sleep(PERIOD)
-        else:
-            yield compute(part)
 
 
 def expected(missing: Mapping[str, Sequence[Part]], recorded: Mapping[str, Mapping[str, Any]], deep: bool) -> float:

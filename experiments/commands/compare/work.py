@@ -109,7 +109,7 @@ def compute_all(problem: Problem, tasks: Sequence[Task | BoundTask], settings: S
     with bar("rows", len(tasks)) as tick:
         tick(len(tasks) - len(missing))
         try:
-            tasks_left = unclaimed(missing, kept, lambda task: task.strong_id, tick)
+            tasks_left = unclaimed(missing, lambda task: kept.claim(task.strong_id), lambda _: tick(1))
             for row in produce(problem, tasks_left, settings):
                 kept.add(row)
                 tick(1)

@@ -16,10 +16,10 @@ from experiments.shared.bounds import expected_seconds
 from experiments.shared.code import code_digest
 from experiments.shared.cost import Settings, Workload, check_runs, expected_cost
 from experiments.shared.names import find_verifier
-from experiments.shared.pool import PERIOD, spread
 from experiments.shared.progress import bar
 from experiments.shared.rows import strong_id, versions
 from experiments.shared.schemes import find_scheme, scheme_spec
+from experiments.shared.sharing import computed, unclaimed
 from simulator.arithmetic import arithmetic_named
 from simulator.drafts import Delayed
 from simulator.errors import UnsupportedTree
@@ -149,17 +149,18 @@ def compute(group: Group) -> list[Row]:
     return rows
 
 
-#: `computed(groups)`: the rows of groups, in any order, group by group.
+#: `computing(groups)`: the rows of groups, in any order, group by group.
 Compute = Callable[[Iterator[Group | None]], Iterator[list[Row]]]
 
 
-def run(groups: Sequence[Group], store: Store, computed: Compute) -> bool:
+def run(groups: Sequence[Group], store: Store, computing: Compute) -> bool:
     """Compute what is missing into the store; False if Ctrl-C ended it early."""
     missing = [group for group in groups if not store.has(group.ids)]
     with bar("rows", sum(len(group.asked) for group in groups)) as tick:
         tick(sum(len(group.asked) for group in groups) - sum(len(group.asked) for group in missing))
         try:
-            for rows in computed(_unclaimed(missing, store, tick)):
+            claim, there = lambda group: store.claim(group.name, group.ids), lambda group: tick(len(group.asked))
+            for rows in computing(unclaimed(missing, claim, there)):
                 store.add(rows)
                 tick(len(rows))
         except KeyboardInterrupt:
@@ -167,35 +168,7 @@ def run(groups: Sequence[Group], store: Store, computed: Compute) -> bool:
     return True
 
 
-def _unclaimed(groups: Sequence[Group], store: Store, tick: Callable[[int], None]) -> Iterator[Group | None]:
-    """The groups that no other run has done; what another computes now comes last. None: nothing at the moment."""
-    waiting = list(groups)
-    while waiting:
-        theirs = []
-        for group in waiting:
-            state = store.claim(group.name, group.ids)
-            if state == "ours":
-                yield group
-            elif state == "theirs":
-                theirs.append(group)
-            else:
-                tick(len(group.asked))
-        if len(theirs) == len(waiting):
-            yield None
-        waiting = theirs
-
-
 def on_processes(jobs: int) -> Compute:
     """Groups spread over processes of this machine, or computed here if one is enough."""
 
-    def computed(groups: Iterator[Group | None]) -> Iterator[list[Row]]:
-        if jobs > 1:
-            yield from spread(jobs, compute, (None if group is None else (group,) for group in groups))
-            return
-        for group in groups:
-            if group is None:
-                time.sleep(PERIOD)
-            else:
-                yield compute(group)
-
-    return computed
+    return lambda groups: computed(groups, compute, jobs)

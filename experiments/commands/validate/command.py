@@ -37,7 +37,7 @@ def validate(
     *,
     replace: Replace = None,
     lossy: Lossy = None,
-    temperature: Annotated[float, typer.Option(help="Of both models; 0 is greedy.")] = 1.0,
+    temperature: opt.Temperature = 1.0,
     top_k: opt.TopK = None,
     top_p: opt.TopP = None,
     vectors: opt.Vectors = "numpy",

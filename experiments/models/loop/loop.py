@@ -16,7 +16,7 @@ from experiments.models.loop.drafting import Drafted, draft_trees
 from experiments.models.loop.reading import Reading
 from experiments.models.loop.replay import nodes_of
 from experiments.models.loop.rows import RowsOf, TreeRows
-from experiments.models.loop.supported import check_prompt, check_supported
+from experiments.models.loop.supported import check_pair, check_prompt
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
@@ -108,8 +108,7 @@ class Loop:
         check_scheme(self.scheme)
         object.__setattr__(self, "watch", Stopwatch(self.pair.device))
         object.__setattr__(self, "rows_of", RowsOf(self.warp, self.pair.vocab_size, self.vectors))
-        check_supported(self.pair.target, "the target")
-        check_supported(self.pair.draft, "the draft")
+        check_pair(self.pair)
 
     @torch.inference_mode()
     def start(self, prompt: Sequence[int], more: int = 0) -> State:

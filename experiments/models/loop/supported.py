@@ -16,6 +16,12 @@ from simulator.errors import InvalidInput
 _ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
+def check_pair(pair: Pair) -> None:
+    """Raise `InvalidInput` for a pair with a model that tree attention would not work with."""
+    check_supported(pair.target, "the target")
+    check_supported(pair.draft, "the draft")
+
+
 def check_supported(model: Any, name: str) -> None:
     """Raise `InvalidInput` for a model that tree attention would not work with.
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.models.loop.supported import check_supported
+from experiments.models.loop.supported import check_pair
 from experiments.models.pair.opened import Opened, open_pair
 from experiments.models.pair.roots import roots_of
 from experiments.models.pair.warp import Warp
@@ -34,8 +34,7 @@ def choose(
 ) -> dict[str, Any]:
     """The report: rows of all candidates, fastest first, and the recommendation. Raises `InvalidInput`."""
     started, pair = time.perf_counter(), opened.pair
-    for which in ("target", "draft"):
-        check_supported(pair.model(which), f"the {which}")
+    check_pair(pair)
     where = setting(pair, warp, roots_of(opened.held_out, roots), seed, vectors)
     remark("measuring passes")
     context = len(where.roots[0])

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from experiments.models.loop.supported import check_supported
+from experiments.models.loop.supported import check_pair
 from experiments.models.pair.devices import model_versions
 from experiments.models.pair.opened import Opened, open_pair
 from experiments.models.pair.roots import roots_of
@@ -76,8 +76,7 @@ def make_contest(
     vectors: str,
 ) -> Contest:
     """What will be validated; raises `InvalidInput`, before any work, for models that cannot be read as trees."""
-    for which in ("target", "draft"):
-        check_supported(opened.pair.model(which), f"the {which}")
+    check_pair(opened.pair)
     count = amount.roots or (2 if amount.quick else 4)
     made = setting(opened.pair, warp, roots_of(opened.held_out, count), seed, vectors)
     contest = Contest(made, tuple(contestants(named, replaced)), tuple(schemes), amount.budget)
