@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from simulator.laws.law import BlockLaw
     from simulator.protocol import Card, Verdict
     from simulator.verdicts.lossless import Check
-    from simulator.verdicts.search import Witness
+    from simulator.verdicts.witness import Witness
     from verifiers import REGISTRY, make
 
 #: Where each name comes from.
@@ -89,7 +89,7 @@ _HOMES = {
     "simulator.laws.law": ("BlockLaw",),
     "simulator.protocol": ("Card", "Verdict"),
     "simulator.verdicts.lossless": ("Check",),
-    "simulator.verdicts.search": ("Witness",),
+    "simulator.verdicts.witness": ("Witness",),
     "verifiers": ("REGISTRY", "make"),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}

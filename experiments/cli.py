@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from experiments.commands.audit.command import audit
-from experiments.commands.bound.command import bound
-from experiments.commands.check.command import check
-from experiments.commands.choose.command import choose
-from experiments.commands.claims.command import claims
-from experiments.commands.compare.command import compare
-from experiments.commands.gallery.command import gallery
-from experiments.commands.listing.command import list_command
-from experiments.commands.matrix.command import matrix
-from experiments.commands.policies.command import policies
-from experiments.commands.precision.command import precision
-from experiments.commands.prove.command import prove
-from experiments.commands.report.command import report
-from experiments.commands.sweep.command import sweep
-from experiments.commands.train.command import train
-from experiments.commands.validate.command import validate
 from experiments.shared.flags import with_flags
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
@@ -34,13 +19,25 @@ from simulator import files
 from simulator.errors import DraftproofError, InvalidInput
 from simulator.files import cut
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Exact answers about speculative-decoding verifiers: is it lossless, and how many tokens does a block bring?",
-)
-
+#: The commands in the order of the help, and where they stand in `experiments.commands`.
+COMMANDS = {
+    "list": "listing.command:list_command",
+    "check": "check.command:check",
+    "prove": "prove.command:prove",
+    "audit": "audit.command:audit",
+    "compare": "compare.command:compare",
+    "policies": "policies.command:policies",
+    "bound": "bound.command:bound",
+    "matrix": "matrix.command:matrix",
+    "precision": "precision.command:precision",
+    "train": "train.command:train",
+    "choose": "choose.command:choose",
+    "validate": "validate.command:validate",
+    "gallery": "gallery.command:gallery",
+    "claims": "claims.command:claims",
+    "sweep": "sweep.command:sweep",
+    "report": "report.command:report",
+}
 #: Exit codes beside those of verdicts (0, 1), bad input (2) and Ctrl-C: nobody reads; told to end; a fault of our own.
 UNREAD, TERMINATED, INTERNAL = 141, 143, 70
 #: MiB beyond which nobody has a file.
@@ -52,7 +49,30 @@ def main() -> None:
     codes = Codes()
     if names_code(sys.argv[1:]) and not codes.supervised:
         sys.exit(supervise(sys.argv[1:]))
-    sys.exit(codes(run(app, "draftproof")))
+    sys.exit(codes(run(program(named(sys.argv[1:])), "draftproof")))
+
+
+def named(arguments: Sequence[str]) -> Collection[str]:
+    """The command that is named first, which is all that has to be imported; every command where none is."""
+    after = 2 if arguments[:1] == ["--max-input"] else 0
+    first = arguments[after] if len(arguments) > after else None
+    return [] if first == "--version" else [first] if first in COMMANDS else COMMANDS
+
+
+def program(names: Collection[str] = COMMANDS) -> typer.Typer:
+    """`draftproof` with these commands; no other is imported."""
+    app = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        help="Exact answers about speculative-decoding verifiers: is it lossless, "
+        "and how many tokens does a block bring?",
+    )
+    app.callback()(_options)
+    for name in names:
+        module, _, function = COMMANDS[name].partition(":")
+        app.command(name)(getattr(import_module(f"experiments.commands.{module}"), function))
+    return app
 
 
 def run_command(command: Callable[..., int]) -> None:
@@ -141,7 +161,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
@@ -152,26 +171,6 @@ def _options(
         raise InvalidInput(f"--max-input {max_input:g} is no size of a file; give a number of MiB below {MOST_INPUT:,}")
     files.allow(int(max_input * 2**20))
 
-
-app.command("list")(list_command)
-for command in (
-    check,
-    prove,
-    audit,
-    compare,
-    policies,
-    bound,
-    matrix,
-    precision,
-    train,
-    choose,
-    validate,
-    gallery,
-    claims,
-    sweep,
-    report,
-):
-    app.command()(command)
 
 if __name__ == "__main__":
     main()

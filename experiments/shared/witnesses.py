@@ -15,7 +15,7 @@ from experiments.shared.output import EXACT, apart, number_fields, short, write_
 from experiments.shared.progress import remark
 from simulator.drafts import Own
 from simulator.errors import InvalidInput
-from simulator.verdicts.search import Witness
+from simulator.verdicts.witness import Witness
 
 
 def witness_path(witness: Witness) -> Path:

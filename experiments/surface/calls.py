@@ -19,9 +19,10 @@ from simulator.laws.law import BlockLaw
 from simulator.laws.structured.size import MEMORY
 from simulator.protocol import DraftScheme, TokenProcess
 from simulator.verdicts.costs import MOST_RUNS, assert_affordable
+from simulator.verdicts.grids import GRAIN
 from simulator.verdicts.lossless import Check
 from simulator.verdicts.lossless import block_law as law_of
-from simulator.verdicts.search import SEARCH_DENOMINATOR, Witness, shrink
+from simulator.verdicts.witness import Witness
 
 #: The scheme where none is given, as on the command line.
 SCHEME = "delayed"
@@ -118,7 +119,7 @@ def find_witness(
     if target is not None:
         pair = as_pair(target, draft)
         return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), on_pair(shape, pair), engine)
-    family = FamilyProblem("dirichlet", vocab_size, seed, max(SEARCH_DENOMINATOR, vocab_size))
+    family = FamilyProblem("dirichlet", vocab_size, seed, max(GRAIN, vocab_size))
     shape = planned(shape, family)
     for number in range(seed, seed + instances):
         instance = family.member(number, shape.depth, RATIONAL).rows(shape.depth)
@@ -133,5 +134,7 @@ def _refuted(named: NamedVerifier, instance: Instance, shape: DraftScheme, engin
     verdict = evaluator(named.verifier, "rational", engine).check(instance.target, instance.draft, shape)
     if verdict.lossless:
         return None
+    from simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+
     with quiet():
         return shrink(named.verifier, instance, shape)

@@ -10,7 +10,7 @@ from simulator.instances.instance import Instance
 from simulator.protocol import Progress, Verifier
 from simulator.verdicts.conformance import CASES, SizedScheme, case_instances
 from simulator.verdicts.lossless import check
-from simulator.verdicts.search import Witness
+from simulator.verdicts.witness import Witness
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from simulator.arithmetic import arithmetic_named
 from simulator.drafts import Delayed
@@ -80,6 +81,10 @@ class Check:
 
     def _repr_html_(self) -> str:
         return fields_html(f"{self.verifier} on {self.scheme}", self.to_dict())
+
+
+#: What checks one exact instance on a scheme.
+Judge: TypeAlias = Callable[[Instance, DraftScheme], Check]
 
 
 def choose_engine(verifier: Verifier, scheme: DraftScheme, engine: str = "auto") -> str:

@@ -29,8 +29,8 @@ from simulator.verdicts.conformance import (
     corner_instances,
     shape_of,
 )
-from simulator.verdicts.lossless import Check, check
-from simulator.verdicts.search import Judge, grid, grid_size
+from simulator.verdicts.grids import grid, grid_size
+from simulator.verdicts.lossless import Check, Judge, check
 
 #: The sizes on which every scheme with K, L1 and L2 is judged.
 VOCABULARIES, BRANCHES, TRUNKS, LENGTHS = (2, 3, 4), (1, 2, 3), (0, 1), (1, 2)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.cli import run_command
+from experiments.shared import sharing
 from experiments.shared.rows import RowFile
 from experiments.shared.schemes import find_scheme
 from experiments.studies import map_claims, map_of_trees, map_points, map_schemes
@@ -21,7 +22,7 @@ PAGE = Path(str(map_of_trees.__file__)).with_name("trees.md")
 
 def study(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
-    monkeypatch.setattr(map_of_trees, "spread", lambda jobs, work, calls: (work(*call) for call in calls))
+    monkeypatch.setattr(sharing, "spread", lambda jobs, work, calls: (work(*call) for call in calls))
     with pytest.raises(SystemExit) as stop:
         run_command(map_of_trees.main)
     return int(stop.value.code or 0), capsys.readouterr()

@@ -106,7 +106,7 @@ def test_letters_beyond_ascii_in_a_plain_locale(tmp_path):
     program = (
         "import sys\nfrom experiments import cli\n"
         "for given in ' '.join(sys.argv[1:]).split(' , '):\n"
-        "    sys.argv = ['draftproof', *given.split()]\n    print('code', cli.run(cli.app))\n"
+        "    sys.argv = ['draftproof', *given.split()]\n    print('code', cli.run(cli.program()))\n"
     )
     (tmp_path / "three.py").write_text(program)
     given = (

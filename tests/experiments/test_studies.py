@@ -11,6 +11,7 @@ from rich.console import Console
 
 import verifiers
 from experiments.cli import run_command
+from experiments.shared import sharing
 from experiments.shared.rows import RowFile
 from experiments.studies import information, layer_ideas, programs, share_claims, share_of_optimum, share_views
 from lp_analysis import optimum
@@ -27,7 +28,7 @@ def few(monkeypatch, tmp_path):
     monkeypatch.setattr(share_of_optimum, "DEPTHS", ((0, 1), (1, 1)))
     monkeypatch.setattr(share_of_optimum, "VOCABULARIES", (2,))
     monkeypatch.setattr(share_of_optimum, "PATHS", (2,))
-    monkeypatch.setattr(share_of_optimum, "spread", lambda jobs, work, calls: (work(*call) for call in calls))
+    monkeypatch.setattr(sharing, "spread", lambda jobs, work, calls: (work(*call) for call in calls))
 
 
 def study(monkeypatch, capsys, *arguments):

@@ -92,6 +92,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "simulator/verdicts/standard.py": ("tests/simulator/verdicts/test_standard.py",),
     "simulator/verdicts/search.py": ("tests/simulator/verdicts/test_search.py",),
+    "simulator/verdicts/grids.py": ("tests/simulator/verdicts/test_search.py",),
+    "simulator/verdicts/witness.py": ("tests/simulator/verdicts/test_search.py",),
     "lp_analysis": (
         _LP + "test_worked_example.py",
         _LP + "test_plan.py",

@@ -6,7 +6,7 @@ import pytest
 
 from simulator import Delayed, check
 from simulator.verdicts.conformance import SHAPES, conformance_instances
-from simulator.verdicts.search import grid, grid_size
+from simulator.verdicts.grids import grid, grid_size
 from verifiers import STANDALONE, make
 
 LOSSLESS = [name for name in STANDALONE if "delayed" in make(name).card.lossless_for]

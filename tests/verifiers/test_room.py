@@ -12,7 +12,7 @@ import pytest
 import verifiers
 from simulator import Delayed, MarkovProcess, TooLarge, check
 from simulator.arithmetic import RATIONAL
-from simulator.verdicts.search import grid_sample, grid_size
+from simulator.verdicts.grids import grid_sample, grid_size
 from verifiers._room import MOST_NUMBERS, check_room
 
 V = 50_257

@@ -9,7 +9,7 @@ from fractions import Fraction
 from simulator.audit import Audit, Corner, Finding, FunctionFailed, Hypothesis, Rounding
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
-from simulator.verdicts.search import Witness
+from simulator.verdicts.witness import Witness
 
 
 @dataclass(frozen=True)

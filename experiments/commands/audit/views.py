@@ -20,7 +20,7 @@ from experiments.shared.witnesses import save_witness, show_witness, witness_fie
 from simulator.audit import Audit, Finding, Ragged, SelfDrafted
 from simulator.audit.assertion import REUSE_SHOWN
 from simulator.laws.law import Violation
-from simulator.verdicts.search import Witness
+from simulator.verdicts.witness import Witness
 
 #: A float this close to a fraction of a small denominator is shown with it.
 _CLOSE, _DENOMINATOR = 1e-12, 100_000

@@ -28,7 +28,7 @@ from simulator.errors import DraftproofError, InvalidVerifier, TooLarge
 from simulator.instances.case import Case
 from simulator.protocol import DraftScheme, Progress
 from simulator.verdicts.lossless import Evaluator
-from simulator.verdicts.search import Witness, shrink
+from simulator.verdicts.witness import Witness
 
 #: Random examples on each shape while a witness is shrunk: a function under interception is slow.
 EXAMPLES = 40
@@ -229,6 +229,8 @@ def find_witness(report: Report) -> Witness | None:
     as_found = Witness.of(finding.instance, finding.check, shrunk=False)
     if len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json":
         return as_found
+    from simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+
     remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
     try:
         with quiet():

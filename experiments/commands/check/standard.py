@@ -19,9 +19,9 @@ from experiments.shared.witnesses import save_witness, show_witness, witness_fie
 from simulator.errors import DraftproofError, TooLarge
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
-from simulator.verdicts.lossless import Check
-from simulator.verdicts.search import Judge, Witness, shrink
+from simulator.verdicts.lossless import Check, Judge
 from simulator.verdicts.standard import Standard, judge_of, standard_check, standard_jobs
+from simulator.verdicts.witness import Witness
 
 
 def check_standard(
@@ -114,6 +114,8 @@ def _witness(named: NamedVerifier, found: Standard) -> Witness:
     at_hand = Witness.of(instance, verdict, shrunk=False)
     if isinstance(named.verifier, Planned):
         return at_hand
+    from simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+
     remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
     try:
         with quiet():

@@ -21,8 +21,9 @@ from simulator.instances.case import Case
 from simulator.instances.instance import Instance
 from simulator.instances.processes import table_entries
 from simulator.protocol import DraftScheme
+from simulator.verdicts.grids import generic_row, grid, grid_sample, grid_size
 from simulator.verdicts.lossless import Check, Evaluator, check
-from simulator.verdicts.search import Witness, generic_row, grid, grid_sample, grid_size, shrink
+from simulator.verdicts.witness import Witness
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,8 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
         as_found = Witness.of(exact, known, shrunk=False)
         if isinstance(problem, FileProblem):
             return as_found
+        from simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+
         remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
         with quiet():
             return shrink(verifier, exact, scheme)

@@ -17,7 +17,6 @@ from experiments.shared.sharing import computed, unclaimed
 from simulator.errors import DraftproofError, InvalidInput
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
-from simulator.verdicts.search import smallest
 
 #: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true twin.
 SEARCH, FIGURES, TWIN, MENDED = "search", "figures", "twin", "mended"
@@ -100,6 +99,8 @@ def _looked(claim: Claim, part: Part) -> dict[str, Any]:
         return {**found, "failed": None}
     instance, scheme = failed
     if twin is None and not claim.whole:  # what refutes a twin only has to be there
+        from simulator.verdicts.search import smallest  # Hypothesis takes a while to import
+
         instance, scheme = smallest(lambda one, on: _fails(test, one, on), instance, scheme)
     look = test.look(instance, scheme)
     about = {"claim": claim.id, "says": claim.words, "found": look.text}

@@ -22,7 +22,7 @@ from simulator.theorems.relation_certificates import Verdict as RelationVerdict
 from simulator.theorems.relations import DOMINATES, EQUALS
 from simulator.theorems.rows import Shape
 from simulator.theorems.shares import open_share
-from simulator.verdicts.search import Witness
+from simulator.verdicts.witness import Witness
 
 #: Exit codes: proved, refuted, not all cells known.
 CODES = {"proved": 0, "refuted": 1, "open": 3}

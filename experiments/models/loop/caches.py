@@ -143,7 +143,7 @@ def _cache_of(layers: Layers) -> Any:
 
     cache: Any = DynamicCache()
     for keys, values in layers:
-        layer: Any = DynamicLayer()  # type: ignore[no-untyped-call]
+        layer: Any = DynamicLayer()
         layer.lazy_initialization(keys, values)
         layer.keys, layer.values = keys, values
         cache.layers.append(layer)

@@ -125,7 +125,7 @@ def _digits(vocab_size: int, text: str) -> Any:
     private = [chr(_PRIVATE + digit) for digit in range(vocab_size)]
     powers = vocab_size ** np.arange(digits_per_byte(vocab_size) - 1, -1, -1)
     steps: list[Any] = [normalizers.ByteLevel()]
-    symbols: dict[int, str] = bytes_to_unicode()  # type: ignore[no-untyped-call]
+    symbols: dict[int, str] = bytes_to_unicode()
     for byte, symbol in symbols.items():
         word = "".join(private[digit] for digit in byte // powers % vocab_size)
         steps.append(normalizers.Replace(symbol, word))

@@ -26,7 +26,7 @@ if not sys.platform.startswith("linux"):
     pytest.skip("processes that are left are looked for in /proc", allow_module_level=True)
 
 #: Built once: half of the time of a run that ends at once.
-PROGRAM: Any = typer.main.get_command(cli.app)
+PROGRAM: Any = typer.main.get_command(cli.program())
 
 
 class Pipe(io.RawIOBase):

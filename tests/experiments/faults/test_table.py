@@ -38,7 +38,7 @@ READ = {
 
 def programs() -> Iterator[tuple[tuple[str, ...], typer.Typer]]:
     """How each command and each study begins, and what it is."""
-    for name, command in typer.main.get_command(cli.app).commands.items():  # type: ignore[attr-defined]
+    for name, command in typer.main.get_command(cli.program()).commands.items():  # type: ignore[attr-defined]
         yield (name,), command
     for path in sorted((ROOT / "experiments/studies").rglob("*.py")):
         if "run_command(" not in path.read_text(encoding="utf-8"):

@@ -106,7 +106,9 @@ class Watcher:
             for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
                 importlib.import_module(module.name)
         drawing.drawing_board()
-        self._program: Any = typer.main.get_command(cli.app)  # once, too: most of the time of a line that is refused
+        self._program: Any = typer.main.get_command(
+            cli.program()
+        )  # once, too: most of the time of a line that is refused
         with redirect_stderr(io.StringIO()):
             self._ran(["check", "nobody", "--K", "1"])
         self._out, self._err = (os.open(folder / name, os.O_RDWR | os.O_CREAT) for name in ("stdout", "stderr"))

@@ -14,7 +14,8 @@ from flint import fmpq
 import verifiers
 from simulator import FAMILIES, Card, Coin, Delayed, DraftNode, Instance, InvalidInput, TooLarge, Verdict, check
 from simulator.vectors import residual
-from simulator.verdicts.search import _judge, grid, grid_sample, grid_size, shrink
+from simulator.verdicts.grids import grid, grid_sample, grid_size
+from simulator.verdicts.search import _judge, shrink
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from simulator import (
     assert_lossless,
     check,
 )
-from simulator.verdicts.search import grid_size
+from simulator.verdicts.grids import grid_size
 from simulator.verdicts.standard import (
     BRANCHES,
     CORE,

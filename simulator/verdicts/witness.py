@@ -1,0 +1,53 @@
+"""Where a verifier fails: an instance, its scheme and the place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from simulator.instances.instance import Instance
+from simulator.laws.law import Violation
+from simulator.shown import fields_html, rows_html
+from simulator.verdicts.lossless import Check
+
+
+@dataclass(frozen=True, repr=False)
+class Witness:
+    """An instance, with its scheme, on which a verifier is not lossless, and the place where."""
+
+    verifier: str
+    instance: Instance
+    violation: Violation
+    shrunk: bool
+
+    @classmethod
+    def of(cls, instance: Instance, found: Check, shrunk: bool) -> Witness:
+        """The witness that a failed check of `instance` holds."""
+        assert found.violation is not None
+        place = found.violation
+        about = {
+            "refutes": found.verifier,
+            "context": list(place.context),
+            "token": place.token,
+            "target asks for": str(place.expected),
+            "block has": str(place.found),
+        }
+        return cls(found.verifier, replace(instance, scheme=found.scheme, about=about), place, shrunk)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The place and the instance as its file has it."""
+        fields = {"verifier": self.verifier, "shrunk": self.shrunk, **self.violation.to_dict()}
+        return {**fields, "scheme": str(self.instance.scheme), "instance": self.instance.as_dict()}
+
+    def __repr__(self) -> str:
+        size = f"V = {self.instance.vocab_size}, {self.instance.scheme}"
+        return f"Witness({self.verifier} on {size}: {self.violation})"
+
+    def _repr_html_(self) -> str:
+        rows, drafts = self.instance.as_dict()["target"], self.instance.as_dict()["draft"]
+        table = [
+            {"context": f"({c})", "target p": " ".join(row), "draft q": " ".join(drafts.get(c, ()))}
+            for c, row in rows.items()
+        ]
+        place = {**self.violation.to_dict(), "scheme": self.instance.scheme}
+        return fields_html(f"{self.verifier} is not lossless", place) + rows_html(table)
