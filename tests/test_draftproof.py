@@ -92,14 +92,13 @@ def test_another_package_of_the_same_name_is_told_in_one_line(tmp_path: Path, na
     assert command.stderr == f"draftproof: {last.removeprefix('ImportError: ')}\n"
 
 
-@pytest.mark.parametrize("module", ["draftproof", "experiments.cli"])
 @pytest.mark.parametrize(
-    ("command", "code", "said"),
+    ("module", "command", "code", "said"),
     [
-        ("check block --K 1 --L2 1", 0, ": LOSSLESS (proved"),
-        ("check relaxed:w=1/2 --K 1 --L2 1", 1, ": REFUTED"),
-        ("check blok", 2, "unknown verifier 'blok'"),
-        ("", 2, "Usage: draftproof [OPTIONS] COMMAND"),
+        ("draftproof", "check block --K 1 --L2 1", 0, ": LOSSLESS (proved"),
+        ("experiments.cli", "check relaxed:w=1/2 --K 1 --L2 1", 1, ": REFUTED"),
+        ("draftproof", "check blok", 2, "unknown verifier 'blok'"),
+        ("experiments.cli", "", 2, "Usage: draftproof [OPTIONS] COMMAND"),
     ],
 )
 def test_the_modules_are_the_command_too(tmp_path: Path, module: str, command: str, code: int, said: str) -> None:

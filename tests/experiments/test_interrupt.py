@@ -20,7 +20,7 @@ COMMAND = [
     "--K",
     "2..3",
     "--L1",
-    "0..2",
+    "0..1",
     "--L2",
     "1..2",
     "--engine",
@@ -67,7 +67,7 @@ def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
     assert "kept in rows.jsonl" in err
     kept = [row for row in map(json.loads, rows.read_text().splitlines()) if "verifier" in row]
     assert kept[0]["verifier"] in out  # the rows so far are shown
-    assert 1 <= len(kept) < 48
+    assert 1 <= len(kept) < 32
     assert (tmp_path / "rows.json").read_text() == "an older result"
 
     small = [*COMMAND[:2], *COMMAND[5:]]  # nss alone, to keep the test short
@@ -75,7 +75,7 @@ def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
     again.communicate(timeout=300)
     assert again.returncode == 0
     final = json.loads((tmp_path / "rows.json").read_text())["rows"]
-    assert len(final) == 12
+    assert len(final) == 8
     known = {row["strong_id"]: row for row in final}
     for row in kept:
         if row["verifier"] == "nss":
@@ -87,7 +87,7 @@ def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
 def test_check_says_how_far_it_came(tmp_path):
     process = start([*CHECK, "--engine", "enumerate", "--json", "out.json"], tmp_path)
     started = time.monotonic()
-    _, err = interrupt_when(process, lambda: time.monotonic() - started > 4)
+    _, err = interrupt_when(process, lambda: time.monotonic() - started > 2)
     assert process.returncode == 130
     assert "interrupted" in err
     assert not (tmp_path / "out.json").exists()

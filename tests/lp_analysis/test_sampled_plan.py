@@ -74,7 +74,9 @@ def planned(shape, seed=0):
     return instance, found, make("optimum", plan=found.plan, draft_tables=instance.draft.tables)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(
+    "shape", [*SHAPES[::2], *(pytest.param(shape, marks=pytest.mark.heavy) for shape in SHAPES[1::2])], ids=str
+)
 def test_the_optimum_runs_with_its_exact_law_and_block_efficiency(shape):
     instance, found, verifier = planned(shape)
     scheme = Delayed(*shape[1:])

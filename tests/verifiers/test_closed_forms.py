@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import pytest
@@ -141,8 +141,8 @@ def test_the_lower_bound_of_khisti_is_one(k):
 @pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
 def test_fixed_tree_estimator_equals_the_coins_and_averages_to_block_efficiency(name):
     verifier = make(name)
-    for case in CASES["delayed"]:
-        for instance in case_instances(case, 1):
+    for number, case in enumerate(CASES["delayed"]):
+        for instance in islice(case_instances(case, 1), number % 3, None, 3):  # every corner case, over the shapes
             mean = RATIONAL.number(0)
             for tree, weight in outcomes(partial(case[1].draw, instance.draft), RATIONAL):
                 root = tree.root(instance.target, instance.draft)

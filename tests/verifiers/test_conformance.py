@@ -11,7 +11,7 @@ from simulator.verdicts.conformance import ConformanceCheck, checks_for
 from verifiers import STANDALONE, make
 
 #: Random instances a case; the heavy tests have 200 for each scheme.
-RANDOM = 4
+RANDOM = 2
 CHECKS = [pytest.param(check, id=f"{name}-{check}") for name in STANDALONE for check in checks_for(make(name), RANDOM)]
 
 

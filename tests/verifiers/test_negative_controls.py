@@ -14,6 +14,8 @@ from verifiers import STANDALONE, make
 
 WITNESSES = Path(__file__).resolve().parents[1] / "data" / "witnesses"
 CONTROLS = [name for name in STANDALONE if make(name).card.status in ("negative control", "declared lossy")]
+#: Controls whose witness takes seconds to shrink.
+SLOW = ("traversal_insertion_order", "hsd_uncapped", "block_by_weights")
 #: A person can follow a witness with no more rows than this by hand.
 SMALL = 10
 
@@ -39,7 +41,9 @@ def test_violation_shrinks_to_the_witness_on_file(name: str) -> None:
     assert witness.instance.dumps() == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", CONTROLS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.heavy) if name in SLOW else name for name in CONTROLS]
+)
 def test_witness_does_not_depend_on_which_instance_failed(name: str) -> None:
     failed, scheme = failures(name)
     assert shrink(make(name), failed[-1], scheme).instance.dumps() == (WITNESSES / f"{name}.json").read_text(

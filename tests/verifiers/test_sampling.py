@@ -25,6 +25,8 @@ from verifiers import STANDALONE, make
 #: Runs of a verifier; `MANY` in the heavy tests; `SOME` where a planted bias must be noticed.
 RUNS, SOME, MANY = 6_000, 40_000, 100_000
 LEVEL = 0.001
+#: One verifier of every way of working; all are in the heavy tests.
+WAYS = ("naive", "khisti", "block", "traversal", "gbv", "path_transport", "layer_transport", "sequoia", "typical")
 #: Outcomes expected less often than this are counted together, as the chi-square approximation asks.
 FEWEST = 10
 SHAPE = (3, 2, 0, 2)
@@ -72,8 +74,13 @@ def agrees(blocks: Counter[Block], law: dict[Block, Fraction], level: float) -> 
     return bool(statistic < chi2.ppf(1 - level, len(cells) - 1))
 
 
-@pytest.mark.parametrize("runs", [RUNS, pytest.param(MANY, marks=pytest.mark.heavy)])
-@pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
+@pytest.mark.parametrize(
+    ("name", "runs"),
+    [
+        *((name, RUNS) for name in WAYS),
+        *(pytest.param(name, MANY, marks=pytest.mark.heavy) for name in STANDALONE if name != "spechub"),
+    ],  # spechub takes its own pairs only
+)
 def test_sampled_blocks_agree_with_the_exact_law(name: str, runs: int) -> None:
     verifier = make(name)
     seed = list(STANDALONE).index(name)

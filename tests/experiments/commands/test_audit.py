@@ -69,6 +69,7 @@ def test_more_tokens_than_the_optimum_is_an_alarm_of_its_own(draftproof):
     assert any(case["block_efficiency"] > case["optimum_float"] for case in greedy.json["cases"])
 
 
+@pytest.mark.heavy
 def test_order_of_leaves_is_named_on_the_witness_of_the_zoo(draftproof):
     found = draftproof("check", "traversal_insertion_order", "--K", 3, "--instances", 20, "--json", "-").json["witness"]
     ran = draftproof("audit", spec("order_of_leaves"), "--instance", found["file"], "--json", "-")

@@ -49,8 +49,15 @@ def test_a_function_that_drafts_by_itself_is_compared_with_no_optimum(audit, nam
     assert all(case["optimum_float"] is None for case in ran.json["cases"])
 
 
-@pytest.mark.parametrize(("name", "code"), [("right", 0), ("wrong", 1)])
-@pytest.mark.parametrize("shape", [(), ("--K", 3)])
+@pytest.mark.parametrize(
+    ("name", "code", "shape"),
+    [
+        ("right", 0, ("--K", 3)),
+        ("wrong", 1, ()),
+        pytest.param("right", 0, (), marks=pytest.mark.heavy),
+        pytest.param("wrong", 1, ("--K", 3), marks=pytest.mark.heavy),
+    ],
+)
 def test_the_third_child_is_rejected_in_some_default_case(audit, name, code, shape):
     ran = audit(CHILDREN, name, "--interface", "paths", "--cases", "ragged,many_paths,wider", *shape, "--json", "-")
     assert ran.code == code

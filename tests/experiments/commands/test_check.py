@@ -31,6 +31,7 @@ def test_lossless_verifier_exits_zero_with_deviation_exactly_zero(draftproof):
     assert Fraction(ran.json["block_efficiency"]) == pytest.approx(ran.json["block_efficiency_float"])
 
 
+@pytest.mark.heavy
 def test_insertion_order_is_refuted_at_three_paths_by_the_same_file_every_time(draftproof):
     ran = draftproof(*INSERTION, "--K", 3, "--seed", 7, "--json", "-")  # a README has the one after seed 0
     assert ran.code == 1
@@ -209,6 +210,7 @@ class Crash(Mine):
 """
 
 
+@pytest.mark.heavy
 def test_without_an_instance_a_control_is_refuted_on_the_shape_that_shows_its_bug(draftproof):
     ran = draftproof("check", "traversal_insertion_order", "--json", "-")
     assert ran.code == 1

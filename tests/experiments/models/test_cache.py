@@ -34,9 +34,14 @@ def difference(model: Any, remembered: Remembered, sequence: int, text: list[int
     )
 
 
-@pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
 @pytest.mark.parametrize(
-    ("verifier", "shape"), [("traversal", (3, 1, 3)), ("specinfer", (4, 0, 2)), ("block", (1, 0, 4))]
+    ("verifier", "shape", "dtype"),
+    [
+        ("traversal", (3, 1, 3), torch.float32),
+        ("specinfer", (4, 0, 2), torch.float64),
+        ("block", (1, 0, 4), torch.float32),
+    ],
+    ids=str,
 )
 @torch.inference_mode()
 def test_cache_after_200_blocks_is_one_rebuilt_from_scratch(

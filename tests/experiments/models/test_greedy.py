@@ -16,7 +16,7 @@ from experiments.models.pair.warp import Warp
 from simulator import Coin, Delayed, DraftNode, Verdict
 from verifiers import STANDALONE, make
 
-TOKENS = 200
+TOKENS = 120
 PROMPT = [1, 2, 3]
 #: Verifiers made for a scheme that is not the delayed tree may do as they like on one.
 LOSSLESS = [name for name in STANDALONE if "delayed" in make(name).card.lossless_for]

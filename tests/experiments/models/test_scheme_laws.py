@@ -42,7 +42,7 @@ def test_a_tree_of_another_scheme_is_noticed(random_pair: Callable[..., Any]) ->
     assert not agrees(counted(pair, DySpec(3), "traversal", 1500, 256), law)
 
 
-@pytest.mark.parametrize("name", ["dyspec", "eagle2", "moody"])
+@pytest.mark.parametrize("name", ["dyspec", pytest.param("eagle2", marks=pytest.mark.heavy), "moody"])
 def test_texts_of_several_blocks_have_the_law_of_the_target(random_pair: Callable[..., Any], name: str) -> None:
     scheme, verifier = CASES[name]
     pair = random_pair(vocab=3)

@@ -67,7 +67,9 @@ def failing(name: str, seed: int) -> Instance:
     return instance
 
 
-@pytest.mark.parametrize("name", ["naive_from_target", "relaxed", "block_by_weights"])
+@pytest.mark.parametrize(
+    "name", ["naive_from_target", "relaxed", pytest.param("block_by_weights", marks=pytest.mark.heavy)]
+)
 def test_the_witness_does_not_depend_on_the_instance_that_failed_first(name: str) -> None:
     found = [failing(name, seed) for seed in (2, 3, 4)]
     assert len({instance.digest() for instance in found}) == 3
