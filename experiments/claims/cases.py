@@ -6,7 +6,7 @@ from experiments.claims.claim import Cases
 from simulator.drafts import Adaptive, AdaptiveDropping, Delayed, DySpec, DySpecPruned, Topology, WithoutReplacement
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
-from simulator.verdicts.conformance import CASES
+from simulator.verdicts.cases import CASES
 
 ONE_STEP = Cases(
     tuple((size, Delayed(K, 0, 1)) for size, K in ((2, 2), (2, 3), (3, 2), (3, 3), (2, 4))),

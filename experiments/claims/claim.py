@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme, Source
-from simulator.verdicts.conformance import SizedScheme, case_instances
+from simulator.verdicts.cases import SizedScheme, case_instances
 
 HOLDS, REFUTED, MEASURED, OPEN = "holds", "refuted", "measured", "cannot be decided here"
 #: Where a command names the file of the instance, and the folder of this file.

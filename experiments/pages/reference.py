@@ -17,8 +17,8 @@ from simulator.drafts import SCHEMES
 from simulator.instances.instance import Instance
 from simulator.laws.enumeration import estimate_size
 from simulator.protocol import Card, DraftScheme, Verifier
+from simulator.verdicts.cases import CASES, case_instances
 from simulator.verdicts.compatibility import Cell, compatibility
-from simulator.verdicts.conformance import CASES, case_instances
 from simulator.verdicts.lossless import check
 from verifiers.bibliography import BIBLIOGRAPHY
 
@@ -122,7 +122,7 @@ def relations(names: Sequence[str], below: Mapping[tuple[str, str], int | None])
             f"Exact block efficiencies on the {len(_instances())} conformance instances of delayed trees, row against "
             "column: `=` equal on all of them; `≥` never below; **`≥`** proved in general; a number is the largest "
             "shortfall, on the instance of its letter (see below), made again by "
-            "`simulator.verdicts.conformance.case_instances`.",
+            "`simulator.verdicts.cases.case_instances`.",
             "\n".join([head, "|---" * (len(names) + 1) + "|", *rows]),
             "Instances: " + "; ".join(legend) + ".",
         ]

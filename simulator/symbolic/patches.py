@@ -6,6 +6,7 @@ import functools
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from simulator.symbolic.sources import empty, imports, maths, numpy_random, python_random, system
@@ -57,19 +58,47 @@ def _with_triton() -> tuple[Patch, ...]:
 
 def table() -> tuple[Patch, ...]:
     """(module, name, replacement) of everything that is replaced during a call; first asked for outside of one."""
-    kernels = _with_triton() if "triton.runtime.interpreter" in sys.modules else ()
-    return _always() + (_with_torch() if "torch" in sys.modules else ()) + kernels
+    return _table(*_loaded())
+
+
+def _loaded() -> tuple[bool, bool]:
+    return "torch" in sys.modules, "triton.runtime.interpreter" in sys.modules
+
+
+@functools.cache
+def _table(torch: bool, triton: bool) -> tuple[Patch, ...]:
+    return _always() + (_with_torch() if torch else ()) + (_with_triton() if triton else ())
 
 
 @contextmanager
 def applied() -> Iterator[None]:
     """Within it the recording functions are in place; afterwards everything is as it was, whatever happened."""
-    undo = []
+    names, others = _by_module(*_loaded())
+    undo: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    undo_others = []
     try:
-        for holder, name, replacement in table():
-            undo.append((holder, name, getattr(holder, name)))
+        for held, replacements in names:  # the names of a module at once: a call is repeated for every branch
+            undo.append((held, {name: held[name] for name in replacements}))
+            held.update(replacements)
+        for holder, name, replacement in others:
+            undo_others.append((holder, name, getattr(holder, name)))
             setattr(holder, name, replacement)
         yield
     finally:
-        for holder, name, original in reversed(undo):
+        for holder, name, original in reversed(undo_others):
             setattr(holder, name, original)
+        for held, originals in reversed(undo):
+            held.update(originals)
+
+
+@functools.cache
+def _by_module(torch: bool, triton: bool) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], list[Patch]]:
+    """The names of every module with their replacements; what is held by anything else stays apart."""
+    modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+    others = []
+    for holder, name, replacement in _table(torch, triton):
+        if isinstance(holder, ModuleType) and name in vars(holder):
+            modules.setdefault(id(holder), (vars(holder), {}))[1][name] = replacement
+        else:
+            others.append((holder, name, replacement))
+    return list(modules.values()), others

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from simulator.errors import UnsupportedTree
 from simulator.instances.instance import Instance
 from simulator.protocol import Progress, Verifier
-from simulator.verdicts.conformance import CASES, SizedScheme, case_instances
+from simulator.verdicts.cases import CASES, SizedScheme, case_instances
 from simulator.verdicts.lossless import check
 from simulator.verdicts.witness import Witness
 

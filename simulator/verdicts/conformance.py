@@ -11,99 +11,33 @@ Every check raises `AssertionError` (or `InvalidVerifier`) with the instance or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement, permutations
-from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.coins import outcomes
-from simulator.drafts import (
-    Adaptive,
-    AdaptiveDropping,
-    Delayed,
-    DynamicDepth,
-    DySpec,
-    DySpecPruned,
-    DySpecThreshold,
-    Eagle2,
-    Greedy,
-    OptTree,
-    Sequoia,
-    SpecHub,
-    SpecInferConfig,
-    TopK,
-    Topology,
-    WithoutReplacement,
-)
 from simulator.drafts.trees import DraftTree, first_path
 from simulator.errors import InvalidInput
-from simulator.instances.families import CORNER_CASES, FAMILIES
 from simulator.instances.instance import Instance
 from simulator.laws.enumeration import verdicts
+from simulator.laws.law import BlockLaw
 from simulator.laws.structured import structure_of
 from simulator.protocol import AttachedTree, Context, DraftNode, DraftScheme, TokenProcess, Vector, Verifier
 from simulator.structures import Branch, branch_of
-from simulator.verdicts.lossless import assert_verifier_lossless, block_law
-
-#: A vocabulary size and a scheme.
-SizedScheme: TypeAlias = tuple[int, DraftScheme]
-
-#: (V, K, L1, L2) of the delayed trees.
-SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1), (3, 3, 0, 1), (2, 4, 0, 1))
-#: For every scheme the trees, with their vocabulary, on which a verifier that declares it is judged.
-CASES: Mapping[str, tuple[SizedScheme, ...]] = MappingProxyType(
-    {
-        "delayed": tuple((V, Delayed(K, L1, L2)) for V, K, L1, L2 in SHAPES),
-        "specinfer_config": (
-            (2, SpecInferConfig((2, 2))),
-            (3, SpecInferConfig((2, 1))),
-            (2, SpecInferConfig((1, 2, 1))),
-            (3, SpecInferConfig((3,))),
-        ),
-        "without_replacement": (
-            (2, WithoutReplacement(2, 0, 2)),
-            (3, WithoutReplacement(2, 0, 2)),
-            (3, WithoutReplacement(2, 1, 1)),
-            (3, WithoutReplacement(3, 0, 1)),
-            (4, WithoutReplacement(3, 0, 1)),
-        ),
-        "top_k": ((2, TopK(2, 0, 2)), (3, TopK(3, 0, 1)), (3, TopK(2, 1, 1)), (3, TopK(2, 0, 2))),
-        "greedy": ((2, Greedy(2, 0, 2)), (3, Greedy(3, 0, 1)), (3, Greedy(2, 1, 1)), (3, Greedy(2, 0, 2))),
-        "topology": (
-            (2, Topology((2, 1, 1, 0, 0))),
-            (3, Topology((3, 2, 0, 0, 0, 0))),
-            (3, Topology((2, 3, 0, 0, 0, 0))),
-            (2, Topology((1, 2, 0, 1, 0))),
-        ),
-        "adaptive": ((2, Adaptive()), (3, Adaptive(1, 1, 1)), (3, Adaptive(1, 0, 2, Fraction(1, 3)))),
-        "adaptive_dropping": ((2, AdaptiveDropping()), (3, AdaptiveDropping(1, 0, 2))),
-        "dyspec": ((2, DySpec(4)), (3, DySpec(5)), (4, DySpec(2))),
-        "dyspec_threshold": (
-            (2, DySpecThreshold(Fraction(1, 4), 2)),
-            (3, DySpecThreshold(Fraction(1, 3), 2)),
-            (4, DySpecThreshold(Fraction(1, 3), 2, 3)),
-        ),
-        "sequoia": (
-            (2, Sequoia(4, 2, (2, 2, 0, 0, 0))),
-            (3, Sequoia(4, 2, (2, 1, 1, 0, 0))),
-            (4, Sequoia(3, 1, (3, 0, 0, 0))),
-        ),
-        "opt_tree": ((2, OptTree(4)), (3, OptTree(4)), (3, OptTree(4, Fraction(1, 2)))),
-        "eagle2": ((2, Eagle2(2, 3, 4)), (3, Eagle2(2, 2, 4)), (4, Eagle2(3, 2, 3))),
-        "ddd": ((2, DynamicDepth(2, 3)), (3, DynamicDepth(2, 3, Fraction(1, 3))), (3, DynamicDepth(1, 2))),
-        "spechub": ((2, SpecHub(2)), (3, SpecHub(1)), (3, SpecHub(2)), (4, SpecHub(1))),
-        "dyspec_pruned": ((2, DySpecPruned(2)), (3, DySpecPruned(2))),
-    }
+from simulator.verdicts.cases import (
+    CASES,
+    SizedScheme,
+    case_instances,
+    conformance_instances,
+    corner_instances,
+    shape_of,
 )
-#: Random and corner-case rows have probabilities in multiples of 1/20, which keeps exact sums short.
-DENOMINATOR = 20
-_RANDOM = ("dirichlet", "perturbed", "dirichlet", "temperature")
+from simulator.verdicts.lossless import assert_verifier_lossless, block_law
 
 
 @dataclass(frozen=True)
@@ -118,28 +52,6 @@ class ConformanceCheck:
 
     def __str__(self) -> str:
         return self.name
-
-
-def conformance_instances(shape: Sequence[int], count: int) -> Iterator[Instance]:
-    """`count` random rational instances for (V, K, L1, L2) of three families, always the same ones."""
-    size, _, trunk, length = shape
-    for seed in range(count):
-        family = FAMILIES[_RANDOM[seed % len(_RANDOM)]]
-        yield family.instance(size, trunk + length, np.random.default_rng((seed, *shape)), DENOMINATOR)
-
-
-def corner_instances(shape: Sequence[int]) -> Iterator[Instance]:
-    """One instance of every corner case for (V, K, L1, L2)."""
-    size, _, trunk, length = shape
-    for number, name in enumerate(CORNER_CASES):
-        yield FAMILIES[name].instance(size, trunk + length, np.random.default_rng((number, *shape)), DENOMINATOR)
-
-
-def case_instances(case: SizedScheme, count: int) -> Iterator[Instance]:
-    """`count` random instances and one of every corner case for a vocabulary and a scheme."""
-    shape = shape_of(case)
-    yield from conformance_instances(shape, count)
-    yield from corner_instances(shape)
 
 
 def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
@@ -167,14 +79,15 @@ def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
                 ),
                 _named("lossless-corner", case, _lossless, verifier, case, partial(corner_instances, shape_of(case))),
             ]
+    laws = _Laws(verifier)
     for case in CASES["delayed" if "delayed" in declared or not declared else declared[0]]:
         checks += [
-            _named("law-sums-to-one", case, _sums_to_one, verifier, case),
+            _named("law-sums-to-one", case, _sums_to_one, laws, case),
             _named("function-of-tree-and-coin", case, _is_function, verifier, case),
-            _named("float-equals-rational", case, _float_agrees, verifier, case),
+            _named("float-equals-rational", case, _float_agrees, laws, case),
         ]
         if structure_of(verifier, case[1]) is not None:
-            checks.append(_named("structured-equals-enumerated", case, _structure_agrees, verifier, case))
+            checks.append(_named("structured-equals-enumerated", case, _structure_agrees, laws, case))
         if verifier.card.exchangeable and (branch := branch_of(verifier)) is not None:
             checks.append(_named("branch-ignores-order", case, _order_ignored, branch, case))
         if not verifier.card.reads_draft:
@@ -190,13 +103,6 @@ def _named(name: str, case: SizedScheme, run: Callable[..., None], *arguments: A
     return ConformanceCheck(f"{name}-{label}", partial(run, *arguments))
 
 
-def shape_of(case: SizedScheme) -> tuple[int, ...]:
-    """(V, K, L1, L2) of a case, from which its instances are drawn; trees without branches stand as one path."""
-    size, scheme = case
-    fields = scheme.as_dict()
-    return (size, fields["K"], fields["L1"], fields["L2"]) if "K" in fields else (size, 1, 0, scheme.depth)
-
-
 def _lossless(verifier: Verifier, case: SizedScheme, instances: Callable[[], Iterator[Instance]]) -> None:
     for instance in instances():
         assert_verifier_lossless(verifier, instance.target, instance.draft, case[1], engine="enumerate")
@@ -209,10 +115,28 @@ def _sample_cases(case: SizedScheme) -> Iterator[tuple[Instance, AttachedTree]]:
             yield instance, tree
 
 
-def _sums_to_one(verifier: Verifier, case: SizedScheme) -> None:
+class _Laws:
+    """The laws of a verifier; the exact one by enumeration, which several checks look at, is computed once."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self.verifier = verifier
+        self.name = verifier.card.name
+        self._known: dict[tuple[int, DraftScheme], tuple[Instance, BlockLaw]] = {}
+
+    def exact(self, instance: Instance, scheme: DraftScheme) -> BlockLaw:
+        key = id(instance), scheme
+        if key not in self._known:
+            self._known[key] = instance, self.law(instance, scheme, "rational", "enumerate")
+        return self._known[key][1]
+
+    def law(self, instance: Instance, scheme: DraftScheme, arithmetic: str, engine: str) -> BlockLaw:
+        return block_law(self.verifier, instance.target, instance.draft, scheme, arithmetic, engine)
+
+
+def _sums_to_one(laws: _Laws, case: SizedScheme) -> None:
     for instance in conformance_instances(shape_of(case), 2):
-        law = block_law(verifier, instance.target, instance.draft, case[1], "rational", "enumerate")
-        assert law.total == 1, f"the blocks of {verifier.card.name} have total mass {law.total}"
+        law = laws.exact(instance, case[1])
+        assert law.total == 1, f"the blocks of {laws.name} have total mass {law.total}"
 
 
 def _is_function(verifier: Verifier, case: SizedScheme) -> None:
@@ -223,24 +147,19 @@ def _is_function(verifier: Verifier, case: SizedScheme) -> None:
     assert forwards == backwards[::-1], f"{verifier.card.name} gives other verdicts when trees come in another order"
 
 
-def _float_agrees(verifier: Verifier, case: SizedScheme) -> None:
-    scheme = case[1]
+def _float_agrees(laws: _Laws, case: SizedScheme) -> None:
     for instance in case_instances(case, 2):
-        exact = block_law(verifier, instance.target, instance.draft, scheme, "rational", "enumerate")
-        rounded = block_law(verifier, instance.target, instance.draft, scheme, "float64", "enumerate")
+        exact, rounded = laws.exact(instance, case[1]), laws.law(instance, case[1], "float64", "enumerate")
         for ours, theirs in zip(exact.correction, rounded.correction, strict=True):
             gap = abs(ours.astype(np.float64) - theirs).max()
-            assert gap <= FLOAT64.tolerance, f"{verifier.card.name}: float64 differs from rational by {gap}"
+            assert gap <= FLOAT64.tolerance, f"{laws.name}: float64 differs from rational by {gap}"
 
 
-def _structure_agrees(verifier: Verifier, case: SizedScheme) -> None:
+def _structure_agrees(laws: _Laws, case: SizedScheme) -> None:
     for instance in case_instances(case, 4):
-        laws = [
-            block_law(verifier, instance.target, instance.draft, case[1], "rational", engine)
-            for engine in ("enumerate", "structured")
-        ]
-        for ours, theirs in zip(laws[0].correction, laws[1].correction, strict=True):
-            assert (ours == theirs).all(), f"{verifier.card.name} does not do what it offers to structured engines"
+        exact, structured = laws.exact(instance, case[1]), laws.law(instance, case[1], "rational", "structured")
+        for ours, theirs in zip(exact.correction, structured.correction, strict=True):
+            assert (ours == theirs).all(), f"{laws.name} does not do what it offers to structured engines"
 
 
 def _order_ignored(branch: Branch, case: SizedScheme) -> None:

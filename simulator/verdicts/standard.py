@@ -20,15 +20,8 @@ from simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
 from simulator.instances.families import CORNER_CASES, FAMILIES
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme, Progress, Verifier
-from simulator.verdicts.conformance import (
-    CASES,
-    DENOMINATOR,
-    SizedScheme,
-    checks_for,
-    conformance_instances,
-    corner_instances,
-    shape_of,
-)
+from simulator.verdicts.cases import CASES, DENOMINATOR, SizedScheme, conformance_instances, corner_instances, shape_of
+from simulator.verdicts.conformance import checks_for
 from simulator.verdicts.grids import grid, grid_size
 from simulator.verdicts.lossless import Check, Judge, check
 

@@ -9,7 +9,7 @@ import verifiers
 from lp_analysis import cut_bound, optimum
 from simulator.drafts import Adaptive, Delayed, Greedy, SpecHub, Topology, WithoutReplacement
 from simulator.instances.families import FAMILIES
-from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
 from simulator.verdicts.lossless import block_law
 
 LOSSLESS = [name for name in verifiers.STANDALONE if "delayed" in verifiers.REGISTRY[name].card.lossless_for]

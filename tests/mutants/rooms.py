@@ -86,6 +86,10 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/experiments/surface/test_wrong_things.py",
     ),
     "simulator/verdicts/compatibility.py": ("tests/simulator/verdicts/test_compatibility.py",),
+    "simulator/verdicts/cases.py": (
+        "tests/simulator/verdicts/test_conformance.py",
+        "tests/verifiers/test_room.py",
+    ),
     "simulator/verdicts/conformance.py": (
         "tests/simulator/verdicts/test_conformance.py",
         "tests/mutants/test_liars_on_one_path.py",

@@ -14,7 +14,7 @@ from simulator import Instance, outcomes
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.drafts import WithoutReplacement
 from simulator.laws.enumeration import verdicts
-from simulator.verdicts.conformance import CASES, case_instances
+from simulator.verdicts.cases import CASES, case_instances
 from tests.verifiers.published import PUBLISHED
 from verifiers import STANDALONE, make
 

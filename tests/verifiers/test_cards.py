@@ -20,7 +20,7 @@ from simulator.arithmetic import RATIONAL, as_python
 from simulator.drafts import SpecHub
 from simulator.drafts.trees import DraftTree
 from simulator.laws.enumeration import verdicts
-from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
 from simulator.verdicts.lossless import block_law
 from verifiers import REGISTRY, STANDALONE, make
 from verifiers.bibliography import BIBLIOGRAPHY

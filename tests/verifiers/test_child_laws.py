@@ -15,7 +15,7 @@ from simulator.errors import InvalidInput
 from simulator.instances.families import FAMILIES
 from simulator.laws.enumeration import verdicts
 from simulator.vectors import counted, layers, minimum, positive_part, power, residuals, sums, times
-from simulator.verdicts.conformance import conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 from verifiers import _division, make
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]

@@ -17,7 +17,7 @@ from simulator.instances.families import FAMILIES
 from simulator.laws.enumeration import verdicts
 from simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
 from simulator.structures import branch_of
-from simulator.verdicts.conformance import CASES, case_instances, conformance_instances, corner_instances
+from simulator.verdicts.cases import CASES, case_instances, conformance_instances, corner_instances
 from verifiers import STANDALONE, make
 from verifiers._set_flow import set_masses
 from verifiers.khisti import winner_law

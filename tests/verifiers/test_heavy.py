@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulator import Delayed, check
-from simulator.verdicts.conformance import SHAPES, conformance_instances
+from simulator.verdicts.cases import SHAPES, conformance_instances
 from simulator.verdicts.grids import grid, grid_size
 from verifiers import STANDALONE, make
 

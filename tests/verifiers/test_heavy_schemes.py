@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulator import check
-from simulator.verdicts.conformance import CASES, case_instances
+from simulator.verdicts.cases import CASES, case_instances
 from verifiers import STANDALONE, make
 
 DECLARED = [(name, scheme) for name in STANDALONE for scheme in make(name).card.lossless_for if scheme != "delayed"]

@@ -14,7 +14,7 @@ from simulator.coins import outcomes
 from simulator.drafts import Greedy, TopK, Topology, WithoutReplacement
 from simulator.instances.families import FAMILIES
 from simulator.protocol import Card
-from simulator.verdicts.conformance import case_instances
+from simulator.verdicts.cases import case_instances
 from verifiers import _layer_sets as sets_module
 from verifiers import make
 from verifiers._layer_sets import _law, greedy_sets, set_step, without_replacement_sets

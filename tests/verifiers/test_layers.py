@@ -15,7 +15,7 @@ from simulator.drafts.trees import DraftTree
 from simulator.instances.families import FAMILIES
 from simulator.laws.structured import TableRows
 from simulator.laws.structured.layered import sampled_depths
-from simulator.verdicts.conformance import case_instances, conformance_instances
+from simulator.verdicts.cases import case_instances, conformance_instances
 from verifiers import make
 from verifiers._equalised import equal_blocks, equalised
 from verifiers._layer_classes import _met, _met_mass, by_classes

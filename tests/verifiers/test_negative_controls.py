@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from simulator import Delayed, Instance, check
-from simulator.verdicts.conformance import SHAPES, conformance_instances
+from simulator.verdicts.cases import SHAPES, conformance_instances
 from simulator.verdicts.search import shrink
 from verifiers import STANDALONE, make
 

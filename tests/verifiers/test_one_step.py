@@ -13,7 +13,7 @@ from simulator import Delayed, Instance, TokenProcess, block_law
 from simulator.arithmetic import as_python
 from simulator.instances.processes import context_index
 from simulator.laws.law import BlockLaw
-from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
 from verifiers import STANDALONE, make
 
 Row = list[Fraction]

@@ -9,7 +9,7 @@ import pytest
 from simulator import check
 from simulator.arithmetic import as_python
 from simulator.drafts import Greedy, TopK
-from simulator.verdicts.conformance import conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 from verifiers import make
 
 

@@ -18,7 +18,7 @@ from simulator.instances.plan import PathPlan
 from simulator.laws.enumeration import verdicts
 from simulator.laws.structured import TableRows, structured_law
 from simulator.vectors import ascending_ratio
-from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
 from verifiers import REGISTRY, STANDALONE, make, required
 
 HALF = Fraction(1, 2)

@@ -15,7 +15,7 @@ from simulator.arithmetic import FLOAT64
 from simulator.drafts import Topology, WithoutReplacement
 from simulator.errors import UnsupportedTree
 from simulator.laws.structured import TableRows, structured_law
-from simulator.verdicts.conformance import SHAPES, case_instances, conformance_instances
+from simulator.verdicts.cases import SHAPES, case_instances, conformance_instances
 from verifiers import _cheapest_order, make, path_transport
 from verifiers._cheapest_order import cheapest_order, ranked_below
 from verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded

@@ -13,8 +13,8 @@ from simulator.coins import outcomes
 from simulator.drafts import WithoutReplacement
 from simulator.drafts.trees import first_path
 from simulator.instances.families import FAMILIES
+from simulator.verdicts.cases import CASES, case_instances, conformance_instances
 from simulator.verdicts.compatibility import compatibility
-from simulator.verdicts.conformance import CASES, case_instances, conformance_instances
 from verifiers import make
 from verifiers._greedy_order import greedy_masses
 

@@ -19,7 +19,7 @@ from scipy.stats import chi2
 from simulator import Coin, Delayed, DraftNode, Instance, SamplingCoin, Verdict, Verifier, block_law
 from simulator.arithmetic import FLOAT64, as_python
 from simulator.instances.processes import context_index
-from simulator.verdicts.conformance import conformance_instances
+from simulator.verdicts.cases import conformance_instances
 from verifiers import STANDALONE, make
 
 #: Runs of a verifier; `MANY` in the heavy tests; `SOME` where a planted bias must be noticed.

@@ -16,7 +16,7 @@ from simulator.laws.structured import LawSink, TableRows
 from simulator.laws.structured.top_down import last_child_law_of, top_down
 from simulator.structures import TopDown
 from simulator.vectors import dots, mass_below, sums
-from simulator.verdicts.conformance import conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 from verifiers import make
 
 OFFERED = ["nss", "naive_tree", "specinfer", "spectr"]

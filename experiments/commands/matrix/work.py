@@ -23,8 +23,8 @@ from simulator.drafts import SCHEMES, Own
 from simulator.errors import UnsupportedTree
 from simulator.instances.families import CORNER_CASES
 from simulator.instances.instance import Instance
+from simulator.verdicts.cases import CASES, SizedScheme, case_instances
 from simulator.verdicts.compatibility import Cell, compatibility
-from simulator.verdicts.conformance import CASES, SizedScheme, case_instances
 
 _MARKS = {"lossless": ("lossless", "green"), "witness": ("witness", "red"), "not defined": ("-", "dim")}
 

@@ -16,7 +16,7 @@ from simulator.drafts import DySpec, DySpecPruned, DySpecThreshold
 from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
 from simulator.vectors import without
-from simulator.verdicts.conformance import case_instances
+from simulator.verdicts.cases import case_instances
 
 Q = TableProcess([[["1/4", "3/4"]], [["1/3", "2/3"], ["1/5", "4/5"]], [["1/2", "1/2"]] * 4])
 

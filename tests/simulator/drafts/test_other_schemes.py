@@ -21,7 +21,7 @@ from simulator.drafts import (
     WithoutReplacement,
     scheme_from_dict,
 )
-from simulator.verdicts.conformance import CASES, case_instances
+from simulator.verdicts.cases import CASES, case_instances
 
 ROW = ["1/2", "1/3", "1/6"]
 

@@ -16,7 +16,7 @@ from simulator.coins import outcomes
 from simulator.drafts import Sequoia, SpecHub, Topology, WithoutReplacement
 from simulator.drafts.sequoia import plan
 from simulator.instances.families import FAMILIES
-from simulator.verdicts.conformance import case_instances
+from simulator.verdicts.cases import case_instances
 from verifiers.sequoia import acceptance_vector
 
 

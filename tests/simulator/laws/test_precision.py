@@ -22,7 +22,7 @@ from simulator.laws.precision import (
     precision_named,
     rows_bias,
 )
-from simulator.verdicts.conformance import conformance_instances
+from simulator.verdicts.cases import conformance_instances
 from verifiers import REGISTRY, STANDALONE, make
 
 LOSSLESS = [name for name in STANDALONE if "delayed" in REGISTRY[name].card.lossless_for]

@@ -15,7 +15,7 @@ from simulator.laws.structured import TableRows, structure_of, structured_law, s
 from simulator.laws.structured.guard import TREES, _cases
 from simulator.protocol import Verifier
 from simulator.structures import TopDown
-from simulator.verdicts.conformance import conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 
 OFFERING = [name for name in verifiers.STANDALONE if structure_of(verifiers.make(name), Delayed(2, 1, 1))]
 

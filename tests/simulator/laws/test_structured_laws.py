@@ -27,7 +27,7 @@ from simulator.laws.structured.layered import layered_law
 from simulator.laws.structured.paths import path_law
 from simulator.laws.structured.top_down import top_down
 from simulator.protocol import Verifier
-from simulator.verdicts.conformance import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
 
 STRUCTURES = {
     "nss": "top-down",

@@ -19,7 +19,8 @@ from simulator.laws.structured import TableRows, assert_offered, structure_of, s
 from simulator.laws.structured.top_down import child_law_by_branch
 from simulator.protocol import Verifier
 from simulator.structures import TopDown
-from simulator.verdicts.conformance import SHAPES, checks_for, conformance_instances, corner_instances
+from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.conformance import checks_for
 from simulator.verdicts.lossless import choose_engine
 from verifiers import make
 

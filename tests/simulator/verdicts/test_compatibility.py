@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from simulator import SCHEMES, Card, Coin, DraftNode, UnsupportedTree, Verdict, check
+from simulator.verdicts.cases import CASES
 from simulator.verdicts.compatibility import compatibility
-from simulator.verdicts.conformance import CASES, checks_for
+from simulator.verdicts.conformance import checks_for
 from verifiers import STANDALONE, make
 
 

@@ -11,14 +11,8 @@ import pytest
 import verifiers
 from simulator import Card, Coin, Delayed, DraftNode, Verdict
 from simulator.instances.families import CORNER_CASES
-from simulator.verdicts.conformance import (
-    CASES,
-    DENOMINATOR,
-    SHAPES,
-    checks_for,
-    conformance_instances,
-    corner_instances,
-)
+from simulator.verdicts.cases import CASES, DENOMINATOR, SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.conformance import checks_for
 
 
 class Claims:
