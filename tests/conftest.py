@@ -7,6 +7,7 @@ by importing it.
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,6 +17,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+#: One thread a process: the suite runs on as many workers as there are processors.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile(
     "tests", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]

@@ -75,7 +75,7 @@ def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
     [
         ("dirichlet", (4, 3, 0, 4)),
         ("perturbed", (16, 2, 0, 2)),
-        ("perturbed", (2, 4, 0, 8)),
+        pytest.param("perturbed", (2, 4, 0, 8), marks=pytest.mark.heavy),
         ("dirichlet", (4, 2, 1, 3)),
         ("perturbed", (2, 3, 4, 4)),
     ],

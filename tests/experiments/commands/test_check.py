@@ -48,7 +48,14 @@ def test_insertion_order_passes_at_two_paths(draftproof):
     assert (ran.code, ran.json["instances"], ran.json["lossless"]) == (0, 50, True)
 
 
-@pytest.mark.parametrize("name", [name for name in CONTROLS if name != "traversal_insertion_order"])  # see above
+@pytest.mark.parametrize(
+    "name",  # insertion order: see above
+    [
+        pytest.param(name, marks=pytest.mark.heavy) if name in ("hsd_uncapped", "block_by_weights") else name
+        for name in CONTROLS
+        if name != "traversal_insertion_order"
+    ],
+)
 def test_every_verifier_not_meant_for_delayed_trees_is_refuted_and_its_file_reproduces_the_violation(draftproof, name):
     ran = draftproof("check", name, "--K", 3, "--instances", 20, "--json", "-")
     assert ran.code == 1

@@ -45,7 +45,11 @@ def test_two_processes_give_the_same_cells_and_the_same_certificate(draftproof, 
 
 
 @pytest.mark.parametrize(
-    ("relation", "certified"), [(("block", "--dominates", "naive"), True), (("traversal", "--equals", "block"), False)]
+    ("relation", "certified"),
+    [
+        (("block", "--dominates", "naive"), True),
+        pytest.param(("traversal", "--equals", "block"), False, marks=pytest.mark.heavy),
+    ],
 )
 def test_two_processes_relate_two_verifiers_alike(draftproof, tmp_path, many, relation, certified):
     rows = [

@@ -37,7 +37,7 @@ def speculative():
 
 
 def test_speculative_sampling_of_transformers_keeps_the_first_token_law(follow, speculative):
-    L, V = 4, 3
+    L, V = 3, 3
     p, q = rows(1, L + 1, V), rows(2, L, V)
 
     def function(draft):
@@ -46,7 +46,7 @@ def test_speculative_sampling_of_transformers_keeps_the_first_token_law(follow, 
 
     found, runs = first_token_law(follow, function, p, q, L)
     assert np.abs(found - p[0].numpy()).max() < 1e-12  # rounding of float64 sums
-    assert 200 < runs < 2000  # one for each way that the decisions can go, not one for each draw
+    assert 50 < runs < 2000  # one for each way that the decisions can go, not one for each draw
 
 
 def test_ensemble_weight_biases_the_first_token(follow, speculative):

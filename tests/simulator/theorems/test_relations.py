@@ -158,7 +158,7 @@ def accepted_by_spectr(p, q, rho):
     return accepted
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.heavy)])
 def test_published_acceptance_of_spectr_given_rho(size):
     shape = Shape(size, Delayed(2, 0, 1), parameters=("r_2",))
     subject = subject_of(find_verifier("spectr"), ("solver",), size, shape.scheme)
