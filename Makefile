@@ -38,6 +38,7 @@ run: $(VENV)/.core
 	@mkdir -p runs
 	$(BIN)/draftproof compare --text topics --vocab 4 --K 1..3 --L1 0..2 --L2 1..2 --max-nodes 5 \
 	  --arithmetic rational --resume runs/delay.jsonl --plot runs/delay.png --csv runs/delay.csv --markdown runs/delay.md
+	$(BIN)/draftproof report runs/delay.jsonl -o runs/report.html
 
 test: $(VENV)/.dev
 	$(BIN)/ruff format --check .

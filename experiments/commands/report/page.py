@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -9,6 +10,8 @@ from typing import Any
 
 from experiments.commands.claims.verdicts import RECORDED
 from experiments.commands.claims.views import recorded
+from experiments.commands.gallery.entries import ENTRIES
+from experiments.commands.gallery.work import measured
 from experiments.commands.report.figures import bars, curves
 
 _STYLE = """
@@ -44,21 +47,25 @@ const text=row.textContent.toLowerCase();row.hidden=!words.every(word=>text.incl
 Cell = tuple[str, float | None]
 
 
-def page(summary: Mapping[str, Any], store: str, version: str) -> str:
-    """The whole report. store: the name of what it was made from."""
-    again = f"draftproof report {store} --json -"
+def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str:
+    """The whole report. stores: the names of what it was made from."""
+    again = shlex.join(["draftproof", "report", *stores, "--json", "-"])
+    named = ", ".join(stores)
     parts = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>draftproof: {escape(store)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>What {escape(store)} shows</h1>",
+        f"<title>draftproof: {escape(named)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>What {escape(named)} shows</h1>",
         '<ul class="findings">' + "".join(f"<li>{escape(text)}</li>" for text in summary["findings"]) + "</ul>",
         f'<p class="how">Made by draftproof {escape(version)}. Every number of these tables is printed by '
         f"<code>{escape(again)}</code>; a single row by the command beside it.</p>",
-        *_verifiers(summary),
-        *_schemes(summary),
-        *_pairs(summary),
+        *(_verifiers(summary) if summary["rows"] else ()),
+        *(_schemes(summary) if summary["rows"] else ()),
+        *(_pairs(summary) if summary["rows"] else ()),
+        *_shares(summary),
+        *_cells(summary),
         *_ledger(),
+        *_gallery(),
         f"<script>{_SCRIPT}</script></body></html>\n",
     ]
     return "\n".join(parts)
@@ -141,6 +148,51 @@ def _ledger() -> Iterator[str]:
         for row in known.values()
     ]
     yield _table("claims", ("claim", "status", "statement", "evidence", "command"), rows, commands=(4,))
+
+
+def _shares(summary: Mapping[str, Any]) -> Iterator[str]:
+    if not summary["shares"]:
+        return
+    yield "<h2>Shares of the optimum</h2>"
+    rows = [
+        [(row["verifier"], None), _count(row["instances"]), _percent(row["mean"]), _percent(row["worst"])]
+        for row in summary["shares"]
+    ]
+    yield _table("shares", ("verifier", "instances", "mean share", "worst share"), rows)
+
+
+def _cells(summary: Mapping[str, Any]) -> Iterator[str]:
+    if not summary["cells"]:
+        return
+    yield "<h2>On real models</h2>"
+    headings = ("verifier", "scheme", "predicted", "measured", "standard error", "z", "blocks")
+    rows = [
+        [(row["verifier"], None), (row["shape"], None), _number(row["predicted"]), _number(row["measured"]),
+         _number(row["total_error"]), (f"{row['z']:+.2f}", row["z"]), _count(row["blocks"])]
+        for row in summary["cells"]
+    ]  # fmt: skip
+    yield _table("cells", headings, rows)
+
+
+def _gallery() -> Iterator[str]:
+    known = measured()
+    yield (
+        '<h2>Verifiers of public projects</h2><p class="how">As recorded; <code>draftproof gallery --checkout FOLDER'
+        "</code> measures them again.</p>"
+    )
+    rows: list[Sequence[Cell]] = [
+        [
+            (entry.name, None),
+            (f"{entry.repository}: {entry.what}", None),
+            (known[entry.name].verdict, None),
+            _count(known[entry.name].instances),
+            _count(known[entry.name].refuted),
+            (f"draftproof gallery {entry.name}", None),
+        ]
+        for entry in ENTRIES
+        if entry.name in known
+    ]
+    yield _table("gallery", ("entry", "what", "verdict", "instances", "refuted", "command"), rows, commands=(5,))
 
 
 def _table(name: str, headings: Sequence[str], rows: Sequence[Sequence[Cell]], commands: Sequence[int] = ()) -> str:

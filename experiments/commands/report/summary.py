@@ -11,12 +11,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
+from statistics import fmean
 from typing import Any
 
-from experiments.commands.sweep.store import Row, Store
+from experiments.commands.report.sources import Found
+from experiments.commands.sweep.store import Row
 
 #: Efficiencies closer than this count as equal: float64 sums of some thousand terms.
 CLOSE = 1e-9
+#: Standard errors that a measured mean may be away from the predicted one.
+FAR = 4
 
 
 @dataclass
@@ -33,9 +37,9 @@ class _Place:
         return {name: row["block_efficiency_float"] for name, row in self.rows.items() if row["lossless"]}
 
 
-def summarise(store: Store) -> dict[str, Any]:
+def summarise(found: Found) -> dict[str, Any]:
     """All numbers of the report, as plain data."""
-    places = _places(store.all_rows())
+    places = _places(found.compared)
     names = list(dict.fromkeys(name for place in places for name in place.rows))
     verifiers = sorted((_verifier(name, places) for name in names), key=_best_first)
     summary = {
@@ -48,11 +52,13 @@ def summarise(store: Store) -> dict[str, Any]:
         "verifiers": verifiers,
         "by_scheme": list(_by_scheme(places, names)),
         "pairs": list(_pairs(places, names)),
+        "cells": [_cell(row) for row in found.cells],
+        "shares": _shares(found.shares),
     }
     return {**summary, "findings": list(_findings(summary))}
 
 
-def _places(rows: Iterator[Row]) -> list[_Place]:
+def _places(rows: Sequence[Row]) -> list[_Place]:
     found: dict[tuple[str, str], _Place] = {}
     for row in rows:
         place = found.setdefault((str(sorted(row["source"].items())), row["shape"]), _Place(row))
@@ -75,6 +81,7 @@ def _verifier(name: str, places: Sequence[_Place]) -> dict[str, Any]:
         "verifier": name,
         "rows": len(there),
         "lossless": len(lossless),
+        "control": any(place.rows[name].get("control") for place in there),
         "mean": _mean(values),
         "share": _mean([share for share, _ in shares]),
         "worst": worst[0] if worst else None,
@@ -82,6 +89,23 @@ def _verifier(name: str, places: Sequence[_Place]) -> dict[str, Any]:
         "worst_command": command(worst[1].rows[name], name) if worst else "",
         "refuted_command": command(refuted.rows[name], name) if refuted else "",
     }
+
+
+def _cell(row: Row) -> dict[str, Any]:
+    """A cell of `validate`: what was predicted and what was measured."""
+    kept = ("verifier", "shape", "predicted", "measured", "total_error", "z", "blocks")
+    return {name: row[name] for name in kept}
+
+
+def _shares(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Mean and worst share of the optimum by verifier, of the study of shares, the best first."""
+    names = dict.fromkeys(name for row in rows for name in row["shares"])
+    each = {name: [row["shares"][name] for row in rows if name in row["shares"]] for name in names}
+    found = [
+        {"verifier": name, "instances": len(values), "mean": _mean(values), "worst": min(values)}
+        for name, values in each.items()
+    ]
+    return sorted(found, key=lambda row: -row["mean"])
 
 
 def _best_first(row: Mapping[str, Any]) -> tuple[bool, float, float]:
@@ -141,14 +165,36 @@ def command(row: Row, *names: str) -> str:
 
 
 def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
+    if summary["rows"]:
+        yield from _compared(summary)
+    cells = summary["cells"]
+    if cells:
+        far = max(cells, key=lambda row: abs(row["z"]))
+        yield (
+            f"On real models: {len(cells)} cells, {sum(abs(row['z']) <= FAR for row in cells)} within {FAR} standard "
+            f"errors of the prediction; the farthest is {far['verifier']} on {far['shape']}, z = {far['z']:+.2f}."
+        )
+    shares = summary["shares"]
+    if shares:
+        best = shares[0]
+        yield (
+            f"Shares of the optimum on {best['instances']:,} random instances: {best['verifier']} {best['mean']:.2%} "
+            f"on average, {best['worst']:.2%} at worst."
+        )
+
+
+def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
     verifiers = summary["verifiers"]
     yield (
         f"{summary['rows']:,} rows: {len(verifiers)} verifiers on {summary['worlds']:,} worlds "
         f"({', '.join(summary['kinds'])}) and {summary['schemes']} draft schemes."
     )
     usable = [row for row in verifiers if row["mean"] is not None]
-    sound = [row["verifier"] for row in verifiers if row["lossless"] == row["rows"]]
-    yield f"Lossless on every row: {', '.join(sound) or 'none'}."
+    sound = [row for row in verifiers if row["lossless"] == row["rows"]]
+    yield f"Lossless on every row: {', '.join(row['verifier'] for row in sound if not row['control']) or 'none'}."
+    lucky = [row["verifier"] for row in sound if row["control"]]
+    if lucky:
+        yield f"Not refuted by these rows, and yet not lossless: {', '.join(lucky)} (draftproof check says where)."
     refuted = [
         f"{row['verifier']} ({row['rows'] - row['lossless']:,} of {row['rows']:,})"
         for row in verifiers
@@ -156,18 +202,20 @@ def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
     ]
     if refuted:
         yield f"Refuted: {', '.join(refuted)}."
-    shared = [row for row in usable if row["share"] is not None]
+    shared = [row for row in usable if row["share"] is not None and not row["control"]]
     if shared:
         best = max(shared, key=lambda row: row["share"])
         last = min(shared, key=lambda row: row["share"])
         shown = f"{best['share']:.2%} of it on average, {best['worst']:.2%} at worst"
         yield f"Closest to the optimum: {best['verifier']}, {shown}."
         yield f"Farthest: {last['verifier']}, {last['share']:.2%} on average, {last['worst']:.2%} at worst."
-    never = [f"{pair['verifier']} below {pair['other']}" for pair in summary["pairs"] if not pair["below"]]
+    controls = {row["verifier"] for row in verifiers if row["control"]}
+    pairs = [pair for pair in summary["pairs"] if not controls & {pair["verifier"], pair["other"]}]
+    never = [f"{pair['verifier']} below {pair['other']}" for pair in pairs if not pair["below"]]
     if never:
         more = f" and {len(never) - 6} more" if len(never) > 6 else ""
         yield f"Never on these rows: {', '.join(never[:6])}{more}."
-    falls = sorted((pair for pair in summary["pairs"] if pair["below"]), key=lambda pair: -pair["largest"])
+    falls = sorted((pair for pair in pairs if pair["below"]), key=lambda pair: -pair["largest"])
     if falls:
         worst = falls[0]
         gap = f"{worst['largest']:.4f} tokens a block"
@@ -175,4 +223,4 @@ def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    return fmean(values) if values else None  # the same in any order

@@ -117,7 +117,60 @@ def test_a_text_and_a_file_have_commands_too():
     assert "--instance FILE" in command({**row, "source": {"instance": "abc"}}, "naive")
 
 
-def test_what_has_no_rows_is_one_line(draftproof):
+def test_what_has_no_rows_is_one_line(draftproof, tmp_path):
     ran = draftproof("report", "none.db")
     assert ran.code == 2
     assert "there is no store none.db" in ran.err
+    (tmp_path / "other.json").write_text('{"a": 1}\n')
+    assert draftproof("report", "other.json").code == 2
+    (tmp_path / "empty.jsonl").write_text('{"format": "draftproof rows 1", "version": "0.1.0"}\n')
+    ran = draftproof("report", "empty.jsonl")
+    assert (ran.code, "has no rows that a report shows" in ran.err) == (2, True)
+
+
+def test_rows_of_compare_say_what_the_same_rows_of_a_sweep_say(made, draftproof):
+    summary, _ = made
+    for seed in range(3):
+        names = [row["verifier"] for row in summary["verifiers"]]
+        shape = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20, "--seed", seed, "--optimum")
+        for scheme in dict.fromkeys(row["scheme"] for row in summary["by_scheme"]):
+            assert draftproof("compare", *names, "--scheme", scheme, *shape, "--resume", "rows.jsonl").code in (0, 1)
+    again = draftproof("report", "rows.jsonl", "--json", "-").json
+    assert len(again["verifiers"]) == len(summary["verifiers"]) > 0
+    for row, other in zip(again["verifiers"], summary["verifiers"], strict=True):
+        assert [row[key] for key in ("verifier", "lossless", "mean")] == [
+            other[key] for key in ("verifier", "lossless", "mean")
+        ]
+        for key in ("share", "worst"):  # rounding of a bound that is found in another order
+            assert row[key] == (None if other[key] is None else pytest.approx(other[key], rel=1e-12))
+    assert again["pairs"] == summary["pairs"]
+
+
+def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
+    given = ("--text", "topics", "--vocab", 3, "--K", 2, "--L1", 0, "--L2", "1..2", "--roots", 1)
+    assert draftproof("compare", "naive", "block", "traversal_insertion_order", *given, "--resume", "r.jsonl").code == 0
+    findings = draftproof("report", "r.jsonl", "--json", "-").json["findings"]
+    [named] = [text for text in findings if "traversal_insertion_order" in text]
+    assert named.startswith("Not refuted by these rows, and yet not lossless: traversal_insertion_order")
+    assert "Lossless on every row: block, naive." in findings
+
+
+def test_cells_of_models_and_shares_are_sections(draftproof, tmp_path):
+    from experiments.shared.rows import RowFile
+
+    kept = RowFile("rows.jsonl")
+    cell = {"verifier": "block", "shape": "1, 0, 2", "predicted": 2.5, "measured": 2.4, "total_error": 0.05, "z": -2.0}
+    kept.add({**cell, "blocks": 1000, "strong_id": "a" * 24})
+    kept.add({"shares": {"block": 0.9, "gbv": 0.95}, "strong_id": "b" * 24})
+    kept.add({"shares": {"block": 0.8, "gbv": 0.97}, "strong_id": "c" * 24})
+    ran = draftproof("report", "rows.jsonl", "-o", "r.html", "--json", "-")
+    assert ran.json["findings"] == [
+        "On real models: 1 cells, 1 within 4 standard errors of the prediction; the farthest is block on 1, 0, 2, "
+        "z = -2.00.",
+        "Shares of the optimum on 2 random instances: gbv 96.00% on average, 95.00% at worst.",
+    ]
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "<h2>On real models</h2>" in page
+    assert "<h2>Shares of the optimum</h2>" in page
+    assert "<h2>Verifiers of public projects</h2>" in page
+    assert "<h2>Verifiers</h2>" not in page
