@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -25,7 +24,7 @@ from experiments.shared.sharing import share_after_trial
 from experiments.studies import map_schemes, map_views
 from experiments.studies.map_claims import claims
 from experiments.studies.map_points import points
-from experiments.studies.map_worlds import KINDS, TEMPERATURES, World, distance
+from experiments.studies.map_worlds import KINDS, TEMPERATURES, World, distance, trained_worlds
 from lp_analysis.oracles.growth import Growth
 from lp_analysis.oracles.sets import most_probable, set_efficiency
 from lp_analysis.oracles.topologies import best_topology
@@ -39,6 +38,8 @@ BUDGETS: dict[int, tuple[tuple[int, int], ...]] = {
 }
 #: Largest topology that is searched, and tokens of a tree that grows, with the target known.
 MOST_PLACES, MOST_GROWN = 8, 8
+#: Roots of a trained pair.
+PAIR_ROOTS = 3
 #: Worlds from whose time that of all is estimated.
 TRIAL = 6
 
@@ -70,7 +71,7 @@ def identity(world: World) -> str:
         for name in ("GAP", "LISTED", "DRAWN", "FEW", "MOST_LAYERS", "KINDS", "VERIFIERS")
     }
     thresholds = [str(value) for value in map_schemes.THRESHOLDS]
-    about = {**asdict(world), **settings, "thresholds": thresholds, "budgets": budgets_of(world)}
+    about = {**world.about, **settings, "thresholds": thresholds, "budgets": budgets_of(world)}
     return strong_id({**about, "package": versions()["draftproof"]})
 
 
@@ -84,7 +85,7 @@ def compute(world: World) -> dict[str, Any]:
         for candidate in map_schemes.candidates(floats, nodes, passes):
             fitting.setdefault(scheme_spec(candidate.scheme), candidate)
     return {
-        **asdict(world),
+        **world.about,
         "distance": distance(floats, min(world.depth, 4)),
         "schemes": [map_schemes.evaluated(each, exact, floats, world.seed) for each in fitting.values()],
         "known": [_known(floats, nodes, passes) for nodes, passes in budgets_of(world)],
@@ -111,6 +112,7 @@ def _known(floats: Instance, nodes: int, passes: int) -> dict[str, Any]:
 def main(
     seeds: Annotated[int, typer.Option(min=1, help="Worlds of every kind, distance and temperature.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Four small worlds, to see that it works.")] = False,
+    pair: Annotated[str | None, typer.Option(help="Folder of `train --vocab 3`: its worlds, too.")] = None,
     resume: Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the map.")] = None,
@@ -122,6 +124,8 @@ def main(
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = list(worlds(seeds, quick))
+    if pair is not None:
+        wanted += trained_worlds(pair, 3, 4, PAIR_ROOTS)
     kept = RowFile(resume)
     complete = share_after_trial(wanted, identity, compute, kept, jobs, TRIAL, "worlds")
     rows = [kept.rows[identity(world)] for world in wanted if identity(world) in kept.rows]

@@ -5,6 +5,7 @@ Rows are made in float64, taken to the temperature, and rounded to multiples of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from experiments.shared.text import TOPICS, read_counted
 from simulator.arithmetic import FLOAT64, RATIONAL
+from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
 from simulator.instances.ngram import TextPair
 from simulator.instances.processes import TableProcess, rationalise
@@ -27,12 +29,17 @@ KINDS: dict[str, tuple[float, ...]] = {
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0)
 #: Order of the n-gram target, and spread of random logits.
 ORDER, SPREAD = 3, 2.0
+#: A pair of models after a root of its text; its value is the number of the root.
+TRAINED = "trained"
 DENOMINATOR = 2**16
 
 
 @dataclass(frozen=True)
 class World:
-    """One pair. value: of its kind. seed: of random rows; for n-grams the root context, by frequency."""
+    """One pair. value: of its kind. seed: of random rows; for n-grams the root context, by frequency.
+
+    rows: of a trained pair at temperature 1, which is told by their hash.
+    """
 
     kind: str
     value: float
@@ -40,6 +47,14 @@ class World:
     seed: int
     vocab_size: int
     depth: int
+    rows: Instance | None = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What defines it, for its row."""
+        names = ("kind", "value", "temperature", "seed", "vocab_size", "depth")
+        digest = {} if self.rows is None else {"instance": self.rows.digest()}
+        return {name: getattr(self, name) for name in names} | digest
 
     def instance(self) -> Instance:
         """The exact rows, to the depth."""
@@ -51,6 +66,9 @@ class World:
 
     def _logits(self) -> tuple[list[Any], list[Any]]:
         """Logits of target and draft, `[d]` of shape `(V**d, V)`."""
+        if self.rows is not None:
+            with np.errstate(divide="ignore"):
+                return [np.log(x) for x in self.rows.target.tables], [np.log(x) for x in self.rows.draft.tables]
         if self.kind == "n-gram":
             pair = _pair(self.vocab_size, int(self.value))
             root = pair.frequent_roots(self.seed + 1)[-1][0]
@@ -65,6 +83,24 @@ class World:
         if self.kind == "perturbed":
             return target, [x + self.value * z for x, z in zip(target, noise, strict=True)]
         return target, [x / self.value for x in target]
+
+
+def trained_worlds(folder: str, vocab_size: int, depth: int, roots: int) -> Iterator[World]:
+    """The worlds of a folder of `train`, at every temperature; raises `InvalidInput` for a pair of another size."""
+    from experiments.models.pair.opened import Wanted, load_wanted
+    from experiments.models.pair.warp import Warp
+    from experiments.models.predicted.problem import pair_problem
+
+    pair, corpus = load_wanted(Wanted(folder))
+    if pair.vocab_size != vocab_size:
+        raise InvalidInput(
+            f"{folder} has {pair.vocab_size} tokens, the worlds of the map {vocab_size}; "
+            f"draftproof train --vocab {vocab_size} --out FOLDER makes such a pair"
+        )
+    cases = pair_problem(pair, corpus, Warp(), vocab_size, roots).roots(depth, FLOAT64)
+    for number, case in enumerate(cases):
+        rows = Instance.of(case.target, case.draft, depth, FLOAT64)
+        yield from (World(TRAINED, number, t, 0, vocab_size, depth, rows) for t in TEMPERATURES)
 
 
 def distance(floats: Instance, depth: int) -> float:

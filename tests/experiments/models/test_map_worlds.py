@@ -1,0 +1,41 @@
+"""Worlds of the map of trees that come from a trained pair: its own rows, taken to a temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.models.pair import opened
+from experiments.models.pair.roots import roots_of
+from experiments.models.pair.warp import Warp
+from experiments.models.predicted.tables import pair_tables
+from experiments.studies.map_worlds import TEMPERATURES, trained_worlds
+from simulator.arithmetic import FLOAT64
+from simulator.errors import InvalidInput
+
+SIZE = 8  # of the small pair
+
+
+@pytest.fixture
+def corpus(monkeypatch, tiny_pair, tiny_recipe):
+    """The text of the small pair, which is a part of the embedded one."""
+    monkeypatch.setattr(opened, "load_wanted", lambda wanted: (tiny_pair, tiny_recipe.corpus))
+    return tiny_recipe.corpus
+
+
+def test_rows_are_those_of_the_models_at_the_temperature(corpus, tiny_folder, tiny_pair):
+    worlds = list(trained_worlds(str(tiny_folder), SIZE, 2, 2))
+    assert [(world.value, world.temperature) for world in worlds] == [(n, t) for n in (0, 1) for t in TEMPERATURES]
+    assert len({str(world.about) for world in worlds}) == len(worlds)
+    roots = roots_of(tiny_pair.encode(corpus.held_out), 2)
+    for world in worlds:
+        found = world.instance().converted(FLOAT64, 2)
+        target, draft = pair_tables(tiny_pair, Warp(world.temperature), roots[int(world.value)], 2)
+        for mine, theirs in zip(found.target.tables, target.tables, strict=True):
+            np.testing.assert_allclose(mine, theirs, atol=1e-4)  # multiples of 2^-16, and float32 logits
+        np.testing.assert_allclose(found.draft.tables[1], draft.tables[1], atol=1e-4)
+
+
+def test_a_pair_of_another_size_is_one_line(corpus, tiny_folder):
+    with pytest.raises(InvalidInput, match="has 8 tokens, the worlds of the map 3; draftproof train --vocab 3"):
+        list(trained_worlds(str(tiny_folder), 3, 2, 1))
