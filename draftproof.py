@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from experiments.models.drop_in.generate_with import generate_with
     from experiments.surface.bounding import bound, optimum
     from experiments.surface.calls import assert_lossless, block_law, check, find_witness
     from experiments.surface.comparing import compare
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 #: Where each name comes from.
 _HOMES = {
+    "experiments.models.drop_in.generate_with": ("generate_with",),
     "experiments.surface.bounding": ("bound", "optimum"),
     "experiments.surface.calls": ("assert_lossless", "block_law", "check", "find_witness"),
     "experiments.surface.comparing": ("compare",),
@@ -141,6 +143,7 @@ __all__ = [
     "find_witness",
     "from_model",
     "from_softmax",
+    "generate_with",
     "make",
     "optimum",
     "rationalise",

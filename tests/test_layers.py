@@ -61,6 +61,7 @@ HOUSE = """
     experiments.claims
     experiments.models.pair
     experiments.models.loop
+    experiments.models.drop_in
     experiments.models.predicted
     experiments.models.validation
     experiments.models.speed

@@ -70,6 +70,13 @@ class Remembered:
         held = torch.cat([pad(part.held, (0, slots - part.slots)) for part in parts])
         return cls(layers, held, torch.cat([part.lengths for part in parts]))
 
+    def only(self, places: Sequence[int]) -> Remembered:
+        """The sequences at these places, in this order, without the slots that none of them holds."""
+        rows = torch.tensor(list(places), dtype=torch.long, device=self.held.device)
+        slots = self.held[rows].any(0).nonzero()[:, 0]
+        layers = tuple((keys[rows][:, :, slots], values[rows][:, :, slots]) for keys, values in self.layers)
+        return Remembered(layers, self.held[rows][:, slots], self.lengths[rows])
+
     def kept(self, slots: int, places: Sequence[Sequence[int]]) -> Remembered:
         """The first `slots` slots, and of those after them only `places`, in that order.
 

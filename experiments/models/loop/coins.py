@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from experiments.models.loop.rows import check_vectors
 from simulator.coins import SamplingCoin
-from simulator.errors import InvalidVerifier
+from simulator.errors import InvalidInput, InvalidVerifier
 from simulator.protocol import Coin
 
 
@@ -19,6 +20,23 @@ def coin_for(vectors: str, seed: int, device: torch.device | str = "cpu") -> Coi
     if vectors == "numpy":
         return SamplingCoin(np.random.default_rng(seed))
     return TorchCoin(torch.Generator(device).manual_seed(seed))
+
+
+def coins_for(vectors: str, seeds: Iterable[int], device: torch.device | str = "cpu") -> list[Coin]:
+    """A coin of its own for each text, from a seed of its own; arguments as for `coin_for`."""
+    return [coin_for(vectors, seed, device) for seed in seeds]
+
+
+def coin_of_each(coin: Coin | Sequence[Coin], texts: int) -> Sequence[Coin]:
+    """A coin for each of so many texts: its own, or one for all of them, whose answers to a text then hang on others.
+
+    Raises `InvalidInput` for another number of coins.
+    """
+    if not isinstance(coin, Sequence):
+        return [coin] * texts
+    if len(coin) != texts:
+        raise InvalidInput(f"{len(coin)} coins for {texts} texts; give each text one, or one to all of them")
+    return coin
 
 
 class TorchCoin:

@@ -28,15 +28,20 @@ class Drafted:
 
 
 def draft_trees(
-    model: Any, before: Remembered, waiting: Sequence[Sequence[int]], scheme: DraftScheme, rows_of: RowsOf, coin: Coin
+    model: Any,
+    before: Remembered,
+    waiting: Sequence[Sequence[int]],
+    scheme: DraftScheme,
+    rows_of: RowsOf,
+    coins: Sequence[Coin],
 ) -> Drafted:
     """Draft one tree a sequence: in each pass the model reads what the drawings have come to miss.
 
     waiting: for each sequence the tokens that the draft model has not read yet; the last one is the root of the tree.
-    A layer that the scheme foresees is one pass. Raises what `drawing` raises.
+    coins: one for each sequence. A layer that the scheme foresees is one pass. Raises what `drawing` raises.
     """
     known: list[dict[Context, Vector]] = [{} for _ in waiting]
-    drawings = [drawing(scheme, rows_of.vocab_size, coin, rows) for rows in known]
+    drawings = [drawing(scheme, rows_of.vocab_size, coin, rows) for coin, rows in zip(coins, known, strict=True)]
     reading, passes = Reading(model, before, waiting), [0] * len(known)
     trees: dict[int, DraftTree] = {}
     while len(trees) < len(drawings):

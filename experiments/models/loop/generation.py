@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from experiments.models.loop.loop import Block, Loop
+from experiments.models.loop.texts import ending, pieces
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from simulator.errors import InvalidInput
@@ -60,14 +61,14 @@ def generate(
     watch = loop.watch
     started = watch.now()
     most = max_new_tokens if max_new_tokens is not None else (blocks or 0) * (scheme.depth + 1)
-    state = loop.start(prompt, most)
     made: list[Block] = []
     tokens: list[int] = []
-    while len(tokens) < most and (blocks is None or len(made) < blocks) and not set(tokens) & set(stop):
-        (block,), state = loop.step(state, coin)
-        made.append(block)
-        tokens += block.tokens
-    return Generation(cut(tokens, most, stop), tuple(made), watch.seconds, watch.now() - started)
+    for piece in pieces(loop, [prompt], coin, most, ending(most, stop)):
+        made.append(piece.block)
+        tokens += piece.tokens
+        if len(made) == blocks:
+            break
+    return Generation(tuple(tokens), tuple(made), watch.seconds, watch.now() - started)
 
 
 def cut(tokens: Sequence[int], most: int, stop: Collection[int] = ()) -> Context:

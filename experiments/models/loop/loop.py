@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 
 from experiments.models.loop.caches import Remembered, prompt_read
+from experiments.models.loop.coins import coin_of_each
 from experiments.models.loop.drafting import Drafted, draft_trees
 from experiments.models.loop.reading import Reading
 from experiments.models.loop.replay import nodes_of
@@ -64,6 +65,11 @@ class State:
     def repeated(self, copies: int) -> State:
         """The same sequence `copies` times."""
         return State(self.target.repeated(copies), self.draft.repeated(copies), self.waiting * copies)
+
+    def only(self, places: Sequence[int]) -> State:
+        """The sequences at these places, in this order."""
+        waiting = tuple(self.waiting[place] for place in places)
+        return State(self.target.only(places), self.draft.only(places), waiting)
 
     @classmethod
     def joined(cls, states: Sequence[State]) -> State:
@@ -125,8 +131,11 @@ class Loop:
         return State(target, draft, ((int(prompt[-1]),),))
 
     @torch.inference_mode()
-    def step(self, state: State, coin: Coin) -> tuple[list[Block], State]:
-        """One block of every sequence, and the state after it."""
+    def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
+        """One block of every sequence, and the state after it.
+
+        coin: one for all sequences, or one for each: then what a sequence becomes does not hang on its neighbours.
+        """
         with within_memory("making a block", self.pair.device):
             made = self._made(state, coin)
             with self.watch.part("cache"):
@@ -134,14 +143,15 @@ class Loop:
         return self._blocks(made), after
 
     @torch.inference_mode()
-    def blocks(self, state: State, coin: Coin) -> list[Block]:
+    def blocks(self, state: State, coin: Coin | Sequence[Coin]) -> list[Block]:
         """One block of every sequence, where nothing comes after it: caches are left as they are."""
         with within_memory("making a block", self.pair.device):
             return self._blocks(self._made(state, coin))
 
-    def drafted(self, state: State, coin: Coin) -> Drafted:
+    def drafted(self, state: State, coin: Coin | Sequence[Coin]) -> Drafted:
         """One tree of every sequence."""
-        return draft_trees(self.pair.draft, state.draft, state.waiting, self.scheme, self.rows_of, coin)
+        coins = coin_of_each(coin, len(state.waiting))
+        return draft_trees(self.pair.draft, state.draft, state.waiting, self.scheme, self.rows_of, coins)
 
     def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and what it has read."""
@@ -152,13 +162,14 @@ class Loop:
         known = [dict(zip(each, rows, strict=False)) for each, rows in zip(contexts, vectors, strict=True)]
         return [TreeRows(size, each) for each in known], reading
 
-    def _made(self, state: State, coin: Coin) -> _Made:
+    def _made(self, state: State, coin: Coin | Sequence[Coin]) -> _Made:
+        coins = coin_of_each(coin, len(state.waiting))
         with self.watch.part("draft"):
-            drafted = self.drafted(state, coin)
+            drafted = self.drafted(state, coins)
         with self.watch.part("target"):
             rows, reading = self.read(state, drafted)
         with self.watch.part("verify"):
-            verdicts = [self._verify(drafted, each, p, coin) for each, p in enumerate(rows)]
+            verdicts = [self._verify(drafted, each, p, coins[each]) for each, p in enumerate(rows)]
         return _Made(drafted, rows, reading, verdicts)
 
     def _blocks(self, made: _Made) -> list[Block]:

@@ -1,0 +1,1 @@
+"""Inside `generate` of transformers."""

@@ -1,0 +1,147 @@
+"""`generate` of transformers with any verifier and any draft tree: `custom_generate=generate_with("traversal", ..)`.
+
+transformers prepares what it always does, then calls what `generate_with` made instead of its own loop.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import verifiers as zoo
+from experiments.models.pair.devices import libraries
+from experiments.models.pair.warp import Warp
+from experiments.surface.arguments import as_scheme, as_verifier
+from experiments.surface.calls import SCHEME
+from simulator.drafts import Own
+from simulator.errors import InvalidInput
+from simulator.protocol import DraftScheme, Verifier
+
+if TYPE_CHECKING:
+    from experiments.models.loop.texts import Piece
+
+
+@dataclass(frozen=True)
+class Generating:
+    """See `generate_with`, which makes it."""
+
+    verifier: Verifier
+    scheme: DraftScheme
+    seed: int | Sequence[int] | None
+    vectors: str
+    each_block: Callable[[Piece], object] | None
+
+    def __call__(
+        self,
+        model: Any,
+        input_ids: Any,
+        logits_processor: Any,
+        stopping_criteria: Any,
+        generation_config: Any,
+        assistant_model: Any = None,
+        streamer: Any = None,
+        **extra: Any,
+    ) -> Any:
+        """The texts with what was written after them, shape `(B, length)`, or a dictionary of results that holds them.
+
+        Called by `generate`. Raises `InvalidInput` for what it cannot do.
+        """
+        from experiments.models.drop_in.asked import check_ways, ends_of, pair_of, prompts_of, warp_of
+        from experiments.models.loop.coins import coins_for
+        from experiments.models.loop.loop import Loop
+        from experiments.models.loop.texts import pieces
+
+        draft = _handed("assistant_model") if assistant_model is None else assistant_model
+        stream = _handed("streamer") if streamer is None else streamer
+        check_ways(generation_config, extra)
+        sampling = bool(generation_config.do_sample)
+        warp = warp_of(logits_processor)
+        pair, prompts = pair_of(model, draft), prompts_of(input_ids, extra)
+        pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
+        most = int(generation_config.max_length) - int(input_ids.shape[1])
+        loop = Loop(pair, self.verifier, self.scheme, warp if sampling else Warp(0), self.vectors)
+        coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
+        texts: list[list[int]] = [[] for _ in prompts]
+        for piece in pieces(loop, prompts, coins, most, ends_of(stopping_criteria, input_ids, most)):
+            texts[piece.text] += piece.tokens
+            if stream is not None:
+                stream.put(input_ids.new_tensor(piece.tokens).cpu())
+            if self.each_block is not None:
+                self.each_block(piece)
+        if stream is not None:
+            stream.end()
+        return _result(input_ids, texts, pad, bool(generation_config.return_dict_in_generate))
+
+    def _seeds(self, texts: int, sampling: bool) -> Sequence[int]:
+        """One for each text."""
+        if self.seed is None:
+            torch, _ = libraries()
+            first = int(torch.randint(2**62, (1,))) if sampling else 0  # as `generate`, after torch.manual_seed
+        elif isinstance(self.seed, int):
+            first = self.seed
+        else:
+            if len(self.seed) != texts:
+                raise InvalidInput(f"{len(self.seed)} seeds for {texts} texts; give one for each, or a single number")
+            return [int(seed) for seed in self.seed]
+        return range(first, first + texts)
+
+
+def generate_with(
+    verifier: Any = "traversal",
+    scheme: Any = SCHEME,
+    seed: int | Sequence[int] | None = None,
+    vectors: str = "numpy",
+    each_block: Callable[[Piece], object] | None = None,
+) -> Generating:
+    """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
+
+    verifier, scheme: objects, or text as on the command line. seed: text `i` of a batch has the seed `seed + i`, or the
+    `i`-th of several, and does not hang on its neighbours; None takes torch's, as `generate` does. vectors: "numpy" or
+    "torch", what the verifier gets. each_block: told every block of every text as it comes (`Piece`).
+    Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
+    """
+    named, shape = as_verifier(verifier), as_scheme(scheme)
+    card = named.verifier.card
+    ours = any(card is entry.card for entry in zoo.REGISTRY.values()) and not isinstance(shape, Own)
+    if ours and card.lossless_for and shape.name not in card.lossless_for:
+        raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(card.lossless_for)}")
+    return Generating(named.verifier, shape, seed, vectors, each_block)
+
+
+def _handed(name: str) -> Any:
+    """An argument of `generate` that it does not hand on to what it calls: its draft model and its streamer.
+
+    transformers 5.23 drops both, in `_extract_generation_mode_kwargs`, so they are read where they still are.
+    """
+    _, transformers = libraries()
+    code = inspect.unwrap(transformers.GenerationMixin.generate).__code__
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back  # type: ignore[assignment]
+    return None if frame is None else frame.f_locals.get(name)
+
+
+def _padding(config: Any, criteria: Any, streamer: Any, texts: int) -> int:
+    """What stands behind a text that ended before others; raises `InvalidInput` where there must be something."""
+    pad = config._pad_token_tensor
+    if texts > 1 and streamer is not None:
+        raise InvalidInput(f"a streamer takes one text, not {texts}; generate_with(.., each_block=..) is told of all")
+    if texts > 1 and pad is None and any(type(each).__name__ != "MaxLengthCriteria" for each in criteria):
+        raise InvalidInput(
+            "texts may end at different lengths: say what stands behind the shorter ones, pad_token_id=.."
+        )
+    return 0 if pad is None else int(pad)
+
+
+def _result(input_ids: Any, texts: Sequence[Sequence[int]], pad: int, as_dictionary: bool) -> Any:
+    """What `generate` returns: prompts and texts side by side, padded on the right."""
+    torch, transformers = libraries()
+    width = max(map(len, texts))
+    written = input_ids.new_tensor([[*text, *[pad] * (width - len(text))] for text in texts])
+    sequences = torch.cat([input_ids, written], dim=1)
+    if not as_dictionary:
+        return sequences
+    return transformers.generation.GenerateDecoderOnlyOutput(sequences=sequences)

@@ -1,0 +1,249 @@
+"""`generate` of transformers with our verifiers: greedy text, laws, batches, ends, streams, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from transformers import GenerationConfig
+from transformers.generation import GenerateDecoderOnlyOutput, LogitsProcessor, StoppingCriteria
+
+import draftproof
+from draftproof import Delayed, InvalidInput, generate_with
+from experiments.models.loop.texts import Piece
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
+from tests.experiments.models.drawn import CASES, PROMPTS
+from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
+from verifiers import STANDALONE, make
+
+TOKENS = 12
+LOSSLESS = [name for name in STANDALONE if "delayed" in make(name).card.lossless_for]
+
+
+@pytest.fixture(scope="module")
+def pair(random_pair: Callable[..., Any]) -> Any:
+    return random_pair(vocab=SIZE, dtype=torch.float64, noise=0.05)
+
+
+def padded(prompts: list[list[int]]) -> dict[str, torch.Tensor]:
+    """As a tokenizer gives them, with zeros on the left."""
+    width = max(map(len, prompts))
+    rows = [[0] * (width - len(each)) + each for each in prompts]
+    mask = [[0] * (width - len(each)) + [1] * len(each) for each in prompts]
+    return {"input_ids": torch.tensor(rows), "attention_mask": torch.tensor(mask)}
+
+
+def greedy(pair: Any, inputs: dict[str, torch.Tensor], ours: Any = None, **more: Any) -> Any:
+    drawn = {"custom_generate": ours, "assistant_model": pair.draft} if ours else {}
+    return pair.target.generate(**inputs, do_sample=False, **{"max_new_tokens": TOKENS, **more}, **drawn)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_greedy_texts_of_every_scheme_are_those_of_generate(pair: Any, name: str) -> None:
+    scheme, verifier = CASES[name]
+    inputs, ends = padded(PROMPTS[:4]), {"eos_token_id": 2, "pad_token_id": 0}
+    expected = greedy(pair, inputs, **ends)
+    assert torch.equal(greedy(pair, inputs, generate_with(verifier, scheme), **ends), expected)
+    assert bool((expected[:, -1] == 0).any())  # one of them ended before the others
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_greedy_text_of_every_verifier_is_that_of_generate(pair: Any, name: str) -> None:
+    ours = generate_with(name, "delayed:K=2,L1=1,L2=2")
+    assert torch.equal(greedy(pair, padded([[1, 2]]), ours), greedy(pair, padded([[1, 2]])))
+
+
+def test_greedy_text_of_trained_models_is_that_of_generate(tiny_pair: Pair) -> None:
+    inputs, ours = padded([[1, 2, 3], [4, 5]]), generate_with("layer_transport", Delayed(K=2, L1=1, L2=2))
+    ends = {"eos_token_id": None, "pad_token_id": 0, "max_new_tokens": 60}
+    assert torch.equal(greedy(tiny_pair, inputs, ours, **ends), greedy(tiny_pair, inputs, **ends))
+
+
+def sampled(pair: Any, ours: Any, runs: int = 1500, **more: Any) -> Counter[tuple[int, ...]]:
+    torch.manual_seed(3)
+    inputs = {"input_ids": torch.tensor([ROOT] * runs), "attention_mask": torch.ones(runs, len(ROOT), dtype=int)}
+    texts = pair.target.generate(
+        **inputs, do_sample=True, max_new_tokens=3, assistant_model=pair.draft, custom_generate=ours, **more
+    )
+    return Counter(tuple(text) for text in texts[:, len(ROOT) :].tolist())
+
+
+@pytest.mark.parametrize(
+    ("verifier", "scheme", "vectors", "asked", "warp"),
+    [
+        ("layer_transport", Delayed(2, 0, 2), "numpy", {"temperature": 1.3}, Warp(1.3)),
+        ("traversal", CASES["dyspec"][0], "numpy", {"temperature": 0.8, "top_k": 2}, Warp(0.8, 2)),
+        ("specinfer", Delayed(2, 0, 1), "torch", {"top_p": 0.8, "renormalize_logits": True}, Warp(top_p=0.8)),
+    ],
+    ids=str,
+)
+def test_sampled_texts_have_the_law_of_the_target(
+    random_pair: Callable[..., Any], verifier: str, scheme: Any, vectors: str, asked: dict[str, Any], warp: Warp
+) -> None:
+    pair = random_pair(vocab=SIZE)
+    seen = sampled(pair, generate_with(verifier, scheme, vectors=vectors), **{"top_k": 0, **asked})
+    assert agrees(seen, law_of_texts(pair, 3, warp))
+    assert not agrees(seen, law_of_texts(pair, 3, Warp(3)))
+
+
+def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any]) -> None:
+    pair = random_pair(vocab=SIZE, noise=0.3)
+    seen = sampled(pair, generate_with("naive_from_target", Delayed(1, 0, 2)), top_k=0)
+    assert not agrees(seen, law_of_texts(pair, 3, Warp()))
+
+
+def test_seeds_make_texts_independent_of_their_neighbours(pair: Any) -> None:
+    def written(prompts: list[list[int]], seed: Any) -> list[list[int]]:
+        ours = generate_with("traversal", Delayed(2, 1, 2), seed=seed)
+        drawn = {"assistant_model": pair.draft, "custom_generate": ours}
+        texts = pair.target.generate(**padded(prompts), do_sample=True, max_new_tokens=TOKENS, **drawn)
+        return [text[-TOKENS:] for text in texts.tolist()]
+
+    together = written(PROMPTS, 7)
+    assert together == [written([prompt], 7 + place)[0] for place, prompt in enumerate(PROMPTS)]
+    assert together == written(PROMPTS, list(range(7, 15)))
+    assert together != written(PROMPTS, None)
+    with pytest.raises(InvalidInput, match="2 seeds for 8 texts"):
+        written(PROMPTS, [1, 2])
+
+
+def test_without_a_seed_the_one_of_torch_decides(pair: Any) -> None:
+    ours = generate_with("traversal", Delayed(2, 1, 2))
+    texts = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        drawn = {"assistant_model": pair.draft, "custom_generate": ours}
+        texts.append(pair.target.generate(torch.tensor([[1]]), do_sample=True, max_new_tokens=30, **drawn))
+    assert torch.equal(texts[0], texts[1])
+    assert not torch.equal(texts[0], texts[2])
+
+
+class Counting(StoppingCriteria):
+    """Ends a text that has three ones."""
+
+    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+        return (input_ids == 1).sum(1) >= 3
+
+
+def test_lengths_and_criteria_end_texts_as_in_generate(pair: Any) -> None:
+    inputs, ours = padded([[1, 2]]), generate_with("traversal", Delayed(2, 0, 3))
+    for ends in ({"max_length": 9, "max_new_tokens": None}, {"stopping_criteria": [Counting()]}, {"eos_token_id": [2]}):
+        expected = greedy(pair, inputs, **ends)
+        assert torch.equal(greedy(pair, inputs, ours, **ends), expected)
+        assert expected.shape[1] < 2 + TOKENS
+
+
+class Streamer(transformers.generation.BaseStreamer):
+    """Keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.given: list[list[int]] = []
+        self.ended = False
+
+    def put(self, value: torch.Tensor) -> None:
+        self.given.append(value.flatten().tolist())
+
+    def end(self) -> None:
+        self.ended = True
+
+
+def test_blocks_are_streamed(pair: Any) -> None:
+    streamer, told = Streamer(), list[Piece]()
+    ours = generate_with("traversal", Delayed(2, 0, 3), each_block=told.append)
+    text = greedy(pair, padded([[1, 2]]), ours, streamer=streamer)[0].tolist()
+    assert [token for given in streamer.given for token in given] == text
+    assert streamer.given == [[1, 2], *(list(piece.tokens) for piece in told)]
+    assert streamer.ended
+    with pytest.raises(InvalidInput, match="a streamer takes one text, not 2"):
+        greedy(pair, padded([[1], [2]]), ours, streamer=Streamer())
+
+
+def test_a_dictionary_where_one_is_asked_for(pair: Any) -> None:
+    inputs, ours = padded([[1, 2]]), generate_with("nss", Delayed(2, 0, 3))
+    found = greedy(pair, inputs, ours, return_dict_in_generate=True)
+    assert isinstance(found, GenerateDecoderOnlyOutput)
+    assert torch.equal(found.sequences, greedy(pair, inputs))
+
+
+class Nothing(LogitsProcessor):
+    """Changes nothing, but who knows."""
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        return scores
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"num_beams": 2}, "generate with num_beams=2 is another way"),
+        ({"prompt_lookup_num_tokens": 2}, "generate with prompt_lookup_num_tokens=2 is another way"),
+        ({"repetition_penalty": 1.1}, "generate asks for RepetitionPenaltyLogitsProcessor; the loop applies"),
+        ({"do_sample": True, "min_p": 0.1}, "generate asks for MinPLogitsWarper"),
+        ({"logits_processor": [Nothing()]}, "generate asks for Nothing"),
+        (
+            {"do_sample": True, "temperature": 2.0, "logits_processor": [transformers.TopPLogitsWarper(0.5)]},
+            "generate asks for TopPLogitsWarper, TemperatureLogitsWarper.*; the loop applies each once",
+        ),
+        ({"return_dict_in_generate": True, "output_scores": True}, "output_scores=True: a block keeps no rows"),
+        ({"past_key_values": transformers.DynamicCache()}, "past_key_values: the loop keeps caches of its own"),
+        ({"attention_mask": torch.tensor([[1, 1, 0], [1, 1, 1]])}, "attention_mask hides tokens behind others"),
+        ({"position_ids": torch.tensor([[0, 2, 3], [0, 1, 2]])}, "position_ids are not those of the text"),
+        ({"assistant_model": None}, "no draft model came along"),
+        ({"eos_token_id": 2}, None),  # its pad token is the first end
+        ({"stopping_criteria": [Counting()]}, "say what stands behind the shorter ones, pad_token_id"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_cannot_be_done_is_one_clear_line(pair: Any, asked: dict[str, Any], said: str | None) -> None:
+    given = {"do_sample": False, "assistant_model": pair.draft, "max_new_tokens": 4}
+
+    def write() -> Any:
+        ids = torch.tensor([[1, 2, 1], [1, 2, 2]])
+        return pair.target.generate(ids, **{**given, **asked}, custom_generate=generate_with("nss", Delayed(2, 0, 1)))
+
+    if said is None:
+        assert write().shape[0] == 2
+        return
+    with pytest.raises(InvalidInput, match=said) as caught:
+        write()
+    assert "\n" not in str(caught.value)
+
+
+def test_models_and_verifiers_that_do_not_go_together(pair: Any, random_pair: Callable[..., Any]) -> None:
+    with pytest.raises(InvalidInput, match="the target has logits for 3 tokens, the draft for 4"):
+        greedy(Pair(pair.target, random_pair(vocab=4).draft, None, "cpu", None, 3), padded([[1]]), generate_with("nss"))
+    with pytest.raises(InvalidInput, match=r"spechub is not lossless on delayed\(K=2, L1=0, L2=2\); it is on spechub"):
+        generate_with("spechub", Delayed(2, 0, 2))
+    with pytest.raises(InvalidInput, match="unknown verifier 'traversl'; did you mean 'traversal'"):
+        generate_with("traversl")
+
+
+def test_a_draft_model_that_is_handed_on_is_taken(pair: Any) -> None:
+    """A transformers that hands the draft model to what it calls, instead of dropping it."""
+    config = GenerationConfig(max_length=8, do_sample=False)
+    config._pad_token_tensor = None
+    ours = generate_with("nss", Delayed(2, 0, 1))
+    ids = torch.tensor([[1, 2]])
+    text = ours(pair.target, ids, [], lambda *_: torch.zeros(1), config, assistant_model=pair.draft)
+    assert torch.equal(text, greedy(pair, {"input_ids": ids}, max_new_tokens=6))
+
+
+def test_the_example_of_the_page_runs(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(draftproof.__file__).parent / "experiments/models/README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(example.splitlines()) <= 12
+    (tiny_folder.parent / "runs").mkdir(exist_ok=True)
+    (tiny_folder.parent / "runs/pair8").symlink_to(tiny_folder)
+    monkeypatch.chdir(tiny_folder.parent)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert names["texts"].shape == (2, 4 + 40)
+    assert torch.equal(names["texts"][:, :4], names["inputs"]["input_ids"])

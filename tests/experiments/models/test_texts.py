@@ -1,0 +1,158 @@
+"""Texts of a batch: each is what it is alone, ends where it should and leaves; what mixes them up is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from experiments.models.loop.caches import Remembered
+from experiments.models.loop.coins import coin_for, coins_for
+from experiments.models.loop.generation import generate
+from experiments.models.loop.loop import Loop, State
+from experiments.models.loop.texts import Piece, ending, pieces
+from experiments.models.pair.warp import Warp
+from simulator import Delayed, InvalidInput
+from tests.experiments.models.drawn import CASES, PROMPTS
+from verifiers import make
+
+SIZE = 3
+#: Texts leave the batch at these lengths, one after the other.
+LENGTHS = (9, 4, 16, 6, 12, 7, 14, 5)
+SEEDS = range(40, 40 + len(PROMPTS))
+
+
+@pytest.fixture(scope="module")
+def pair(random_pair: Callable[..., Any]) -> Any:
+    return random_pair(vocab=SIZE, dtype=torch.float64, noise=0.05)  # rounding is far below what moves a draw
+
+
+def texts(
+    loop: Loop, prompts: Sequence[list[int]], coin: Any, lengths: Sequence[int] = LENGTHS
+) -> list[tuple[int, ...]]:
+    found: list[list[int]] = [[] for _ in prompts]
+    for piece in pieces(loop, prompts, coin, max(lengths), lambda text, tokens: len(tokens) >= lengths[text]):
+        found[piece.text] += piece.tokens
+    return [tuple(each) for each in found]
+
+
+def alone(loop: Loop) -> list[tuple[int, ...]]:
+    every = zip(PROMPTS, SEEDS, LENGTHS, strict=True)
+    return [texts(loop, [prompt], coin_for("numpy", seed), [length])[0] for prompt, seed, length in every]
+
+
+@pytest.mark.parametrize(
+    "name", [each if each in ("delayed", "dyspec") else pytest.param(each, marks=pytest.mark.heavy) for each in CASES]
+)
+def test_a_text_is_the_same_alone_and_in_a_batch_of_eight(pair: Any, name: str) -> None:
+    scheme, verifier = CASES[name]
+    loop = Loop(pair, make(verifier), scheme, Warp(1.3))
+    expected = alone(loop)
+    assert texts(loop, PROMPTS, coins_for("numpy", SEEDS)) == expected
+    assert texts(loop, PROMPTS, coin_for("numpy", 40)) != expected  # one coin for all: they hang on each other
+
+
+def test_copies_of_a_text_differ_by_their_seeds_alone(pair: Any) -> None:
+    loop = Loop(pair, make("traversal"), Delayed(2, 1, 2), Warp())
+    first, second, third = texts(loop, [[1, 2]] * 3, coins_for("numpy", [5, 6, 5]), [16] * 3)
+    assert first == third != second
+    assert first == generate(pair, loop.verifier, loop.scheme, [1, 2], Warp(), coin_for("numpy", 5), 16).tokens
+
+
+def test_greedy_texts_of_a_batch_are_those_of_generate(pair: Any) -> None:
+    loop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Warp(0))
+    for prompt, length, text in zip(PROMPTS, LENGTHS, texts(loop, PROMPTS, coin_for("numpy", 0)), strict=True):
+        expected = pair.target.generate(torch.tensor([prompt]), do_sample=False, max_new_tokens=length)
+        assert text == tuple(expected[0, len(prompt) :].tolist())
+
+
+def test_pieces_are_blocks_cut_where_the_text_ends(pair: Any) -> None:
+    loop, most, stop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Warp()), 5, {2}
+    found = list(pieces(loop, PROMPTS, coins_for("numpy", SEEDS), most, ending(most, stop)))
+    for text in range(len(PROMPTS)):
+        own: list[Piece] = [piece for piece in found if piece.text == text]
+        assert [piece.last for piece in own] == [False] * (len(own) - 1) + [True]
+        assert all(piece.tokens == piece.block.tokens for piece in own[:-1])
+        assert own[-1].tokens == own[-1].block.tokens[: len(own[-1].tokens)]
+        tokens = [token for piece in own for token in piece.tokens]
+        assert len(tokens) <= most
+        assert len(tokens) == most or tokens[-1] in stop
+        assert not stop & set(tokens[:-1])
+
+
+def test_what_no_batch_can_be_made_of_is_one_clear_line(pair: Any) -> None:
+    loop = Loop(pair, make("nss"), Delayed(1, 0, 1), Warp())
+    with pytest.raises(InvalidInput, match="no prompts"):
+        list(pieces(loop, [], coin_for("numpy", 0), 1, ending(1)))
+    with pytest.raises(InvalidInput, match="1 coins for 2 texts"):
+        texts(loop, [[1], [2]], coins_for("numpy", [1]))
+
+
+def taking_the_first_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    only = Remembered.only
+    monkeypatch.setattr(Remembered, "only", lambda self, places: only(self, range(len(places))))
+
+
+def taking_the_first_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mixed(self: State, places: Sequence[int]) -> State:
+        return State(self.target.only(places), self.draft.only(places), self.waiting[: len(places)])
+
+    monkeypatch.setattr(State, "only", mixed)
+
+
+def dropping_the_last_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many slots as the longest text has tokens, though they need not be the first."""
+    only = Remembered.only
+
+    def cut(self: Remembered, places: Sequence[int]) -> Remembered:
+        after = only(self, places)
+        most = int(after.lengths.max())
+        layers = tuple((keys[:, :, :most], values[:, :, :most]) for keys, values in after.layers)
+        return Remembered(layers, after.held[:, :most], after.lengths)
+
+    monkeypatch.setattr(Remembered, "only", cut)
+
+
+def keeping_the_lengths_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions of the texts that stood there before."""
+    only = Remembered.only
+
+    def mixed(self: Remembered, places: Sequence[int]) -> Remembered:
+        after = only(self, places)
+        return Remembered(after.layers, after.held, self.lengths[: len(places)])
+
+    monkeypatch.setattr(Remembered, "only", mixed)
+
+
+def coins_by_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    step, first = Loop.step, list[Any]()
+
+    def mixed(self: Loop, state: State, coin: Any) -> Any:
+        first[:] = first or coin
+        return step(self, state, first[: len(coin)])
+
+    monkeypatch.setattr(Loop, "step", mixed)
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [
+        taking_the_first_caches,
+        taking_the_first_tokens,
+        dropping_the_last_slots,
+        keeping_the_lengths_of_others,
+        coins_by_place,
+    ],
+    ids=lambda bug: bug.__name__,
+)
+def test_a_bug_where_a_text_leaves_is_noticed(pair: Any, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(pair, make("traversal"), Delayed(3, 0, 2), Warp(1.3))
+    expected = alone(loop)
+    bug(monkeypatch)
+    try:
+        found = texts(loop, PROMPTS, coins_for("numpy", SEEDS))
+    except (IndexError, RuntimeError):  # a cache of another size
+        found = []
+    assert found != expected
