@@ -47,17 +47,27 @@ def functions_of(module: types.ModuleType) -> str:
     return ", ".join(key for key in own if not key.startswith("_")) or "none"
 
 
-def load_module(file: Path) -> types.ModuleType:
-    """The whole file, see `load`. Raises `InvalidInput`, and `ImportError` where a package is not installed."""
+def parsed(file: Path) -> ast.Module:
+    """The tree of a file; what it imports and has to be replaced is imported, as far as it is installed.
+
+    Raises `InvalidInput` for what is no Python file.
+    """
     if not file.is_file():
         raise InvalidInput(f"no file {file}; give the function as FILE.py:FUNCTION")
     try:
         tree = ast.parse(file.read_bytes(), str(file))
     except SyntaxError as error:
         raise InvalidInput(f"{file} is no Python: {error}") from None
+    for package in ("torch", "numba"):  # also where only the function imports it
+        if _imports(tree, package):
+            _try_import(package)
+    return tree
+
+
+def load_module(file: Path) -> types.ModuleType:
+    """The whole file, see `load`. Raises `InvalidInput`, and `ImportError` where a package is not installed."""
+    tree = parsed(file)
     folder = str(file.parent.resolve())
-    if _imports(tree, "torch"):  # so that it is recorded even where the function imports it
-        _try_import("torch")
     if _imports(tree, "jax"):
         jax_module(str(file))
     if _imports(tree, "triton"):

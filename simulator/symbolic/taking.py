@@ -15,7 +15,7 @@ from simulator.errors import InvalidInput
 from simulator.symbolic import patches
 from simulator.symbolic.compiled import decorators_left_out, noted, source_of
 from simulator.symbolic.lifting import Lifted, signature_without_self
-from simulator.symbolic.loading import load_module
+from simulator.symbolic.loading import load_module, parsed
 from simulator.symbolic.where import refusal
 
 #: Gives an attribute of a class by its name: None where it has none.
@@ -40,6 +40,7 @@ def take(path: str | Path, name: str, given: Mapping[str, Any] | None = None) ->
     own = {key.partition(".")[2]: value for key, value in (given or {}).items() if key.startswith("self.")}
     names = {key.partition(".")[2]: value for key, value in (given or {}).items() if key.startswith("global.")}
     owner, dot, method = name.partition(".")
+    parsed(file)  # before its decorators are looked for
     with decorators_left_out(notes), patches.applied():
         try:
             if names:

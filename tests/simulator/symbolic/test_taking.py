@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 
 import pytest
@@ -207,6 +208,17 @@ def test_numba_functions_by_their_source(tmp_path, law):
         assert expected is None or result == expected
         assert any(f"{name} is compiled by numba" in note for note in found.notes)
     assert result[True, True] == fmpq(1, 16)
+
+
+def test_functions_that_numba_has_compiled_before(law):
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def draws(x):
+        return random.random() < x
+
+    assert draws(1.0)  # compiled by now
+    assert law(lambda: draws(0.25))[True] == fmpq(1, 4)
 
 
 def test_scripted_and_compiled_functions_of_torch_by_their_source(tmp_path, law):
