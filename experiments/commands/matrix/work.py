@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
@@ -27,7 +27,8 @@ from simulator.verdicts.cases import CASES, SizedScheme, case_instances
 from simulator.verdicts.compatibility import Cell, compatibility
 
 _MARKS = {"lossless": ("lossless", "green"), "witness": ("witness", "red"), "not defined": ("-", "dim")}
-
+#: What a column takes beside its text.
+_FRAME = 3
 
 #: Vocabulary sizes at which a scheme that is given in full is judged.
 SIZES = (2, 3)
@@ -151,19 +152,34 @@ def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:
 
 
 def show(console: Console, wanted: Sequence[Column], rows: Sequence[CellRow], problem: Problem | None = None) -> None:
-    """The matrix, one line a verifier; a cell whose card says otherwise is marked."""
+    """The matrix, a line a verifier, as many schemes in a table as fit; where a card says otherwise is marked."""
     title = "Verifier x draft scheme" + (f", {problem}" if problem else "")
-    table = Table(title=title, title_justify="left", caption_justify="left")
-    table.add_column("verifier", no_wrap=True)
-    for column in wanted:
-        table.add_column(column.name)
-    for named, cells in rows:
-        table.add_row(named.label, *(_shown(named, cell, column) for cell, column in zip(cells, wanted, strict=True)))
+    shown = [[_shown(named, cell, column) for cell, column in zip(cells, wanted, strict=True)] for named, cells in rows]
+    widths = [
+        max(len(column.name), *(len(line[place]) for line in shown)) + _FRAME for place, column in enumerate(wanted)
+    ]
+    labels = max((len(named.label) for named, _ in rows), default=0)
+    for start, stop in _parts(widths, console.width - labels - _FRAME - 1):
+        table = Table(title=title, title_justify="left")
+        for heading in ("verifier", *(column.name for column in wanted[start:stop])):
+            table.add_column(heading, no_wrap=True)
+        for (named, _), line in zip(rows, shown, strict=True):
+            table.add_row(named.label, *line[start:stop])
+        console.print(table)
+        title = "Verifier x draft scheme, continued"
     proved = sum(cell.instances for _, cells in rows for cell in cells)
-    table.caption = f"lossless n: proved on n instances ({proved:,} in all); witness: refuted; -: not defined there."
     left_out = [name for name in verifiers.REGISTRY if name not in verifiers.STANDALONE]
-    table.caption += f" Not here: {', '.join(left_out)} (planned for one instance)."
-    console.print(table)
+    console.print(f"lossless n: proved on n instances ({proved:,} in all); witness: refuted; -: not defined there.")
+    console.print(f"Not here: {', '.join(left_out)} (planned for one instance).")
+
+
+def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+    """First and last of the columns that fit side by side, one at least."""
+    start = 0
+    for place in range(1, len(widths) + 1):
+        if place == len(widths) or sum(widths[start : place + 1]) > room:
+            yield start, place
+            start = place
 
 
 def _shown(named: NamedVerifier, cell: Cell, column: Column) -> Text:
