@@ -62,6 +62,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/verifiers/test_closed_forms.py"
         "::test_fixed_tree_estimator_equals_the_coins_and_averages_to_block_efficiency",
     ),
+    "simulator/laws/drawing.py": (_LAWS + "test_drawing.py",),
     "simulator/laws/precision.py": (_LAWS + "test_precision.py",),
     "simulator/laws/structured": (
         _LAWS + "test_structured_size.py",
@@ -126,6 +127,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         _AGREEMENT + "general_schemes_cuts_equal_direct",
         _AGREEMENT + "the_size_of_the_direct_program_is_what_it_builds",
     ),
+    "lp_analysis/reference/closures.py": (_LP + "reference/test_closures.py",),
+    "lp_analysis/oracles": (_LP + "oracles/test_oracles.py",),
     "lp_analysis/single_step": (_LP + "test_single_step.py",),
 }
 
