@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -14,6 +15,9 @@ from simulator.errors import InvalidInput
 
 #: What rounding may change of a logit, relative to the largest: passes of other shapes sum in another order.
 _ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+
+#: Models that were tried, and as what: it takes some passes, and `generate` may be called for every line of a talk.
+_TRIED: WeakKeyDictionary[Any, tuple[str, torch.dtype, torch.device]] = WeakKeyDictionary()
 
 
 def check_pair(pair: Pair) -> None:
@@ -26,9 +30,12 @@ def check_supported(model: Any, name: str) -> None:
     """Raise `InvalidInput` for a model that tree attention would not work with.
 
     Looks at the kind of its attention and of its caches, then asks: four tokens after the same one, read side by side,
-    must each get the logits that they get alone.
+    must each get the logits that they get alone. A model is asked once.
     """
     attention = getattr(model.config, "_attn_implementation", None) or "eager"
+    tried = attention, model.dtype, model.device
+    if _TRIED.get(model) == tried:
+        return
     if attention not in ("eager", "sdpa"):
         raise InvalidInput(f"{name}: attention {attention!r} takes no mask of ours; use attn_implementation='sdpa'")
     kinds = _odd_caches(model)
@@ -52,6 +59,7 @@ def check_supported(model: Any, name: str) -> None:
             f"{name} ({type(model).__name__}) does not obey a tree mask: logits are off by {difference:.1g} of the "
             "largest; use a decoder such as Llama, Qwen or GPT-2"
         )
+    _TRIED[model] = tried
 
 
 def _odd_caches(model: Any) -> list[str]:

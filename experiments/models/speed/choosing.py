@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import exp, sqrt
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from experiments.models.predicted.prediction import Prediction, predict
 from experiments.models.predicted.sampled import predict_sampled
 from experiments.models.predicted.tables import pair_tables
 from experiments.models.speed.latency_fit import Latency
+from experiments.models.speed.paired import geometric_mean, ratio
 from experiments.models.validation.contest import Setting
 from experiments.shared.cost import Settings, expected_cost
 from experiments.shared.names import NamedVerifier
@@ -45,8 +45,6 @@ ROOM = 0.9
 SEEN = 5
 #: Of those that were tried, how many run against each other, and how near the best they must have come.
 FINALISTS, NEAR = 5, 0.8
-#: Student's quantile of 95 % for 2, 3, .. rounds.
-QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
 
 
 @dataclass(frozen=True)
@@ -104,15 +102,11 @@ class Race:
 
     def rate(self, number: int | None) -> float:
         """The geometric mean over rounds."""
-        return exp(float(np.mean(np.log(self.rates[number]))))
+        return geometric_mean(self.rates[number])
 
     def ratio(self, number: int, to: int | None = None) -> tuple[float, float, float]:
         """How many times the tokens a second of another, with its 95 % interval: rounds are pairs."""
-        logs = np.log(self.rates[number]) - np.log(self.rates[to])
-        rounds = len(logs)
-        half = QUANTILES[min(rounds, len(QUANTILES) + 1) - 2] * float(np.std(logs, ddof=1)) / sqrt(rounds)
-        mean = float(np.mean(logs))
-        return exp(mean), exp(mean - half), exp(mean + half)
+        return ratio(self.rates[number], self.rates[to])
 
     @property
     def order(self) -> list[int]:

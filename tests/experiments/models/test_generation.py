@@ -206,18 +206,19 @@ def test_bad_input_is_one_clear_line(random_pair: Callable[..., Any]) -> None:
 
 
 def test_no_space_is_one_clear_line(random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = random_pair()
+    pair, other = random_pair(), random_pair()
     loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Warp())
     state = loop.start([1, 2])
 
     def full(*_: Any, **__: Any) -> Any:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nmore words")
 
-    monkeypatch.setattr(pair.target, "forward", full)
+    for each in (pair, other):
+        monkeypatch.setattr(each.target, "forward", full)
     for act in (
         lambda: loop.step(state, coin_for("numpy", 0)),
         lambda: loop.start([1, 2]),
-        lambda: Loop(pair, make("naive"), Delayed(1, 0, 2), Warp()),
+        lambda: Loop(other, make("naive"), Delayed(1, 0, 2), Warp()),  # one that was not tried yet
         lambda: autoregressive(pair, [1, 2], Warp(), coin_for("numpy", 0), 2),
     ):
         with pytest.raises(InvalidInput, match="no space on cpu") as caught:

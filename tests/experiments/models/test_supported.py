@@ -8,6 +8,7 @@ import pytest
 import torch
 import transformers
 
+from experiments.models.loop import supported
 from experiments.models.loop.supported import check_supported, room_of
 from simulator import InvalidInput
 
@@ -70,3 +71,17 @@ def test_local_attention_is_refused() -> None:
     layers = {"attention_types": [[["global", "local"], 1]], "num_layers": 2, "num_heads": 4}
     with pytest.raises(InvalidInput, match="local attention"):
         check_supported(model("GPTNeo", hidden_size=32, max_position_embeddings=64, **layers), "the target")
+
+
+def test_a_model_is_tried_once_in_each_place_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[torch.dtype] = []
+    probe = supported._probe
+    monkeypatch.setattr(supported, "_probe", lambda model: tried.append(model.dtype) or probe(model))
+    llama = model("Llama", **LLAMA)
+    for _ in range(2):
+        check_supported(llama, "the target")
+    check_supported(llama.double(), "the target")
+    assert tried == [torch.float32, torch.float64]
+    llama.config._attn_implementation = "flash_attention_2"
+    with pytest.raises(InvalidInput, match="takes no mask of ours"):
+        check_supported(llama, "the target")
