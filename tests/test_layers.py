@@ -65,6 +65,7 @@ HOUSE = """
     experiments.models.predicted
     experiments.models.validation
     experiments.models.speed
+    experiments.models.selector
     experiments.models
     experiments.commands
     experiments.pages experiments.supervision

@@ -108,6 +108,8 @@ def scalars(known: Known) -> list[float]:
 
 def floats(row: Vector) -> Any:
     """A row as float64."""
+    if isinstance(row, np.ndarray) and row.dtype != object:
+        return row.astype(np.float64)
     return np.array([float(value) for value in row])
 
 

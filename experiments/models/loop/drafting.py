@@ -27,22 +27,31 @@ class Drafted:
     passes: list[int]
 
 
-def draft_trees(
-    model: Any,
-    before: Remembered,
-    waiting: Sequence[Sequence[int]],
-    scheme: DraftScheme,
-    rows_of: RowsOf,
-    coins: Sequence[Coin],
-) -> Drafted:
+@dataclass(frozen=True)
+class Begun:
+    """What the draft model has read of `B` trees before they are drawn. known: for each sequence rows by context.
+
+    passes: that have been made for them.
+    """
+
+    reading: Reading
+    known: list[dict[Context, Vector]]
+    passes: int = 0
+
+    @classmethod
+    def nothing(cls, model: Any, before: Remembered, waiting: Sequence[Sequence[int]]) -> Begun:
+        """waiting: for each sequence the tokens that the model has not read yet; the last is the root of the tree."""
+        return cls(Reading(model, before, waiting), [{} for _ in waiting])
+
+
+def draft_trees(begun: Begun, scheme: DraftScheme, rows_of: RowsOf, coins: Sequence[Coin]) -> Drafted:
     """Draft one tree a sequence: in each pass the model reads what the drawings have come to miss.
 
-    waiting: for each sequence the tokens that the draft model has not read yet; the last one is the root of the tree.
     coins: one for each sequence. A layer that the scheme foresees is one pass. Raises what `drawing` raises.
     """
-    known: list[dict[Context, Vector]] = [{} for _ in waiting]
+    known, reading = begun.known, begun.reading
     drawings = [drawing(scheme, rows_of.vocab_size, coin, rows) for coin, rows in zip(coins, known, strict=True)]
-    reading, passes = Reading(model, before, waiting), [0] * len(known)
+    passes = [begun.passes] * len(known)
     trees: dict[int, DraftTree] = {}
     while len(trees) < len(drawings):
         wanted = advance(drawings, trees)

@@ -13,7 +13,7 @@ import torch
 
 from experiments.models.loop.caches import Remembered, prompt_read
 from experiments.models.loop.coins import coin_of_each
-from experiments.models.loop.drafting import Drafted, draft_trees
+from experiments.models.loop.drafting import Begun, Drafted, draft_trees
 from experiments.models.loop.reading import Reading
 from experiments.models.loop.replay import nodes_of
 from experiments.models.loop.rows import RowsOf, TreeRows
@@ -82,7 +82,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class _Made:
+class Made:
     """What a step found out. rows: for each sequence `p` at the root and at every drafted node."""
 
     drafted: Drafted
@@ -137,21 +137,20 @@ class Loop:
         coin: one for all sequences, or one for each: then what a sequence becomes does not hang on its neighbours.
         """
         with within_memory("making a block", self.pair.device):
-            made = self._made(state, coin)
-            with self.watch.part("cache"):
-                after = _trimmed(made)
-        return self._blocks(made), after
+            made = self.made(state, coin)
+            after = self.after(made)
+        return self.described(made), after
 
     @torch.inference_mode()
     def blocks(self, state: State, coin: Coin | Sequence[Coin]) -> list[Block]:
         """One block of every sequence, where nothing comes after it: caches are left as they are."""
         with within_memory("making a block", self.pair.device):
-            return self._blocks(self._made(state, coin))
+            return self.described(self.made(state, coin))
 
-    def drafted(self, state: State, coin: Coin | Sequence[Coin]) -> Drafted:
-        """One tree of every sequence."""
-        coins = coin_of_each(coin, len(state.waiting))
-        return draft_trees(self.pair.draft, state.draft, state.waiting, self.scheme, self.rows_of, coins)
+    def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Drafted:
+        """One tree of every sequence; begun: what the draft model has read of them already."""
+        begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting)
+        return draft_trees(begun, self.scheme, self.rows_of, coin_of_each(coin, len(state.waiting)))
 
     def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
         """`p` at the root and at every node of the trees, from one pass of the target, and what it has read."""
@@ -162,17 +161,27 @@ class Loop:
         known = [dict(zip(each, rows, strict=False)) for each, rows in zip(contexts, vectors, strict=True)]
         return [TreeRows(size, each) for each in known], reading
 
-    def _made(self, state: State, coin: Coin | Sequence[Coin]) -> _Made:
+    def made(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Made:
+        """Draft, read and verify, and keep all that was found out; begun: as in `drafted`."""
         coins = coin_of_each(coin, len(state.waiting))
         with self.watch.part("draft"):
-            drafted = self.drafted(state, coins)
+            drafted = self.drafted(state, coins, begun)
         with self.watch.part("target"):
             rows, reading = self.read(state, drafted)
         with self.watch.part("verify"):
             verdicts = [self._verify(drafted, each, p, coins[each]) for each, p in enumerate(rows)]
-        return _Made(drafted, rows, reading, verdicts)
+        return Made(drafted, rows, reading, verdicts)
 
-    def _blocks(self, made: _Made) -> list[Block]:
+    def after(self, made: Made) -> State:
+        """Both caches with the accepted paths and nothing else; the target reads the correction in the next block."""
+        with self.watch.part("cache"):
+            accepted = [verdict.accepted for verdict in made.verdicts]
+            draft, unread = made.drafted.reading.kept(accepted)
+            waiting = [(*before, verdict.correction) for before, verdict in zip(unread, made.verdicts, strict=True)]
+            return State(made.reading.kept(accepted)[0], draft, tuple(waiting))
+
+    def described(self, made: Made) -> list[Block]:
+        """The block of every sequence."""
         return [
             Block(verdict.accepted, verdict.correction, _distances(made, each) if self.observe else (), passes)
             for each, (verdict, passes) in enumerate(zip(made.verdicts, made.drafted.passes, strict=True))
@@ -186,15 +195,7 @@ class Loop:
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
 
 
-def _trimmed(made: _Made) -> State:
-    """Both caches with the accepted paths and nothing else; the target reads the correction in the next block."""
-    accepted = [verdict.accepted for verdict in made.verdicts]
-    draft, unread = made.drafted.reading.kept(accepted)
-    waiting = [(*before, verdict.correction) for before, verdict in zip(unread, made.verdicts, strict=True)]
-    return State(made.reading.kept(accepted)[0], draft, tuple(waiting))
-
-
-def _distances(made: _Made, sequence: int) -> tuple[float, ...]:
+def _distances(made: Made, sequence: int) -> tuple[float, ...]:
     """The L1 distance of p and q by depth: the mean over nodes with drafts below, each as often as it was drafted."""
     p, q, children = made.rows[sequence], made.drafted.rows[sequence], made.drafted.trees[sequence].children
     found: dict[int, list[tuple[float, int]]] = {}

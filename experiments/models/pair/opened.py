@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,11 @@ def load_wanted(wanted: Wanted) -> tuple[Pair, Corpus]:
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
     return pair, corpus
+
+
+def on_threads(pair: Pair) -> AbstractContextManager[None]:
+    """While the body runs, one thread for a small target: on several it is slower, and far slower beside other work."""
+    return _threads(_is_small(pair))
 
 
 def _is_small(pair: Pair) -> bool:

@@ -127,6 +127,14 @@ WRITERS = {
     "choose": Writer(
         ("choose", "naive", *PAIR, "--tokens", "4", "--rounds", "2", "--plot", "a.png", "--json", "a.json"), models=True
     ),
+    "train-selector": Writer(
+        (
+            *("train-selector", "naive", "--pair", "../pair", "--text", "../text.txt", "--device", "cpu"),
+            *("--K", "1", "--L1", "0", "--L2", "0..1", "--roots", "10", "--cost", "draft=1,target=4"),
+            *("--resume", "r", "--json", "a.json"),
+        ),
+        models=True,
+    ),
     "gallery": Writer(("gallery", "--json", "a.json")),
     "claims": Writer(
         ("claims", "actions", "gbv-one-path-is-block", "--jobs", "1", "--resume", "r", "--json", "a.json")

@@ -1,0 +1,86 @@
+"""`draftproof train-selector`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from experiments.models import options as opt
+from experiments.shared.consoles import console_for
+from experiments.shared.latency import time_model
+from experiments.shared.names import find_verifier, parse_range
+from experiments.shared.options import JsonTarget
+from experiments.shared.output import check_files, write_json
+from experiments.shared.progress import INTERRUPTED, remark
+from experiments.shared.rows import RowFile, check_rows
+from experiments.shared.text import EMBEDDED
+
+_SHAPE: Any = {"rich_help_panel": "Shapes to choose from"}
+_HOW: Any = {"rich_help_panel": "How much"}
+
+Folder = Annotated[str, typer.Option("--pair", help="Folder of `train`; the selector is kept in it.")]
+BranchRange = Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SHAPE)]
+TrunkRange = Annotated[str, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
+LengthRange = Annotated[str, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
+MaxNodes = Annotated[int | None, typer.Option(min=1, help="Only shapes of at most N drafted tokens.", **_SHAPE)]
+Temperatures = Annotated[list[float] | None, typer.Option("--temperature", help="Of both models; may be repeated.")]
+Times = Annotated[
+    str | None, typer.Option("--cost", help="Times as draft=1,branch=.1,target=10,node=.1 or a file; else measured.")
+]
+Roots = Annotated[int, typer.Option(min=1, help="Root contexts of the held-out text, a fifth held out.", **_HOW)]
+Trees = Annotated[int, typer.Option(min=2, help="Trees a label, where labels are not exact.", **_HOW)]
+
+
+def train_selector(
+    chosen: Annotated[str, typer.Argument(metavar="[VERIFIER]")] = "specinfer",
+    *,
+    folder: Folder,
+    K: BranchRange = "1..4",
+    L1: TrunkRange = "0..2",
+    L2: LengthRange = "0..2",
+    max_nodes: MaxNodes = None,
+    temperature: Temperatures = None,
+    top_p: opt.TopP = None,
+    cost: Times = None,
+    text: opt.TextName = EMBEDDED,
+    device: opt.Device = "auto",
+    roots: Roots = 400,
+    trees: Trees = 16,
+    seed: opt.Seed = 0,
+    resume: opt.Resume = None,
+    json_target: JsonTarget = None,
+) -> int:
+    """Train a network that chooses the tree of every block for one verifier on a pair, and say what it is worth.
+
+    Labels are exact where the verifier goes from the top down and tables are small, else means over sampled trees.
+    """
+    check_files((None if text == EMBEDDED else text,), {"--resume": resume, "--json": json_target})
+    check_rows(resume)
+    from experiments.models.pair.devices import libraries
+
+    libraries()
+    from experiments.commands.policies.work import shapes
+    from experiments.commands.train_selector import views
+    from experiments.commands.train_selector.work import train
+    from experiments.models.pair.warp import Warp
+
+    named = find_verifier(chosen)
+    actions = shapes(
+        {flag: parse_range(each, f"--{flag}") for flag, each in zip(("K", "L1", "L2"), (K, L1, L2), strict=True)},
+        max_nodes,
+    )
+    warps = [Warp(each, None, top_p) for each in dict.fromkeys(temperature or [1.0])]
+    times = None if cost is None else time_model(cost)
+    if times is not None:
+        times.check(actions)
+    console, kept = console_for(json_target), RowFile(resume)
+    try:
+        report = train(folder, text, device, named, actions, warps, times, (roots, trees, seed), kept)
+    except KeyboardInterrupt:
+        where = f"; labels so far are kept in {resume}" if resume else "; --resume FILE would keep labels"
+        remark(f"interrupted{where}; no other file was written")
+        return INTERRUPTED
+    views.show(console, report)
+    write_json(json_target, report)
+    return 0

@@ -1,0 +1,40 @@
+"""`draftproof train-selector` from its options to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from experiments.models.loop.supported import check_pair
+from experiments.models.pair.opened import Wanted, load_wanted, on_threads, opened
+from experiments.models.pair.roots import CONTEXT
+from experiments.models.pair.warp import Warp
+from experiments.models.selector.making import make_selector, planned
+from experiments.models.speed.latency_fit import measured_times
+from experiments.shared.latency import TimeModel
+from experiments.shared.names import NamedVerifier
+from experiments.shared.progress import remark
+from experiments.shared.rows import RowFile
+from simulator.drafts import Delayed
+
+
+def train(
+    folder: str,
+    text: str,
+    device: str,
+    named: NamedVerifier,
+    actions: Sequence[Delayed],
+    warps: Sequence[Warp],
+    times: TimeModel | None,
+    amount: tuple[int, int, int],
+    kept: RowFile,
+) -> dict[str, Any]:
+    """amount: roots, trees a label, seed. times: None to measure them. Raises `InvalidInput`."""
+    pair, corpus = load_wanted(Wanted(folder=folder, device=device, text=text))
+    with on_threads(pair):
+        check_pair(pair)
+        if times is None:
+            remark("times of passes")
+            times = measured_times(pair, 2 * CONTEXT, actions)
+        plan = planned(pair, named, actions, warps, times, *amount)
+        return make_selector(opened(pair, corpus), folder, plan, kept)

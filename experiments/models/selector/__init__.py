@@ -1,0 +1,1 @@
+"""The neural selector: which tree to draft, chosen for every block from what both models know before it."""

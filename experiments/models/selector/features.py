@@ -1,0 +1,121 @@
+"""What the selector looks at: three hidden states and a few numbers, as in appendix E of 2602.16994.
+
+`n` roots, `S` numbers, `H_p` and `H_q` the widths of the models. The target's hidden state at the root is not known
+before its pass; of a text of one token nothing is known at the previous one, and zeros stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
+from experiments.models.selector.glimpses import Glimpse, watched
+from experiments.shared.latency import TimeModel
+from simulator.policies.policy import Known, scalars
+from simulator.protocol import Context
+
+#: Names of the numbers; entropies and divergences in nats.
+SCALARS = (
+    *("H(q root)", "H(p before)", "H(q before)", "KL(p|q)", "KL(q|p)", "L1(p, q)"),
+    *("context length", "temperature", "top-p", "draft pass", "target pass"),
+)
+
+
+@dataclass(frozen=True)
+class View:
+    """What is known before one block. target_before, draft_before: None after a text of one token."""
+
+    known: Known
+    target_before: torch.Tensor | None
+    draft_before: torch.Tensor | None
+    draft_root: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Views as arrays: hidden states of shapes `(n, H_p)`, `(n, H_q)`, `(n, H_q)`, numbers of shape `(n, S)`."""
+
+    target_before: torch.Tensor
+    draft_before: torch.Tensor
+    draft_root: torch.Tensor
+    scalars: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.scalars)
+
+    def __getitem__(self, places: torch.Tensor | slice) -> Inputs:
+        """Some of the roots."""
+        return Inputs(
+            self.target_before[places], self.draft_before[places], self.draft_root[places], self.scalars[places]
+        )
+
+    @classmethod
+    def of(cls, views: Sequence[View], warps: Sequence[Warp], widths: tuple[int, int]) -> Inputs:
+        """In float32 on the host; warps: one a view; widths: `H_p` and `H_q`."""
+
+        def stacked(hidden: Sequence[torch.Tensor | None], width: int) -> torch.Tensor:
+            rows = [torch.zeros(width) if each is None else each.float().cpu() for each in hidden]
+            return torch.stack(rows)
+
+        return cls(
+            stacked([view.target_before for view in views], widths[0]),
+            stacked([view.draft_before for view in views], widths[1]),
+            stacked([view.draft_root for view in views], widths[1]),
+            torch.tensor(np.array([numbers(v.known, warp) for v, warp in zip(views, warps, strict=True)])).float(),
+        )
+
+
+def numbers(known: Known, warp: Warp) -> list[float]:
+    """The numbers of `SCALARS`."""
+    root, _, *others = scalars(known)
+    settings = [float(len(known.context)), warp.temperature, 1.0 if warp.top_p is None else warp.top_p]
+    return [root, *others, *settings, float(known.draft_time), float(known.target_time)]
+
+
+def pass_times(times: TimeModel) -> tuple[float, float]:
+    """A draft pass over one token and a target pass without drafts."""
+    return float(times.draft[1]), float(times.target[0])
+
+
+@torch.inference_mode()
+def views_of(pair: Pair, contexts: Sequence[Context], warp: Warp, times: TimeModel) -> list[View]:
+    """What is known after each context, from one plain pass of each model over it."""
+    return [_view(pair, context, warp, times) for context in contexts]
+
+
+def _view(pair: Pair, context: Context, warp: Warp, times: TimeModel) -> View:
+    tokens = torch.tensor([list(context)], device=pair.device)
+    with watched(pair.target) as target, watched(pair.draft) as draft:
+        if len(context) > 1:
+            pair.target(tokens[:, :-1], use_cache=False)
+        pair.draft(tokens, use_cache=False)
+        p, q = (target.at(-1), draft.at(-2)) if len(context) > 1 else (None, None)
+        return view_from(context, p, q, draft.at(-1), warp, pair.vocab_size, times)
+
+
+def view_from(
+    context: Context,
+    target_before: Glimpse | None,
+    draft_before: Glimpse | None,
+    draft_root: Glimpse,
+    warp: Warp,
+    vocab_size: int,
+    times: TimeModel,
+) -> View:
+    """The view from glimpses at the previous token and at the root."""
+
+    seen = [each for each in (draft_root, target_before, draft_before) if each is not None]
+    rows = warp.rows(torch.stack([each.logits[:vocab_size] for each in seen])).cpu().numpy()
+    p, q = (rows[1], rows[2]) if len(rows) == 3 else (None, None)
+    known = Known(context, rows[0], p, q, *pass_times(times))
+    return View(
+        known,
+        None if target_before is None else target_before.hidden,
+        None if draft_before is None else draft_before.hidden,
+        draft_root.hidden,
+    )

@@ -1,0 +1,60 @@
+"""What passes of a model compute on the way: last hidden states and logits, by the slots of their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from simulator.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """At one token: the last hidden state, shape `(H,)`, what the output layer reads; and the logits, shape `(V,)`."""
+
+    hidden: torch.Tensor
+    logits: torch.Tensor
+
+
+class Passes:
+    """All passes of one model since `forget`: token after token as they were read, for every sequence alike."""
+
+    def __init__(self) -> None:
+        self.hidden: list[torch.Tensor] = []
+        self.logits: list[torch.Tensor] = []
+
+    def forget(self) -> None:
+        """Nothing has been read."""
+        self.hidden.clear()
+        self.logits.clear()
+
+    def at(self, place: int, sequence: int = 0) -> Glimpse:
+        """The token that was read as number `place` since then; negative numbers count from the last one."""
+        if place < 0:
+            place += sum(part.shape[1] for part in self.hidden)
+        for hidden, logits in zip(self.hidden, self.logits, strict=True):
+            if place < hidden.shape[1]:
+                return Glimpse(hidden[sequence, place], logits[sequence, place])
+            place -= hidden.shape[1]
+        raise IndexError(place)
+
+
+@contextmanager
+def watched(model: Any) -> Iterator[Passes]:
+    """The passes that the model makes meanwhile; raises `InvalidInput` for a model without an output layer."""
+    passes, head = Passes(), model.get_output_embeddings()
+    if head is None:
+        raise InvalidInput(f"{type(model).__name__} has no output layer whose input could be looked at")
+    hooks = [
+        head.register_forward_pre_hook(lambda _, given: passes.hidden.append(given[0].detach())),
+        model.register_forward_hook(lambda _, __, output: passes.logits.append(output.logits.detach())),
+    ]
+    try:
+        yield passes
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,187 @@
+"""From a pair to a selector: roots, labels that are kept as they come, the grid, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.models.pair.devices import model_versions
+from experiments.models.pair.opened import Opened
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.roots import pair_digest, roots_of
+from experiments.models.pair.warp import Warp
+from experiments.models.selector.features import Inputs, views_of
+from experiments.models.selector.judging import judged
+from experiments.models.selector.labels import label_row, labels_are_exact
+from experiments.models.selector.network import HIDDEN, PROJECTED
+from experiments.models.selector.saved import save_selector, times_fields
+from experiments.models.selector.training import (
+    BATCH,
+    DECAY,
+    EPOCHS,
+    GRID,
+    Labelled,
+    best_static,
+    chosen_by,
+    gain_over,
+    search,
+)
+from experiments.shared.latency import TimeModel
+from experiments.shared.names import NamedVerifier
+from experiments.shared.progress import bar, duration, named_errors, remark
+from experiments.shared.rows import RowFile, strong_id
+from experiments.shared.sharing import share
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.protocol import Context
+
+#: Tokens of the roots, in turn.
+LENGTHS = (8, 16, 32, 48)
+#: Shares of the text, from its beginning: roots to train on, to choose the network by; the rest is held out.
+TRAINING, VALIDATING = 0.6, 0.2
+#: Roots without which there is nothing to train, to choose by or to hold out; labels that tell how long the rest takes.
+FEWEST, TRIAL = 5, 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a selector is trained for. roots: of the held-out text. trees: a label; None: exact ones."""
+
+    verifier: NamedVerifier
+    actions: tuple[Delayed, ...]
+    warps: tuple[Warp, ...]
+    times: TimeModel
+    roots: int
+    trees: int | None
+    seed: int
+
+
+def planned(
+    pair: Pair,
+    named: NamedVerifier,
+    actions: Sequence[Delayed],
+    warps: Sequence[Warp],
+    times: TimeModel,
+    roots: int,
+    trees: int,
+    seed: int,
+) -> Plan:
+    """The plan; raises `InvalidInput` for too few roots, and for a verifier that is not declared lossless."""
+    if named.from_file or "delayed" not in named.verifier.card.lossless_for:
+        raise InvalidInput(
+            f"{named.label} is no verifier of the list that is declared lossless on delayed trees, so its tokens per "
+            "time are no merit; choose another"
+        )
+    if roots < FEWEST:
+        raise InvalidInput(f"{roots} roots cannot be shared out; --roots takes at least {FEWEST}")
+    exact = labels_are_exact(named.verifier, actions, pair.vocab_size)
+    return Plan(named, tuple(actions), tuple(warps), times, roots, None if exact else trees, seed)
+
+
+def spread_roots(tokens: Sequence[int], count: int) -> list[Context]:
+    """Contexts of several lengths, evenly spaced over a text; raises `InvalidInput` where it is too short."""
+    roots_of(tokens, count)
+    spacing = len(tokens) // count
+    return [
+        tuple(int(token) for token in tokens[place * spacing :][: min(LENGTHS[place % len(LENGTHS)], spacing)])
+        for place in range(count)
+    ]
+
+
+def make_selector(opened: Opened, folder: str, plan: Plan, kept: RowFile) -> dict[str, Any]:
+    """Label, train, judge and save; the report as plain data."""
+    started = time.perf_counter()
+    pair = opened.pair
+    roots = spread_roots(opened.held_out, plan.roots)
+    labelled = _labelled(pair, plan, roots, kept)
+    place = np.tile(np.arange(len(roots)), len(plan.warps)) / len(roots)
+    parts = [place < TRAINING, (place >= TRAINING) & (place < TRAINING + VALIDATING), place >= TRAINING + VALIDATING]
+    training, validating, held_out = (labelled.of(each) for each in parts)
+    widths = labelled.inputs.target_before.shape[1], labelled.inputs.draft_root.shape[1]
+    with bar("networks", len(GRID)) as tick:
+        found = search(training, validating, widths, plan.seed, tick)
+    best, base = found[0], best_static(training)
+    with named_errors("rivals"):
+        rows = judged(best.network, labelled.of(parts[0] | parts[1]), held_out, base, plan.seed)
+    fields = {
+        **_about(opened, plan, pair_digest(pair)),
+        "widths": list(widths),
+        "outputs": len(plan.actions),
+        "roots": {
+            name: int(each.sum()) for name, each in zip(("training", "validating", "held_out"), parts, strict=True)
+        },
+        "base": [list(_shape(plan.actions[base[number]])) for number in labelled.settings],
+        "hyperparameters": {
+            **best.fields(),
+            "optimiser": "AdamW",
+            "weight_decay": DECAY,
+            "batch": BATCH,
+            "most_epochs": EPOCHS,
+            "projected": PROJECTED,
+            "hidden": list(HIDDEN),
+            "chosen_by": "tokens per time of the arg-max action on the validating roots, over the best static action",
+        },
+        "grid": [each.fields() for each in found],
+        "held_out_gain": gain_over(base, held_out, chosen_by(best.network, held_out.inputs)),
+        "rows": rows,
+    }
+    path = save_selector(folder, best.network, fields)
+    return {**fields, "file": str(path), "seconds": round(time.perf_counter() - started, 1)}
+
+
+def _labelled(pair: Pair, plan: Plan, roots: Sequence[Context], kept: RowFile) -> Labelled:
+    """All roots under every setting, with their labels and what is known before them."""
+    common: dict[str, Any] = {"pair": pair_digest(pair), "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
+    common |= {"kind": "label", "actions": [list(_shape(each)) for each in plan.actions], "versions": model_versions()}
+    common |= {"labels": plan.trees, "seed": 0 if plan.trees is None else plan.seed}
+    given = [(warp, root) for warp in plan.warps for root in roots]
+    keys = [strong_id({**common, "warp": warp.as_dict(), "root": list(root)}) for warp, root in given]
+    verifier = plan.verifier.verifier
+    work = {
+        key: partial(label_row, key, pair, verifier, plan.actions, warp, root, plan.trees)
+        for key, (warp, root) in zip(keys, given, strict=True)
+    }
+    what = "exact" if plan.trees is None else f"the mean over {plan.trees} sampled trees"
+    missing = [key for key in work if key not in kept.rows]
+    remark(f"{len(work):,} labels of {len(plan.actions)} actions, {what}; {len(work) - len(missing):,} are kept")
+    with named_errors(plan.verifier.label), bar("labels", len(work)) as tick:
+        tick(len(work) - len(missing))
+        share({key: work[key] for key in missing[:TRIAL]}, kept, tick)
+        if len(missing) > TRIAL:
+            mean = sum(kept.rows[key]["seconds"] for key in missing[:TRIAL]) / TRIAL
+            remark(f"{len(missing) - TRIAL:,} more labels, {duration((len(missing) - TRIAL) * mean)}")
+        share({key: work[key] for key in missing[TRIAL:]}, kept, tick)
+    views = [view for warp in plan.warps for view in views_of(pair, roots, warp, plan.times)]
+    widths = views[0].target_before, views[0].draft_root
+    assert widths[0] is not None
+    return Labelled(
+        Inputs.of(views, [warp for warp, _ in given], (len(widths[0]), len(widths[1]))),
+        np.array([kept.rows[key]["tokens"] for key in keys]),
+        np.array([plan.times.time(action.as_dict()) for action in plan.actions]),
+        np.repeat(np.arange(len(plan.warps)), len(roots)),
+    )
+
+
+def _about(opened: Opened, plan: Plan, digest: str) -> dict[str, Any]:
+    return {
+        "verifier": plan.verifier.label,
+        "pair": digest,
+        "vocab_size": opened.pair.vocab_size,
+        "text": opened.corpus.name,
+        "text_hash": opened.corpus.digest,
+        "actions": [list(_shape(each)) for each in plan.actions],
+        "settings": [warp.as_dict() for warp in plan.warps],
+        "times": times_fields(plan.times),
+        "labels": "exact" if plan.trees is None else f"mean over {plan.trees} trees",
+        "seed": plan.seed,
+        "versions": model_versions(),
+    }
+
+
+def _shape(scheme: Delayed) -> tuple[int, int, int]:
+    return scheme.K, scheme.L1, scheme.L2

@@ -1,0 +1,131 @@
+"""A selector in the folder of its pair: `selector-VERIFIER.json`, and the weights in the file that it names.
+
+The weights bear their hash in their name and are there before the JSON that names them, so that a run that is ended
+leaves the older selector or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.models.selector.features import SCALARS
+from experiments.models.selector.network import SelectorNetwork
+from experiments.shared.latency import TimeModel
+from experiments.shared.output import write_whole
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.files import cut, parse_json, read_bytes, read_text
+
+FORMAT = "draftproof selector 1"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A selector. actions: by position. times: what it was trained for. fields: all that its file says."""
+
+    network: SelectorNetwork
+    actions: tuple[Delayed, ...]
+    times: TimeModel
+    fields: dict[str, Any]
+
+
+def selector_path(folder: str | Path, verifier: str) -> Path:
+    """Where the selector of a verifier stands."""
+    return Path(folder) / f"selector-{verifier}.json"
+
+
+def save_selector(folder: str | Path, network: SelectorNetwork, fields: Mapping[str, Any]) -> Path:
+    """Write both files and remove older weights; raises `InvalidInput` where the folder cannot be written.
+
+    fields: `verifier`, `pair`, `vocab_size`, `widths`, `actions`, `times`, and whatever else is worth knowing.
+    """
+    from safetensors.torch import save
+
+    path = selector_path(folder, str(fields["verifier"]))
+    weights = save({name: values.contiguous() for name, values in network.state_dict().items()})
+    digest = hashlib.sha256(weights).hexdigest()
+    name = f"{path.stem}-{digest[:12]}.safetensors"
+    write_whole(path.with_name(name), weights)
+    whole = {"format": FORMAT, **fields, "scalars": list(SCALARS), "weights": name, "weights_sha256": digest}
+    write_whole(path, json.dumps(whole, indent=2) + "\n")
+    for older in path.parent.glob(f"{path.stem}-*.safetensors"):
+        if older.name != name:
+            with suppress(OSError):
+                older.unlink()
+    return path
+
+
+def load_selector(
+    path: Path,
+    verifier: str,
+    pair: str,
+    vocab_size: int,
+    widths: tuple[int, int],
+    actions: Sequence[Delayed] | None = None,
+) -> Saved:
+    """The selector of a file, for this verifier and this pair (its digest, its `V`, its hidden widths).
+
+    actions: those to choose from, where they are asked for. Raises `InvalidInput` for a missing or damaged file, and
+    for a selector of another verifier, vocabulary, pair or list of actions.
+    """
+    again = f"draftproof train-selector {verifier} --pair {path.parent}"
+    if not path.exists():
+        raise InvalidInput(f"no selector {cut(path)}; make one: {again}")
+    try:
+        fields = dict(parse_json(read_text(path, "selector"), "selector"))
+        if fields["format"] != FORMAT or fields["scalars"] != list(SCALARS):
+            raise ValueError
+        there = tuple(Delayed(*map(int, action)) for action in fields["actions"])
+        saved = Saved(_network(path, fields), there, _times(fields["times"]), fields)
+        said = str(fields["verifier"]), int(fields["vocab_size"]), str(fields["pair"])
+    except (InvalidInput, OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError):
+        raise InvalidInput(f"{cut(path)} is damaged or no selector; make it again: {again}") from None
+    _check(path, said, (verifier, vocab_size, pair), again)
+    if tuple(fields["widths"]) != widths or len(there) != fields["outputs"]:
+        raise InvalidInput(
+            f"{cut(path)} lists {len(there)} actions for hidden states of {fields['widths']}, and its network has "
+            f"{fields['outputs']} outputs, the pair {list(widths)}; make it again: {again}"
+        )
+    if actions is not None and set(actions) != set(there):
+        other = next(iter(set(actions) ^ set(there)))
+        raise InvalidInput(
+            f"{cut(path)} chooses among {len(there)} actions, not the {len(set(actions))} asked for: {other} is in one "
+            "list only; leave out --K, --L1 and --L2, or train a selector for these"
+        )
+    return saved
+
+
+def _check(path: Path, said: tuple[str, int, str], wanted: tuple[str, int, str], again: str) -> None:
+    for what, there, here in zip(("the verifier", "V =", "the pair"), said, wanted, strict=True):
+        if there != here:
+            raise InvalidInput(f"{cut(path)} is a selector for {what} {there}, not {here}; make one: {again}")
+
+
+def _network(path: Path, fields: dict[str, Any]) -> SelectorNetwork:
+    """The network with its weights; raises whatever comes of files that are not as they were written."""
+    from safetensors.torch import load
+
+    weights = read_bytes(path.parent / Path(str(fields["weights"])).name, "weights")
+    if hashlib.sha256(weights).hexdigest() != fields["weights_sha256"]:
+        raise ValueError
+    target, draft = fields["widths"]
+    network = SelectorNetwork((int(target), int(draft)), int(fields["outputs"]))
+    network.load_state_dict(load(weights))
+    return network.eval()
+
+
+def times_fields(times: TimeModel) -> dict[str, Any]:
+    """Times as plain data."""
+    points = {name: {str(at): float(time) for at, time in getattr(times, name).items()} for name in ("draft", "target")}
+    return {**points, "open_ended": times.open_ended}
+
+
+def _times(fields: dict[str, Any]) -> TimeModel:
+    draft, target = ({int(at): float(time) for at, time in fields[name].items()} for name in ("draft", "target"))
+    return TimeModel(draft, target, bool(fields["open_ended"]))

@@ -1,0 +1,175 @@
+"""Training the selector: a small grid of what the paper does not publish, judged on roots that were not trained on.
+
+`n` roots, `A` actions. Under one seed everything comes out the same.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.models.selector.features import Inputs
+from experiments.models.selector.network import Penalty, SelectorNetwork, loss
+from simulator.protocol import Progress
+
+#: Passes over the roots, roots of a batch, and after how many passes the network is judged.
+EPOCHS, BATCH, JUDGED = 80, 64, 5
+#: AdamW's decay of weights.
+DECAY = 0.01
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Roots with labels. tokens: `E`, shape `(n, A)`. setting: shape `(n,)`, the number of its sampling setting.
+
+    times: `T`, shape `(A,)`.
+    """
+
+    inputs: Inputs
+    tokens: Any
+    times: Any
+    setting: Any
+
+    def of(self, places: Any) -> Labelled:
+        """Some of the roots."""
+        chosen = torch.as_tensor(np.flatnonzero(places))
+        return Labelled(self.inputs[chosen], self.tokens[places], self.times, self.setting[places])
+
+    @property
+    def settings(self) -> list[int]:
+        """The sampling settings that there are."""
+        return sorted(set(self.setting.tolist()))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One point of the grid: lambda and alpha of the penalty, dropout, and the rate of AdamW.
+
+    spread: weight of the entropy of `pi`, in nats, which falls to 0 from the first epoch to the last. Without it a
+    policy may take one action for ever within a few steps, and no gradient is left.
+    """
+
+    penalty: float
+    share: float
+    dropout: float
+    rate: float
+    spread: float
+
+
+#: Without a penalty its share means nothing.
+GRID = tuple(
+    Choice(penalty, share, dropout, 3e-4, spread)
+    for (penalty, share), dropout, spread in product(((0.0, 1.0), (1.0, 0.1), (1.0, 0.3)), (0.0, 0.2), (0.02, 0.1))
+)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained network. gain: mean over settings of its tokens per time over the base's, on the validating roots."""
+
+    network: SelectorNetwork
+    choice: Choice
+    epochs: int
+    gain: float
+
+    def fields(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**asdict(self.choice), "epochs": self.epochs, "gain": self.gain}
+
+
+def rate(tokens: Any, times: Any, choice: Any) -> float:
+    """Tokens per time of a choice at each root, shape `(n,)`: the sum of `E` over the sum of `T`."""
+    return float(tokens[np.arange(len(choice)), choice].sum() / times[choice].sum())
+
+
+def best_static(labelled: Labelled) -> dict[int, int]:
+    """The best action for ever, by setting."""
+    return {
+        number: int((labelled.tokens[labelled.setting == number].mean(0) / labelled.times).argmax())
+        for number in labelled.settings
+    }
+
+
+@torch.inference_mode()
+def chosen_by(network: SelectorNetwork, inputs: Inputs) -> Any:
+    """The most probable action of each root, shape `(n,)`."""
+    network.eval()
+    return network(inputs).argmax(1).numpy()
+
+
+def gain_over(base: dict[int, int], labelled: Labelled, choice: Any) -> float:
+    """Tokens per time over those of the base, less 1: the mean over settings."""
+    found = []
+    for number in labelled.settings:
+        here = labelled.setting == number
+        tokens, static = labelled.tokens[here], np.full(here.sum(), base[number])
+        found.append(rate(tokens, labelled.times, choice[here]) / rate(tokens, labelled.times, static) - 1)
+    return float(np.mean(found))
+
+
+def search(
+    training: Labelled,
+    validating: Labelled,
+    widths: tuple[int, int],
+    seed: int,
+    progress: Progress,
+    grid: Sequence[Choice] = GRID,
+) -> list[Fitted]:
+    """Every point of the grid, the best on the validating roots first; progress is told how many are done."""
+    base = best_static(training)
+    found = []
+    for choice in grid:
+        found.append(fit(choice, training, validating, base, widths, seed))
+        progress(1)
+    return sorted(found, key=lambda each: -each.gain)
+
+
+def fit(
+    choice: Choice,
+    training: Labelled,
+    validating: Labelled,
+    base: dict[int, int],
+    widths: tuple[int, int],
+    seed: int,
+) -> Fitted:
+    """One network, as it was where it did best on the validating roots."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = SelectorNetwork(widths, training.tokens.shape[1], choice.dropout)
+        network.standardise(training.inputs.scalars)
+        best = Fitted(
+            copy.deepcopy(network), choice, 0, gain_over(base, validating, chosen_by(network, validating.inputs))
+        )
+        for epoch in _epochs(network, choice, training, base):
+            if epoch % JUDGED == 0:
+                gain = gain_over(base, validating, chosen_by(network, validating.inputs))
+                if gain > best.gain:
+                    best = Fitted(copy.deepcopy(network), choice, epoch, gain)
+    best.network.eval()
+    return best
+
+
+def _epochs(network: SelectorNetwork, choice: Choice, training: Labelled, base: dict[int, int]) -> Iterator[int]:
+    """Train; after every pass over the roots its number."""
+    tokens, times = (
+        torch.as_tensor(np.asarray(each), dtype=torch.float32) for each in (training.tokens, training.times)
+    )
+    static = torch.tensor([base[number] for number in training.setting.tolist()])
+    optimizer = torch.optim.AdamW(network.parameters(), lr=choice.rate, weight_decay=DECAY)
+    penalty = Penalty(choice.penalty, choice.share)
+    for epoch in range(1, EPOCHS + 1):
+        network.train()
+        for places in torch.split(torch.randperm(len(tokens)), BATCH):
+            optimizer.zero_grad()
+            logits = network(training.inputs[places])
+            found = loss(logits, tokens[places], times, static[places], penalty)
+            spread = -(logits.softmax(1) * logits.log_softmax(1)).sum(1).mean()
+            torch.autograd.backward(found - choice.spread * (1 - epoch / EPOCHS) * spread)
+            optimizer.step()
+        yield epoch

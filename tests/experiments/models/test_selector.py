@@ -1,0 +1,200 @@
+"""The selector: labels equal laws, the loss is what it says, training comes out the same, one line for bad input."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from itertools import product
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.roots import pair_digest
+from experiments.models.pair.warp import Warp
+from experiments.models.predicted.prediction import predict
+from experiments.models.predicted.tables import pair_tables
+from experiments.models.selector import labels, making, saved, training
+from experiments.models.selector.features import SCALARS, Inputs, views_of
+from experiments.models.selector.judging import oracle
+from experiments.models.selector.network import Penalty, SelectorNetwork, loss
+from experiments.models.selector.training import Choice, Labelled
+from experiments.shared.latency import time_model
+from experiments.shared.text import EMBEDDED, read_text
+from simulator import Delayed
+from simulator.arithmetic import FLOAT64
+from simulator.coins import outcomes
+from simulator.instances.case import Case
+from verifiers import make
+
+ROOT, COST = (0, 1, 0), "draft=1,branch=.1,target=6"
+SHAPES = tuple(
+    Delayed(*shape) for shape in ((1, 0, 0), (1, 0, 3), (2, 0, 1), (3, 0, 2), (2, 1, 1), (2, 1, 2), (2, 2, 1))
+)
+
+
+def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[int, ...]) -> list[tuple[float, float]]:
+    found = []
+    for scheme in actions:
+        law = predict(make(verifier), [Case("", *pair_tables(pair, Warp(), root, max(scheme.depth, 1)))], scheme)
+        found.append((law.mean, law.variance))
+    return found
+
+
+@pytest.mark.parametrize("verifier", ["specinfer", "nss"])
+def test_exact_labels_are_the_laws_on_whole_tables(exact_pair: Pair, verifier: str) -> None:
+    found = labels.exact_labels(exact_pair, make(verifier), SHAPES, Warp(), ROOT)
+    assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)
+
+
+@pytest.mark.parametrize("verifier", ["specinfer", "traversal"])
+def test_one_tree_labels_all_its_parts_without_bias(random_pair: Callable[..., Pair], verifier: str) -> None:
+    """Over all trees that the coin can draw, not over a sample."""
+    pair = random_pair(vocab=2, dtype=torch.float64)
+    actions = tuple(Delayed(*shape) for shape in ((1, 0, 0), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 1, 1)))
+    forest = labels.Forest(pair, make(verifier), actions, Warp(), ROOT, np.random.default_rng(0))
+    drawn = outcomes(lambda coin: tuple(forest.means(coin)), FLOAT64)
+    means = sum(np.array(each) * float(mass) for each, mass in drawn)
+    assert means == pytest.approx(np.array([mean for mean, _ in laws(pair, verifier, actions, ROOT)]), abs=1e-12)
+
+
+def test_the_loss_is_that_of_the_paper() -> None:
+    generator = np.random.default_rng(0)
+    logits, tokens = generator.normal(size=(7, 3)), generator.uniform(1, 4, size=(7, 3))
+    times, base = np.array([3.0, 4.0, 6.0]), np.array([0, 1, 2, 0, 1, 2, 0])
+    policy = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    ratio = (policy * tokens).sum(1) / (policy * times).sum(1) / (tokens[np.arange(7), base] / times[base])
+    worst = np.sort(np.maximum(1 - ratio, 0) ** 2)[::-1][: ceil(0.3 * 7)]
+    assert (ratio < 1).any()
+    given = [torch.tensor(each) for each in (logits, tokens, times, base)]
+    assert float(loss(*given, Penalty(0.7, 0.3))) == pytest.approx(-np.log(ratio).mean() + 0.7 * worst.mean())
+    assert float(loss(*given, Penalty(0.0, 0.3))) == pytest.approx(-np.log(ratio).mean())
+
+
+def test_the_oracle_is_the_best_of_all_choices() -> None:
+    generator = np.random.default_rng(1)
+    for _ in range(20):
+        tokens, times = generator.uniform(1, 4, size=(4, 3)), generator.uniform(2, 6, size=3)
+        rates = [training.rate(tokens, times, np.array(each)) for each in product(range(3), repeat=4)]
+        assert training.rate(tokens, times, oracle(tokens, times)) == pytest.approx(max(rates), rel=1e-14)
+
+
+def made_up(count: int, seed: int) -> Labelled:
+    """The better of two actions hangs on the sign of one number."""
+    generator = np.random.default_rng(seed)
+    hidden = torch.zeros(count, 4)
+    numbers = torch.tensor(generator.normal(size=(count, len(SCALARS)))).float()
+    numbers[:, -1] = 3.0  # one that never changes
+    good = (numbers[:, 0] > 0).numpy()
+    tokens = np.where(good[:, None], [1.0, 2.0], [2.0, 1.5])
+    return Labelled(Inputs(hidden, hidden, hidden, numbers), tokens, np.ones(2), np.zeros(count, dtype=int))
+
+
+def test_what_can_be_learnt_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "EPOCHS", 40)
+    seen, other, new = made_up(192, 0), made_up(64, 1), made_up(200, 2)
+    base = training.best_static(seen)
+    found = training.fit(Choice(1.0, 0.3, 0.0, 1e-3, 0.5), seen, other, base, (4, 4), 3)
+    best = training.gain_over(base, new, oracle(new.tokens, new.times))
+    assert training.gain_over(base, new, training.chosen_by(found.network, new.inputs)) > 0.7 * best > 0.1
+
+
+@pytest.fixture
+def folder(tiny_folder: Path, tmp_path: Path) -> Path:
+    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
+    return Path(shutil.copytree(tiny_folder, tmp_path / "pair"))
+
+
+@pytest.fixture
+def trained(folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    monkeypatch.setattr(making, "GRID", (Choice(1.0, 0.3, 0.2, 1e-3, 0.1),))
+    monkeypatch.setattr(training, "EPOCHS", 10)
+    where = ("--pair", folder, "--text", folder.parent / "text.txt", "--device", "cpu", "--cost", COST)
+    return lambda *more: draftproof("train-selector", *where, "--roots", 20, "--K", "1..2", "--L1", 0, *more)
+
+
+def test_a_selector_is_made_and_its_labels_are_kept(
+    trained: Callable[..., Any], folder: Path, tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(making, "search", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert trained("--resume", "rows").code == 130
+    assert not saved.selector_path(folder, "specinfer").exists()
+    with monkeypatch.context() as patched:  # every label is there: none is computed again
+        patched.setattr(making, "label_row", lambda *_: pytest.fail("a label was computed again"))
+        ran = trained("--resume", "rows", "--json", "a.json")
+    assert ran.code == 0, ran.err
+    found = json.loads(Path("a.json").read_text())
+    rates = {row["policy"]: row["tokens_per_time"] for row in found["rows"]}
+    assert set(rates) >= {"static", "entropy", "selector", "oracle"}
+    assert all(rates["oracle"] >= rate * (1 - 1e-12) for rate in rates.values())
+    given = "specinfer", pair_digest(tiny_pair), 8, (32, 16)
+    held = saved.load_selector(
+        saved.selector_path(folder, "specinfer"), *given, [Delayed(*each) for each in found["actions"]]
+    )
+    views = views_of(tiny_pair, [ROOT, (3,)], Warp(), time_model(COST))
+    inputs = Inputs.of(views, [Warp()] * 2, (32, 16))
+    assert inputs.target_before[1].eq(0).all()  # nothing comes before a text of one token
+    before = training.chosen_by(held.network, inputs)
+    assert trained("--resume", "rows").code == 0
+    again = saved.load_selector(saved.selector_path(folder, "specinfer"), *given)
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(held.network.state_dict().values(), again.network.state_dict().values(), strict=True)
+    )
+    assert (training.chosen_by(again.network, inputs) == before).all()
+    assert len(list(folder.glob("selector-*.safetensors"))) == 1
+
+
+def test_bad_selectors_are_one_line(folder: Path) -> None:
+    network, actions = SelectorNetwork((32, 16), 2), [Delayed(1, 0, 1), Delayed(2, 0, 1)]
+    fields: dict[str, Any] = {"verifier": "naive", "pair": "one", "vocab_size": 8, "widths": [32, 16], "outputs": 2}
+    fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "times": saved.times_fields(time_model(COST))}
+    path = saved.save_selector(folder, network, fields)
+    assert saved.load_selector(path, "naive", "one", 8, (32, 16), actions).actions == tuple(actions)
+
+    def refused(*given: Any) -> str:
+        with pytest.raises(saved.InvalidInput) as error:
+            saved.load_selector(*given)
+        said = str(error.value)
+        assert "\n" not in said
+        assert str(path)[:10] in said
+        return said
+
+    assert "for the pair one, not two" in refused(path, "naive", "two", 8, (32, 16))
+    assert "for V = 8, not 27" in refused(path, "naive", "two", 27, (32, 16))
+    assert "for the verifier naive, not block" in refused(path, "block", "one", 8, (32, 16))
+    assert "delayed(K=1, L1=0, L2=5) is in one list only" in refused(
+        path, "naive", "one", 8, (32, 16), [*actions, Delayed(1, 0, 5)]
+    )
+    assert "no selector" in refused(path.with_name("selector-block.json"), "block", "one", 8, (32, 16))
+    weights = next(folder.glob("selector-*.safetensors"))
+    whole = weights.read_bytes()
+    for hurt in (whole[:-3], b"\0" + whole[1:], b""):
+        weights.write_bytes(hurt)
+        assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
+    weights.unlink()
+    assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
+    saved.save_selector(folder, network, {**fields, "actions": [[1, 0, 1]]})
+    assert "lists 1 actions" in refused(path, "naive", "one", 8, (32, 16))
+    for text in ("", "[]", "{", json.dumps({**fields, "format": "other"})):
+        path.write_text(text)
+        assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
+
+
+def test_what_cannot_be_trained_is_one_line(trained: Callable[..., Any], draftproof: Callable[..., Any]) -> None:
+    for given, said in (
+        (("naive_from_target",), "naive_from_target is no verifier of the list that is declared lossless"),
+        (("--roots", 4), "4 roots cannot be shared out"),
+        (("--roots", 100_000), "ask for fewer"),
+        (("--K", 1, "--L2", 0), "no action drafts anything"),
+    ):
+        ran = trained(*given)
+        assert ran.code == 2
+        assert said in ran.err
+    assert draftproof("train-selector", "--pair", "nowhere").code == 2
