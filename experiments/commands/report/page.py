@@ -73,11 +73,12 @@ def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str
 
 def _verifiers(summary: Mapping[str, Any]) -> Iterator[str]:
     yield "<h2>Verifiers</h2>"
-    shares = {row["verifier"]: row["share"] for row in summary["verifiers"] if row["share"] is not None}
+    sound = [row for row in summary["verifiers"] if row["lossless"] == row["rows"] and not row["control"]]
+    shares = {row["verifier"]: row["share"] for row in sound if row["share"] is not None}
     if shares:
         hover = {
             row["verifier"]: f"{row['verifier']}: {row['share']:.4%} of the optimum, {row['worst']:.4%} at worst"
-            for row in summary["verifiers"]
+            for row in sound
             if row["share"] is not None
         }
         yield bars(shares, "mean share of the optimum", hover)

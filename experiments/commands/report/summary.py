@@ -170,8 +170,9 @@ def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
     cells = summary["cells"]
     if cells:
         far = max(cells, key=lambda row: abs(row["z"]))
+        near = sum(abs(row["z"]) <= FAR for row in cells)
         yield (
-            f"On real models: {len(cells)} cells, {sum(abs(row['z']) <= FAR for row in cells)} within {FAR} standard "
+            f"On real models: {counted(len(cells), 'cell')}, {near} within {FAR} standard "
             f"errors of the prediction; the farthest is {far['verifier']} on {far['shape']}, z = {far['z']:+.2f}."
         )
     shares = summary["shares"]
@@ -186,8 +187,8 @@ def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
 def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
     verifiers = summary["verifiers"]
     yield (
-        f"{summary['rows']:,} rows: {len(verifiers)} verifiers on {summary['worlds']:,} worlds "
-        f"({', '.join(summary['kinds'])}) and {summary['schemes']} draft schemes."
+        f"{summary['rows']:,} rows: {len(verifiers)} verifiers on {counted(summary['worlds'], 'world')} "
+        f"({', '.join(summary['kinds'])}) and {counted(summary['schemes'], 'draft scheme')}."
     )
     usable = [row for row in verifiers if row["mean"] is not None]
     sound = [row for row in verifiers if row["lossless"] == row["rows"]]
@@ -220,6 +221,11 @@ def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
         worst = falls[0]
         gap = f"{worst['largest']:.4f} tokens a block"
         yield f"Largest difference: {worst['verifier']} {gap} below {worst['other']} on the same drafts."
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words."""
+    return f"{number:,} {noun}" + "s" * (number != 1)
 
 
 def _mean(values: Sequence[float]) -> float | None:

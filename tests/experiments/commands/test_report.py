@@ -166,7 +166,7 @@ def test_cells_of_models_and_shares_are_sections(draftproof, tmp_path):
     kept.add({"shares": {"block": 0.8, "gbv": 0.97}, "strong_id": "c" * 24})
     ran = draftproof("report", "rows.jsonl", "-o", "r.html", "--json", "-")
     assert ran.json["findings"] == [
-        "On real models: 1 cells, 1 within 4 standard errors of the prediction; the farthest is block on 1, 0, 2, "
+        "On real models: 1 cell, 1 within 4 standard errors of the prediction; the farthest is block on 1, 0, 2, "
         "z = -2.00.",
         "Shares of the optimum on 2 random instances: gbv 96.00% on average, 95.00% at worst.",
     ]
