@@ -119,9 +119,11 @@ class FileOptions:
     plot: Plot = None
     times: Times = None
 
+    def given(self) -> dict[str, str | None]:
+        """The files of tables, by flag; those of `--json` are for any result."""
+        return {"--resume": self.resume, "--markdown": self.markdown, "--plot": self.plot, "--times": self.times}
+
     def check(self, text: str) -> None:
         """Raises `InvalidInput`, before the work, for files that cannot be written and for a file of no rows."""
-        outputs = {"--resume": self.resume, "--json": self.json_target}
-        outputs |= {"--markdown": self.markdown, "--plot": self.plot, "--times": self.times}
-        check_files((None if text == EMBEDDED else text,), outputs)
+        check_files((None if text == EMBEDDED else text,), {**self.given(), "--json": self.json_target})
         check_rows(self.resume)

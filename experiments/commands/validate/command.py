@@ -28,6 +28,12 @@ Roots = Annotated[int | None, typer.Option(min=1, help="Root contexts of the tex
 Blocks = Annotated[int | None, typer.Option(min=1, help="Blocks a cell (default: standard error 0.015).", **_HOW)]
 LawRuns = Annotated[int | None, typer.Option(min=1, help="Runs of the law test, for each verifier.", **_HOW)]
 Lossy = Annotated[list[str] | None, typer.Option("--lossy", help="A verifier known to be lossy: no failure.", **_HOW)]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        "--policy", help="Choose the tree of every block: selector (of --pair), its JSON file, or FILE.py:NAME."
+    ),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="A glance: less training, fewer runs and roots.", **_HOW)]
 
 
@@ -48,6 +54,7 @@ def validate(
     blocks: Blocks = None,
     law_runs: LawRuns = None,
     quick: Quick = False,
+    policy: Policy = None,
     files: opt.FileOptions,
 ) -> int:
     """Predicted against measured on real models, and is the loop lossless? Exit 0: as predicted; 1: not; 2: bad input.
@@ -60,6 +67,18 @@ def validate(
     from experiments.models.pair.devices import libraries
 
     libraries()
+    if policy is not None:
+        given = {"--replace": replace, "--lossy": lossy, "--law-runs": law_runs, "--quick": quick, **files.given()}
+        return _of_policy(
+            policy,
+            {**given, "--scheme": shape.scheme},
+            chosen or [],
+            (pair, shape, files),
+            (temperature, top_k, top_p),
+            (roots, blocks),
+            seed,
+            vectors,
+        )
     from experiments.models.validation import run as work
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
@@ -78,6 +97,32 @@ def validate(
         times.save(str(files.times))
         console.print(f"times: {files.times}, for compare --cost", soft_wrap=True)
     return work.deliver(console, report, files.json_target, files.markdown, files.plot)
+
+
+def _of_policy(
+    spec: str,
+    other: dict[str, Any],
+    chosen: list[str],
+    groups: tuple[opt.PairOptions, opt.SchemeOptions, opt.FileOptions],
+    sampling: tuple[float, int | None, float | None],
+    amount: tuple[int | None, int | None],
+    seed: int,
+    vectors: str,
+) -> int:
+    """The same command for a policy in place of a table. other: options that go without one, by flag."""
+    from experiments.commands.validate import policy as work
+    from experiments.models.pair.warp import Warp
+
+    work.check_options(other, chosen)
+    pair, shape, files = groups
+    (named,) = chosen_verifiers(chosen or ["specinfer"])
+    console = console_for(files.json_target)
+    try:
+        report = work.validate_policy(spec, named, pair, shape, Warp(*sampling), work.Amount(*amount), seed, vectors)
+    except KeyboardInterrupt:
+        remark("interrupted; nothing was written")
+        return INTERRUPTED
+    return work.deliver(console, report, files.json_target)
 
 
 def _times(pair: Any, schemes: Sequence[DraftScheme]) -> TimeModel:

@@ -1,0 +1,171 @@
+"""`draftproof validate --policy`: the tree of every block chosen by a policy, in the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from experiments.commands.policies.work import shapes
+from experiments.models.options import PairOptions, ShapeOptions
+from experiments.models.pair.opened import Opened, open_pair
+from experiments.models.pair.roots import CONTEXT, roots_of
+from experiments.models.pair.warp import Warp
+from experiments.models.selector.contest import PolicyContest, report_of
+from experiments.models.selector.deciding import ByFunction, BySelector, Chooser, hidden_widths
+from experiments.models.selector.saved import load_selector, selector_path
+from experiments.models.speed.latency_fit import measured_times
+from experiments.models.validation.contest import Setting, setting
+from experiments.shared.latency import TimeModel
+from experiments.shared.names import NamedVerifier, from_file, loaded, parse_range
+from experiments.shared.output import write_json
+from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.policies.policy import Action
+
+#: Ranges of shapes for a policy of one's own, and how much is run, where nobody says.
+RANGES, ROOTS, BLOCKS = ("1..4", "0..2", "0..2"), 4, 200
+
+
+@dataclass(frozen=True)
+class Amount:
+    """roots, blocks: from all roots together; None where it is not said."""
+
+    roots: int | None
+    blocks: int | None
+
+
+def check_options(given: Mapping[str, Any], chosen: Sequence[str]) -> None:
+    """Raises `InvalidInput` for options that mean nothing with a policy, and for several verifiers."""
+    wrong = [flag for flag, value in given.items() if value]
+    if wrong:
+        raise InvalidInput(f"--policy goes without {wrong[0]}; leave one of them out")
+    if len(chosen) > 1:
+        raise InvalidInput(f"--policy takes one verifier, not {len(chosen)}; run it once for each")
+
+
+def validate_policy(
+    spec: str,
+    named: NamedVerifier,
+    pair: PairOptions,
+    shape: ShapeOptions,
+    warp: Warp,
+    amount: Amount,
+    seed: int,
+    vectors: str,
+) -> dict[str, Any]:
+    """The report of a policy: `selector` (of `--pair`), the JSON file of one, or `FILE.py:NAME`."""
+    if "delayed" not in named.verifier.card.lossless_for:
+        raise InvalidInput(f"{named.label} is not declared lossless on delayed trees; choose another verifier")
+    if spec != "selector" and not from_file(spec) and not spec.endswith(".json"):
+        raise InvalidInput(
+            f"unknown policy {spec!r}; give selector, the JSON file of one, or FILE.py:NAME for your own"
+        )
+    if spec == "selector" and pair.folder is None:
+        raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its JSON file")
+    wanted = _actions(shape)
+    with open_pair(pair.wanted(seed)) as opened:
+        where = setting(opened.pair, warp, roots_of(opened.held_out, amount.roots or ROOTS), seed, vectors)
+        if from_file(spec):
+            contest = _of_function(spec, where, named, wanted or _shapes(RANGES), amount)
+        else:
+            path = selector_path(str(pair.folder), named.label) if spec == "selector" else Path(spec)
+            contest = _of_selector(path, where, named, wanted, amount)
+        return {"policy": spec, **_about(opened, where), **report_of(contest)}
+
+
+def _actions(shape: ShapeOptions) -> list[Delayed] | None:
+    given = (shape.K, shape.L1, shape.L2)
+    if not any(given):
+        return None
+    return _shapes(tuple(text or other for text, other in zip(given, RANGES, strict=True)))
+
+
+def _shapes(ranges: Sequence[str]) -> list[Delayed]:
+    flags = zip(("K", "L1", "L2"), ranges, strict=True)
+    return shapes({name: parse_range(text, f"--{name}") for name, text in flags}, None)
+
+
+def _of_selector(
+    path: Path, where: Setting, named: NamedVerifier, wanted: list[Delayed] | None, amount: Amount
+) -> PolicyContest:
+    widths = hidden_widths(where.pair)
+    found = load_selector(path, named.label, where.digest, where.pair.vocab_size, widths, wanted)
+    settings = found.fields["settings"]
+    if where.warp.as_dict() not in settings:
+        known = "; ".join(", ".join(f"{name}={value}" for name, value in each.items() if value) for each in settings)
+        raise InvalidInput(f"{path} was trained for {known}, not for {where.warp}; train one for this sampling")
+    base = found.actions.index(Delayed(*found.fields["base"][settings.index(where.warp.as_dict())]))
+    chooser = BySelector(found.network, where.warp, widths)
+    return _contest(where, named, found.actions, chooser, found.times, base, amount)
+
+
+def _of_function(
+    spec: str, where: Setting, named: NamedVerifier, actions: Sequence[Delayed], amount: Amount
+) -> PolicyContest:
+    function, parameters = loaded(spec, "policy")
+    if parameters or not callable(function) or isinstance(function, type):
+        raise InvalidInput(f"{spec} is no policy; give a function of what is known and the list of actions")
+    chooser = ByFunction(function, tuple(Action(scheme, named.verifier) for scheme in actions), spec)
+    times = measured_times(where.pair, CONTEXT, actions)
+    return _contest(where, named, actions, chooser, times, None, amount)
+
+
+def _contest(
+    where: Setting,
+    named: NamedVerifier,
+    actions: Sequence[Delayed],
+    chooser: Chooser,
+    times: TimeModel,
+    base: int | None,
+    amount: Amount,
+) -> PolicyContest:
+    blocks = amount.blocks or BLOCKS
+    return PolicyContest(where, named.verifier, named.label, tuple(actions), chooser, times, base, blocks)
+
+
+def _about(opened: Opened, where: Setting) -> dict[str, Any]:
+    names = {"target": opened.pair.names[0], "draft": opened.pair.names[1], "text": opened.corpus.name}
+    return {**names, **where.fields, "roots": len(where.roots)}
+
+
+def deliver(console: Console, report: dict[str, Any], json_target: str | None) -> int:
+    """Print it, write it, and the exit code: 0 where the blocks are as predicted."""
+    console.print(
+        f"{report['policy']} for {report['verifier']}: {report['blocks']:,} blocks after {report['roots']} roots, V = "
+        f"{report['V']}, one sequence at a time",
+        soft_wrap=True,
+    )
+    console.print(
+        f"tokens a block: predicted {report['predicted']:.4f}, measured {report['measured']:.4f}, standard error "
+        f"{report['standard_error']:.4f}, z {report['z']:+.2f}",
+        soft_wrap=True,
+    )
+    used = "; ".join(f"{shape}: {count}" for shape, count in report["actions"].items())
+    console.print(f"K, L1, L2 and blocks: {used}", soft_wrap=True)
+    console.print(
+        f"tokens a second: {_interval(report['policy_per_second'], '.1f')}, predicted "
+        f"{report['predicted_per_second']:.1f} from fitted passes and the time around them",
+        soft_wrap=True,
+    )
+    if "static_per_second" in report:
+        console.print(
+            f"the best static action: {_interval(report['static_per_second'], '.1f')}; the policy over it in rounds "
+            f"taken in turn: {_interval(report['over_static'], '.3f')}",
+            soft_wrap=True,
+        )
+    console.print(
+        f"choosing takes {report['choose_seconds'] * 1e3:.3f} ms of a step of {report['step_seconds'] * 1e3:.2f} ms: "
+        f"{report['overhead']:.2%}",
+        soft_wrap=True,
+    )
+    console.print("as predicted" if report["agrees"] else "NOT as predicted: tokens a block")
+    write_json(json_target, report)
+    return 0 if report["agrees"] else 1
+
+
+def _interval(found: Mapping[str, float], digits: str) -> str:
+    return f"{found['mean']:{digits}} (95 %: {found['low']:{digits}} to {found['high']:{digits}})"

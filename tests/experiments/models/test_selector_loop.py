@@ -1,0 +1,131 @@
+"""A policy in the loop: it is told what plain passes tell, its blocks have their laws, and bad input is one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from experiments.models.loop.coins import coin_for
+from experiments.models.pair.pair import Pair, load_folder
+from experiments.models.pair.roots import pair_digest
+from experiments.models.pair.warp import Warp
+from experiments.models.selector import contest, saved
+from experiments.models.selector.deciding import deciding
+from experiments.models.selector.features import View, views_of
+from experiments.models.selector.network import SelectorNetwork
+from experiments.shared.latency import time_model
+from experiments.shared.text import EMBEDDED, read_text
+from simulator import Delayed
+from verifiers import make
+
+ACTIONS = (Delayed(1, 0, 0), Delayed(1, 0, 2), Delayed(3, 0, 1), Delayed(2, 1, 1))
+TIMES = time_model("draft=1,target=5")
+OWN = "def mine(known, actions):\n    return actions[known.context[-1] % len(actions)]\n"
+
+
+@pytest.mark.parametrize("prompt", [(1, 2, 3, 4), (5,)])
+def test_what_a_policy_is_told_is_what_plain_passes_say(exact_pair: Pair, prompt: tuple[int, ...]) -> None:
+    told: list[View] = []
+
+    def chooser(view: View) -> int:
+        told.append(view)
+        return (sum(view.known.context) + len(told)) % len(ACTIONS)
+
+    warp, coin, made = Warp(0.8, None, 0.95), coin_for("numpy", 0), []
+    with deciding(exact_pair, make("specinfer"), ACTIONS, chooser, warp, TIMES) as loop:
+        standing = loop.start(prompt, 100)
+        for _ in range(24):
+            decided, standing = loop.step(standing, coin)
+            made.append(decided)
+        assert loop.seconds["choose"] > 0
+    assert {each.action for each in made} == set(range(len(ACTIONS)))
+    for view, expected in zip(told, views_of(exact_pair, [each.context for each in made], warp, TIMES), strict=True):
+        for name, value in asdict(expected.known).items():
+            found = getattr(view.known, name)
+            assert (found is None) == (value is None)
+            if value is not None:
+                assert np.asarray(found) == pytest.approx(np.asarray(value), abs=1e-9)  # passes of other shapes
+        for name in ("target_before", "draft_before", "draft_root"):
+            one, other = getattr(view, name), getattr(expected, name)
+            assert (one is None) == (other is None)
+            if one is not None:
+                assert torch.allclose(one, other, rtol=0, atol=1e-8)
+
+
+@pytest.fixture
+def given(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
+    shutil.copytree(tiny_folder, tmp_path / "pair")
+    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    where = ("--pair", tmp_path / "pair", "--text", tmp_path / "text.txt", "--device", "cpu")
+    return ("validate", "specinfer", *where, "--roots", 2, "--blocks", 24)
+
+
+def small(folder: Path, **other: Any) -> Path:
+    """An untrained selector of this pair."""
+    torch.manual_seed(0)
+    fields = {"verifier": "specinfer", "pair": pair_digest(load_folder(folder, "cpu")), "vocab_size": 8}
+    fields |= {"widths": [32, 16], "outputs": 2, "actions": [[1, 0, 1], [2, 0, 1]], "base": [[1, 0, 1]]}
+    fields |= {"times": saved.times_fields(TIMES), "settings": [Warp().as_dict()], **other}
+    return saved.save_selector(folder, SelectorNetwork((32, 16), 2), fields)
+
+
+def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
+    draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contest, "ROUNDS", 2)
+    own = (*given, "--policy", f"{tmp_path}/own.py:mine", "--K", "1..2", "--L1", 0, "--L2", "0..1")
+    ran = draftproof(*own, "--json", "a.json")
+    assert ran.code == 0, ran.err
+    found = json.loads(Path("a.json").read_text())
+    assert abs(found["z"]) <= 4
+    assert sum(found["actions"].values()) == found["blocks"] == 24
+    assert len(found["actions"]) == 3
+    small(tmp_path / "pair")
+    ran = draftproof(*given, "--policy", "selector", "--json", "a.json")
+    assert ran.code == 0, ran.err
+    found = json.loads(Path("a.json").read_text())
+    assert found["over_static"]["low"] <= found["over_static"]["mean"] <= found["over_static"]["high"]
+    assert 0 < found["overhead"] < 1
+    right = contest.exact_labels
+    monkeypatch.setattr(contest, "exact_labels", lambda *a: [(mean + 0.5, spread) for mean, spread in right(*a)])
+    ran = draftproof(*given, "--policy", "selector")
+    assert ran.code == 1
+    assert "NOT as predicted" in ran.out
+
+
+def test_what_cannot_choose_is_one_line(
+    draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path
+) -> None:
+    policy = ("--policy", "selector")
+    (tmp_path / "bad.py").write_text("def none(known, actions):\n    return 3\nwrong = 7\n", encoding="utf-8")
+    path = small(tmp_path / "pair")
+    for more, said in (
+        ((*policy, "--K", 3, "--L1", 0, "--L2", 1), "not the 1 asked for"),
+        ((*policy, "--temperature", 0.5), "was trained for temperature=1.0"),
+        ((*policy, "--plot", "a.png"), "--policy goes without --plot"),
+        ((*policy, "block"), "--policy takes one verifier"),
+        (("--policy", "other"), "unknown policy 'other'"),
+        (("--policy", tmp_path / "none.json"), "make one: draftproof train-selector"),
+        (("--policy", f"{tmp_path}/bad.py:none"), "it must be one of the actions"),
+        (("--policy", f"{tmp_path}/bad.py:wrong"), "is no policy"),
+    ):
+        ran = draftproof(*given, *more)
+        assert ran.code == 2, more
+        assert said in ran.err
+    for other, said in (({"pair": "0" * 16}, "is a selector for the pair 0000"), ({"vocab_size": 27}, "for V = 27")):
+        small(tmp_path / "pair", **other)
+        ran = draftproof(*given, *policy)
+        assert (ran.code, said in ran.err) == (2, True), ran.err
+    path.unlink()
+    ran = draftproof(*given, *policy)
+    assert ran.code == 2
+    assert "no selector" in ran.err
