@@ -45,6 +45,7 @@ def test_every_section_is_measured(quick):
         "blocks",
         "audits",
         "bounds",
+        "sweeps",
     ]
     floor = [row["problem"] for row in quick["rows"] if row["section"] == "memory floor" and row["unit"] == "s"]
     assert [name for name in TOP_DOWN if not any(problem.startswith(name) for problem in floor)] == []

@@ -2,7 +2,8 @@
 
 Structured engines against enumeration and sampling, which they replace, and against the time it takes to read their
 tables once, which nothing that reads them can beat; how their cost grows; the enumerating engine in both arithmetics;
-one block at real vocabularies; audits; bounds. What is compared runs in turn, and the least processor time counts.
+one block at real vocabularies; audits; bounds; sweeps, by the clock. What else is compared runs in turn, and the least
+processor time counts.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from experiments.studies.speed.growth import GROWTH, Growth, growth
 from experiments.studies.speed.measuring import Row, Sizes
 from experiments.studies.speed.runs import run_rows
 from experiments.studies.speed.sampling import program_rows, sampling_rows
+from experiments.studies.speed.sweeps import sweep_rows
 from simulator.errors import InvalidInput
 
 #: What is measured, in this order; `growth` comes last.
@@ -41,6 +43,7 @@ SECTIONS: Mapping[str, Callable[[Sizes], Iterator[Row]]] = {
     "one-step": one_step_rows,
     "audits": audit_rows,
     "bounds": bound_rows,
+    "sweeps": sweep_rows,
 }
 
 
