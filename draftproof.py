@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from experiments.models.drop_in.generate_with import generate_with
+    from experiments.models.loop.monitor import Monitor
     from experiments.surface.bounding import bound, optimum
     from experiments.surface.calls import assert_lossless, block_law, check, find_witness
     from experiments.surface.comparing import compare
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 #: Where each name comes from.
 _HOMES = {
     "experiments.models.drop_in.generate_with": ("generate_with",),
+    "experiments.models.loop.monitor": ("Monitor",),
     "experiments.surface.bounding": ("bound", "optimum"),
     "experiments.surface.calls": ("assert_lossless", "block_law", "check", "find_witness"),
     "experiments.surface.comparing": ("compare",),
@@ -120,6 +122,7 @@ __all__ = [
     "InvalidInput",
     "InvalidVerifier",
     "MarkovProcess",
+    "Monitor",
     "OptTree",
     "Own",
     "SamplingCoin",

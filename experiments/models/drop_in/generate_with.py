@@ -21,6 +21,7 @@ from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme, Verifier
 
 if TYPE_CHECKING:
+    from experiments.models.loop.monitor import Monitor
     from experiments.models.loop.texts import Piece
 
 
@@ -33,6 +34,7 @@ class Generating:
     seed: int | Sequence[int] | None
     vectors: str
     each_block: Callable[[Piece], object] | None
+    monitor: Monitor | None
 
     def __call__(
         self,
@@ -62,15 +64,18 @@ class Generating:
         pair, prompts = pair_of(model, draft), prompts_of(input_ids, extra)
         pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
         most = int(generation_config.max_length) - int(input_ids.shape[1])
-        loop = Loop(pair, self.verifier, self.scheme, warp if sampling else Warp(0), self.vectors)
+        keep = self.monitor is not None
+        loop = Loop(pair, self.verifier, self.scheme, warp if sampling else Warp(0), self.vectors, keep_rows=keep)
         coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]
+        told: list[Callable[[Piece], object]] = [self.monitor.watching(loop)] if self.monitor is not None else []
+        told += [self.each_block] if self.each_block is not None else []
         for piece in pieces(loop, prompts, coins, most, ends_of(stopping_criteria, input_ids, most)):
             texts[piece.text] += piece.tokens
+            for tell in told:
+                tell(piece)
             if stream is not None:
                 stream.put(input_ids.new_tensor(piece.tokens).cpu())
-            if self.each_block is not None:
-                self.each_block(piece)
         if stream is not None:
             stream.end()
         return _result(input_ids, texts, pad, bool(generation_config.return_dict_in_generate))
@@ -95,12 +100,14 @@ def generate_with(
     seed: int | Sequence[int] | None = None,
     vectors: str = "numpy",
     each_block: Callable[[Piece], object] | None = None,
+    monitor: Monitor | None = None,
 ) -> Generating:
     """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
 
     verifier, scheme: objects, or text as on the command line. seed: text `i` of a batch has the seed `seed + i`, or the
     `i`-th of several, and does not hang on its neighbours; None takes torch's, as `generate` does. vectors: "numpy" or
-    "torch", what the verifier gets. each_block: told every block of every text as it comes (`Piece`).
+    "torch", what the verifier gets. each_block: told every block of every text as it comes (`Piece`). monitor: bets
+    against the losslessness of what is written (`Monitor`); one can watch any number of calls.
     Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
     """
     named, shape = as_verifier(verifier), as_scheme(scheme)
@@ -108,7 +115,7 @@ def generate_with(
     ours = any(card is entry.card for entry in zoo.REGISTRY.values()) and not isinstance(shape, Own)
     if ours and card.lossless_for and shape.name not in card.lossless_for:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(card.lossless_for)}")
-    return Generating(named.verifier, shape, seed, vectors, each_block)
+    return Generating(named.verifier, shape, seed, vectors, each_block, monitor)
 
 
 def _handed(name: str) -> Any:

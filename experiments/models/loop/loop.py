@@ -23,7 +23,7 @@ from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from simulator.laws.enumeration import assert_verdict, guarded
-from simulator.protocol import Coin, Context, DraftScheme, Verdict, Verifier
+from simulator.protocol import Coin, Context, DraftScheme, Vector, Verdict, Verifier
 from simulator.verdicts.doors import check_scheme
 
 
@@ -32,13 +32,15 @@ class Block:
     """One block: the accepted tokens and the correction.
 
     distances: where they were asked for, the L1 distance of p and q at the depths with drafts below, averaged over the
-    drafted entries. passes: of the draft model, for this tree.
+    drafted entries. passes: of the draft model, for this tree. rows: where they were asked for, `p` and `q` before each
+    of `tokens`, the latter None where the draft did not need it.
     """
 
     accepted: Context
     correction: int
     distances: tuple[float, ...] = ()
     passes: int = 0
+    rows: tuple[tuple[Vector, Vector | None], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def depth(self) -> int:
@@ -97,6 +99,7 @@ class Loop:
 
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models.
     vectors: "numpy" or "torch". observe: whether blocks hold distances of p and q.
+    keep_rows: whether they hold rows.
     watch: where the seconds went; rows_of: what follows from the rest.
     Raises `InvalidInput` for what is no scheme and for models that cannot be read as trees.
     """
@@ -107,6 +110,7 @@ class Loop:
     warp: Warp
     vectors: str = "numpy"
     observe: bool = False
+    keep_rows: bool = False
     watch: Stopwatch = field(init=False)
     rows_of: RowsOf = field(init=False)
 
@@ -183,7 +187,13 @@ class Loop:
     def described(self, made: Made) -> list[Block]:
         """The block of every sequence."""
         return [
-            Block(verdict.accepted, verdict.correction, _distances(made, each) if self.observe else (), passes)
+            Block(
+                verdict.accepted,
+                verdict.correction,
+                _distances(made, each) if self.observe else (),
+                passes,
+                _rows_before(made, each) if self.keep_rows else (),
+            )
             for each, (verdict, passes) in enumerate(zip(made.verdicts, made.drafted.passes, strict=True))
         ]
 
@@ -193,6 +203,13 @@ class Loop:
         verdict = guarded(self.verifier, root)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
+
+
+def _rows_before(made: Made, sequence: int) -> tuple[tuple[Vector, Vector | None], ...]:
+    """`p` and `q` before each token of the block."""
+    p, q, accepted = made.rows[sequence], made.drafted.rows[sequence].known, made.verdicts[sequence].accepted
+    contexts = [accepted[:depth] for depth in range(len(accepted) + 1)]
+    return tuple((p.row(context), q.get(context)) for context in contexts)
 
 
 def _distances(made: Made, sequence: int) -> tuple[float, ...]:

@@ -1,0 +1,154 @@
+"""The monitor: its bets are fair where the loop is lossless, exactly; it finds what is not; it forgets nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from draftproof import Delayed, InvalidInput, Monitor, TableProcess, block_law, generate_with
+from experiments.models.loop.coins import coin_for
+from experiments.models.loop.loop import Block, Loop
+from experiments.models.loop.monitor import LEANINGS, POWERS, sure_rows, tokens_needed, worth
+from experiments.models.loop.texts import Piece, ending, pieces
+from experiments.models.pair.warp import Warp
+from simulator.drafts import DySpec
+from tests.experiments.models.laws import ROOT, SIZE
+from verifiers import make
+
+LAWS = len(LEANINGS) + len(POWERS)
+P, Q = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])
+
+
+def test_a_bet_on_a_token_of_the_target_is_fair() -> None:
+    means = sum(P[token] * np.exp(worth(P, Q, token)) for token in range(SIZE))
+    assert means == pytest.approx(np.ones(LAWS), abs=1e-12)  # rounding of sums of three
+    assert worth(P, P, 1)[: len(LEANINGS)] == pytest.approx(np.zeros(len(LEANINGS)), abs=1e-12)
+
+
+def expected(name: str, scheme: Delayed) -> Any:
+    """The exact mean of what the bets on one block are worth, by law."""
+    draw = np.random.default_rng(4).dirichlet
+    tables = [[draw(np.ones(SIZE), SIZE**depth) for depth in range(scheme.depth + 1)] for _ in "pq"]
+    target, draft = (TableProcess(table) for table in tables)
+    means = np.zeros(LAWS)
+    for (accepted, correction), mass in block_law(name, target, draft, scheme, "float64").as_dict().items():
+        tokens = (*accepted, correction)[: sure_rows(scheme)]
+        contexts = [tokens[:depth] for depth in range(len(tokens))]
+        logs = [worth(target.row(c), draft.row(c), token) for c, token in zip(contexts, tokens, strict=True)]
+        means += mass * np.exp(sum(logs))
+    return means
+
+
+@pytest.mark.parametrize("scheme", [Delayed(1, 0, 2), Delayed(2, 1, 1)], ids=str)
+@pytest.mark.parametrize("name", ["naive", "block", "traversal", "gbv", "specinfer", "layer_transport"])
+def test_bets_on_the_tokens_of_a_block_are_fair_wherever_it_ends(name: str, scheme: Delayed) -> None:
+    assert expected(name, scheme) == pytest.approx(np.ones(LAWS), abs=1e-12)  # rounding of a few dozen sums
+
+
+@pytest.mark.parametrize("name", ["naive_from_target", "relaxed:w=1/2"])
+def test_bets_on_blocks_of_a_lossy_verifier_are_not(name: str) -> None:
+    assert expected(name, Delayed(1, 0, 2)).max() > 1.01
+
+
+def test_false_alarms_are_as_rare_as_the_level_says() -> None:
+    generator, alarms = np.random.default_rng(0), 0
+    for _ in range(100):
+        monitor = Monitor(0.2)
+        for token in generator.choice(SIZE, 60, p=P):
+            monitor.bet(P, Q, token)
+        alarms += monitor.refuted
+    assert 0 < alarms <= 100 * 0.2 + 3 * (100 * 0.2 * 0.8) ** 0.5
+
+
+@pytest.mark.parametrize("leaning", [0.2, 0.4])
+def test_an_alarm_takes_about_as_many_tokens_as_stated(leaning: float) -> None:
+    law, generator, taken = P + leaning * (Q - P), np.random.default_rng(0), []
+    for _ in range(15):
+        monitor = Monitor()
+        while not monitor.refuted:
+            monitor.bet(P, Q, int(generator.choice(SIZE, p=law)))
+        taken.append(monitor.tokens)
+    stated = tokens_needed(float((law * np.log(law / P)).sum()))
+    assert 0.5 < np.median(taken) / stated < 1.5
+
+
+def watched(pair: Any, verifier: Any, scheme: Any, length: int, monitor: Monitor, seed: int = 0) -> Monitor:
+    """Eight texts of this length."""
+    loop = Loop(pair, verifier, scheme, Warp(), keep_rows=True)
+    told = monitor.watching(loop)
+    for piece in pieces(loop, [ROOT] * 8, coin_for("numpy", seed), length, ending(length)):
+        told(piece)
+    return monitor
+
+
+@pytest.fixture(scope="module")
+def pair(random_pair: Callable[..., Any]) -> Any:
+    return random_pair(vocab=SIZE, noise=0.3)
+
+
+@pytest.mark.parametrize("scheme", [Delayed(2, 0, 2), DySpec(3)], ids=str)
+def test_a_lossless_loop_raises_no_alarm(pair: Any, scheme: Any) -> None:
+    monitor = watched(pair, make("traversal"), scheme, 80, Monitor(1e-3))
+    assert not monitor.refuted
+    assert monitor.tokens > 200
+    assert str(monitor).startswith("no sign of a loss: wealth 10^")
+
+
+def test_a_lossy_loop_is_found_early_and_late(pair: Any) -> None:
+    lossy = make("naive_from_target")
+    early = watched(pair, lossy, Delayed(1, 0, 2), 100, Monitor(1e-3))
+    assert early.refuted
+    assert str(early).startswith("NOT lossless")
+    late = watched(pair, make("naive"), Delayed(1, 0, 2), 60, Monitor(1e-3))
+    assert not late.refuted
+    before = late.tokens
+    assert watched(pair, lossy, Delayed(1, 0, 2), 150, late, 1).refuted
+    assert late.tokens > before
+    assert late.largest >= -log(1e-3)
+
+
+def test_memory_does_not_grow(pair: Any) -> None:
+    monitor = watched(pair, make("naive"), Delayed(1, 0, 2), 30, Monitor())
+    kept = {name: np.size(value) for name, value in vars(monitor).items()}
+    watched(pair, make("naive"), Delayed(1, 0, 2), 30, monitor)
+    assert {name: np.size(value) for name, value in vars(monitor).items()} == kept
+
+
+def test_a_token_that_the_target_never_gives_is_the_end() -> None:
+    monitor, never = Monitor(), np.array([1.0, 0.0, 0.0])
+    for token in (0, 1, 0):
+        monitor.bet(never, Q, token)
+    assert monitor.refuted
+    assert monitor.tokens == 3
+    assert not np.isnan(monitor.log_wealth)
+
+
+@pytest.mark.parametrize("vectors", ["numpy", "torch"])
+def test_generate_is_watched(pair: Any, vectors: str) -> None:
+    def write(verifier: str, monitor: Monitor) -> Monitor:
+        ours = generate_with(verifier, Delayed(1, 0, 2), seed=1, vectors=vectors, monitor=monitor)
+        ids = torch.tensor([ROOT] * 8)
+        asked = {"do_sample": True, "max_new_tokens": 40, "assistant_model": pair.draft, "custom_generate": ours}
+        pair.target.generate(ids, attention_mask=torch.ones_like(ids), **asked)
+        return monitor
+
+    assert write("relaxed:w=1/2", Monitor()).refuted
+    honest = write("naive", Monitor())
+    assert not honest.refuted
+    assert honest.tokens > 150
+
+
+def test_what_cannot_be_watched_is_one_clear_line(pair: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"level 1\.5 must lie between 0 and 1"):
+        Monitor(1.5)
+    with pytest.raises(InvalidInput, match="keep_rows=True"):
+        Monitor().watching(Loop(pair, make("nss"), DySpec(2), Warp()))
+    told = Monitor().watching(Loop(pair, make("nss"), DySpec(2), Warp(), keep_rows=True))
+    with pytest.raises(InvalidInput, match="the draft's row is missing where a block begins"):
+        told(Piece(0, (1,), Block((), 1, rows=((P, None),)), False))
+    assert [sure_rows(scheme) for scheme in (Delayed(2, 1, 2), DySpec(4), Delayed(1, 0, 0))] == [3, 1, 0]
