@@ -13,6 +13,7 @@ from experiments.commands.claims.views import recorded
 from experiments.commands.gallery.entries import ENTRIES
 from experiments.commands.gallery.work import measured
 from experiments.commands.report.figures import bars, curves
+from experiments.commands.report.matched import TIMES
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1a1a1a;--paper:#fff;--soft:#f1f3f5;--line:#ced4da;--mark:#1864ab}
@@ -62,6 +63,7 @@ def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str
         *(_verifiers(summary) if summary["rows"] else ()),
         *(_schemes(summary) if summary["rows"] else ()),
         *(_pairs(summary) if summary["rows"] else ()),
+        *(_matched(summary) if summary["rows"] else ()),
         *_shares(summary),
         *_cells(summary),
         *_ledger(),
@@ -149,6 +151,20 @@ def _ledger() -> Iterator[str]:
         for row in known.values()
     ]
     yield _table("claims", ("claim", "status", "statement", "evidence", "command"), rows, commands=(4,))
+
+
+def _matched(summary: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        '<h2>On equal terms</h2><p class="how">Each world with the best of the schemes: at equal drafted tokens, at '
+        f"equal depth, and in tokens per time of delayed trees, where {escape(TIMES)}.</p>"
+    )
+    headings = ("at equal", "value", "verifier", "worlds", "mean", "median", "best of all")
+    rows = [
+        [(row["term"], None), ("", None) if row["value"] is None else _count(row["value"]), (row["verifier"], None),
+         _count(row["worlds"]), _number(row["mean"]), _number(row["median"]), _percent(row["wins"])]
+        for row in summary["matched"]
+    ]  # fmt: skip
+    yield _table("matched", headings, rows)
 
 
 def _shares(summary: Mapping[str, Any]) -> Iterator[str]:

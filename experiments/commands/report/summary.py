@@ -9,67 +9,40 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import permutations
 from statistics import fmean
 from typing import Any
 
+from experiments.commands.report.matched import matched
+from experiments.commands.report.places import CLOSE, Place, places_of
 from experiments.commands.report.sources import Found
 from experiments.commands.sweep.store import Row
 
-#: Efficiencies closer than this count as equal: float64 sums of some thousand terms.
-CLOSE = 1e-9
 #: Standard errors that a measured mean may be away from the predicted one.
 FAR = 4
 
 
-@dataclass
-class _Place:
-    """One world on one scheme: the bound, and the row of each verifier."""
-
-    row: Row
-    upper: float | None = None
-    rows: dict[str, Row] = field(default_factory=dict)
-
-    @property
-    def usable(self) -> dict[str, float]:
-        """The block efficiencies of what is lossless there."""
-        return {name: row["block_efficiency_float"] for name, row in self.rows.items() if row["lossless"]}
-
-
 def summarise(found: Found) -> dict[str, Any]:
     """All numbers of the report, as plain data."""
-    places = _places(found.compared)
+    places = places_of(found.compared)
     names = list(dict.fromkeys(name for place in places for name in place.rows))
     verifiers = sorted((_verifier(name, places) for name in names), key=_best_first)
     summary = {
         "rows": sum(len(place.rows) + (place.upper is not None) for place in places),
-        "worlds": len({str(sorted(place.row["source"].items())) for place in places}),
+        "worlds": len({place.world for place in places}),
         "schemes": len({place.row["shape"] for place in places}),
-        "kinds": sorted(
-            {str(place.row["source"].get("family", place.row["source"].get("text", "instance"))) for place in places}
-        ),
+        "kinds": sorted({_kind(place.row["source"]) for place in places}),
         "verifiers": verifiers,
         "by_scheme": list(_by_scheme(places, names)),
         "pairs": list(_pairs(places, names)),
+        "matched": list(matched(places)),
         "cells": [_cell(row) for row in found.cells],
         "shares": _shares(found.shares),
     }
     return {**summary, "findings": list(_findings(summary))}
 
 
-def _places(rows: Sequence[Row]) -> list[_Place]:
-    found: dict[tuple[str, str], _Place] = {}
-    for row in rows:
-        place = found.setdefault((str(sorted(row["source"].items())), row["shape"]), _Place(row))
-        if row["question"] == "bound":
-            place.upper = row["upper_float"]
-        else:
-            place.rows[row["verifier"]] = row
-    return list(found.values())
-
-
-def _verifier(name: str, places: Sequence[_Place]) -> dict[str, Any]:
+def _verifier(name: str, places: Sequence[Place]) -> dict[str, Any]:
     there = [place for place in places if name in place.rows]
     lossless = [place for place in there if place.rows[name]["lossless"]]
     values = [place.rows[name]["block_efficiency_float"] for place in lossless]
@@ -89,6 +62,13 @@ def _verifier(name: str, places: Sequence[_Place]) -> dict[str, Any]:
         "worst_command": command(worst[1].rows[name], name) if worst else "",
         "refuted_command": command(refuted.rows[name], name) if refuted else "",
     }
+
+
+def _kind(source: Mapping[str, Any]) -> str:
+    """Where a world comes from."""
+    if "pair" in source:
+        return "models"
+    return str(source.get("family", source.get("text", "instance")))
 
 
 def _cell(row: Row) -> dict[str, Any]:
@@ -112,7 +92,7 @@ def _best_first(row: Mapping[str, Any]) -> tuple[bool, float, float]:
     return row["mean"] is None, -(row["share"] or 0.0), -(row["mean"] or 0.0)
 
 
-def _by_scheme(places: Sequence[_Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _by_scheme(places: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     groups = defaultdict(list)
     for place in places:
         groups[place.row["shape"]].append(place)
@@ -127,7 +107,7 @@ def _by_scheme(places: Sequence[_Place], names: Sequence[str]) -> Iterator[dict[
                 }  # fmt: skip
 
 
-def _pairs(places: Sequence[_Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _pairs(places: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """How often one falls below another on the same world and scheme, with the worst place."""
     for one, other in permutations(names, 2):
         gaps = [
@@ -159,6 +139,10 @@ def command(row: Row, *names: str) -> str:
         words += ["--target-order", source["target_order"], "--draft-order", source["draft_order"]]
         count = str(source["root"]).partition(" most frequent")
         words += ["--roots", count[0]] if count[1] else ["--root", source["root"]]
+    elif "pair" in source:
+        words += ["--pair", "FOLDER", "--vocab", source["vocab_size"], "--roots", len(source["roots"])]
+        sampling = ",".join(f"{key}={value:g}" for key, value in source["warp"].items() if value is not None)
+        words += ["--sampling", sampling] if sampling else []
     else:
         words += ["--instance", "FILE"]
     return shlex.join(map(str, words))

@@ -15,6 +15,11 @@ denominator = 20
 text = "topics"
 vocab = 4
 
+[[worlds]]                         # models: a folder of `train`, or target and draft; text: of their roots
+pair = "runs/pair8"
+roots = 4
+sampling = "temperature=.7"
+
 [[schemes]]
 scheme = "delayed"
 K = "1..3"
@@ -47,7 +52,7 @@ QUESTIONS = ("check", "bound")
 _SWEEP = {"verifiers": list, "arithmetic": str, "questions": list}
 _WORLD = {
     "family": str, "vocab": (int, str), "seeds": (int, str), "denominator": int, "text": str, "target_order": int,
-    "draft_order": int, "roots": int, "instance": str,
+    "draft_order": int, "roots": int, "instance": str, "pair": str, "target": str, "draft": str, "sampling": str,
 }  # fmt: skip
 _SCHEME = {"scheme": str, "K": (int, str), "L1": (int, str), "L2": (int, str), "max_nodes": int, "budget": int}
 #: Worlds that a file may ask for.
@@ -176,9 +181,10 @@ def _worlds(lines: _Lines, tables: list[Any]) -> Iterator[World]:
     for number, table in enumerate(tables):
         place = ("worlds", number)
         fields = dict(_table(lines, place, table, _WORLD))
-        kinds = [key for key in ("family", "text", "instance") if key in fields]
+        kinds = [key for key in ("pair", "target") if key in fields]  # they may have a text, of their roots
+        kinds = kinds or [key for key in ("family", "text", "instance") if key in fields]
         if len(kinds) != 1:
-            raise lines.wrong(place, None, "a world is a family, a text or an instance; give one of them")
+            raise lines.wrong(place, None, "a world is a family, a text, an instance or models; give one of them")
         sizes = _range(lines, place, fields, "vocab", kinds[0])
         seeds = _range(lines, place, fields, "seeds", kinds[0])
         made += len(sizes) * len(seeds)
@@ -195,7 +201,7 @@ def _range(lines: _Lines, place: tuple[str, int], fields: dict[str, Any], key: s
     value = fields.pop(key, None)
     if value is None:
         return [None]
-    if kind == "instance" or (kind == "text" and key == "seeds"):
+    if kind == "instance" or (kind in ("text", "pair", "target") and key == "seeds"):
         raise lines.wrong(place, key, f"{key} has no effect on this {kind}; leave it out")
     match = re.fullmatch(r"(\d{1,9})(?:\.\.(\d{1,9}))?", str(value).strip())
     if match is None or int(match[2] or match[1]) < int(match[1]):

@@ -96,6 +96,34 @@ def test_means_are_those_of_the_rows(made, draftproof):
     assert row["mean"] == pytest.approx(sum(values) / 3, rel=1e-12)
 
 
+def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftproof):
+    summary, page = made
+    assert "<h2>On equal terms</h2>" in page
+    world = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20)
+    rows = [row for row in summary["matched"] if row["verifier"] == "block"]
+    assert {row["term"] for row in rows} == {"drafted tokens", "depth", "time"}
+    shapes = {row["scheme"]: row["nodes"] for row in summary["by_scheme"]}
+    for row in rows:
+        if row["term"] != "drafted tokens":
+            continue
+        best = []
+        for seed in range(3):
+            named = [word for shape, nodes in shapes.items() if nodes == row["value"] for word in ("--scheme", shape)]
+            each = [
+                draftproof("compare", "block", *named[i : i + 2], *world, "--seed", seed, "--json", "-").json["rows"][0]
+                for i in range(0, len(named), 2)
+            ]
+            best.append(max(found["block_efficiency_float"] for found in each))
+        assert row["mean"] == pytest.approx(sum(best) / 3, rel=1e-12)
+        assert row["median"] == pytest.approx(sorted(best)[1], rel=1e-12)
+    for term in {(row["term"], row["value"]) for row in summary["matched"]}:
+        group = [row for row in summary["matched"] if (row["term"], row["value"]) == term]
+        assert sum(row["wins"] for row in group) >= 1
+        assert all(0 <= row["wins"] <= 1 for row in group)
+    [fastest] = [row for row in rows if row["term"] == "time"]
+    assert 0 < fastest["mean"] < 1  # a target pass takes ten
+
+
 def test_names_are_escaped():
     assert "<script>" not in bars({"<script>": 1.0}, "<b>", {})
     assert "<i>" not in curves({"<i>": [(1, 2.0)]}, "t", "x", "y")
