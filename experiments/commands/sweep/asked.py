@@ -181,7 +181,7 @@ def _worlds(lines: _Lines, tables: list[Any]) -> Iterator[World]:
     for number, table in enumerate(tables):
         place = ("worlds", number)
         fields = dict(_table(lines, place, table, _WORLD))
-        kinds = [key for key in ("pair", "target") if key in fields]  # they may have a text, of their roots
+        kinds: list[str] = [key for key in ("pair", "target") if key in fields]  # they may have a text, of their roots
         kinds = kinds or [key for key in ("family", "text", "instance") if key in fields]
         if len(kinds) != 1:
             raise lines.wrong(place, None, "a world is a family, a text, an instance or models; give one of them")
