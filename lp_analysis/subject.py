@@ -11,6 +11,7 @@ from lp_analysis.nodes import NodeValues, as_floats, conditional, prefix_masses
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.exact import Given, as_process, exact_tables
+from simulator.instances.processes import context_count
 from simulator.protocol import DraftScheme
 
 #: Most paths `V**L` that are tried.
@@ -88,11 +89,11 @@ def delayed_only(scheme: DraftScheme) -> Delayed:
 
 def assert_size(vocab_size: int, scheme: Delayed) -> None:
     """Raises `TooLarge` for a program that would not be begun."""
-    if float(vocab_size) ** scheme.depth > MOST_PATHS:
+    if context_count(vocab_size, scheme.depth) > MOST_PATHS:
         raise TooLarge(
             f"V^L = {vocab_size}^{scheme.depth} paths are more than {MOST_PATHS:,}; use a smaller vocabulary or tree"
         )
-    if scheme.K > 1 and float(vocab_size) ** scheme.L1 > MOST_TRUNKS:
+    if scheme.K > 1 and context_count(vocab_size, scheme.L1) > MOST_TRUNKS:
         raise TooLarge(
             f"V^L1 = {vocab_size}^{scheme.L1} trunks are more than {MOST_TRUNKS}; use a shorter trunk or a smaller V"
         )

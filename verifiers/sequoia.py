@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from simulator.drafts.sequoia import remaining
 from simulator.errors import TooLarge
+from simulator.instances.processes import context_count
 from simulator.protocol import Card, Coin, Context, DraftNode, Source, TokenProcess, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import acceptance, one_hot, residual, stacked
@@ -71,11 +72,12 @@ def acceptance_vector(target: TokenProcess, draft: TokenProcess, depth: int, wid
     fewer tokens, or where more could not be listed. Raises `TooLarge` where even the contexts are too many.
     """
     size = target.vocab_size
-    fitting = [k for k in range(1, min(width, size) + 1) if float(size) ** (depth - 1) * perm(size, k) <= MOST_STEPS]
+    last = context_count(size, depth - 1)
+    fitting = [k for k in range(1, min(width, size) + 1) if last * perm(size, k) <= MOST_STEPS]
     if not fitting:
         raise TooLarge(
-            f"an acceptance vector at V = {size} goes through {float(size) ** depth:.1e} rows at depth {depth}; give a "
-            "smaller depth, keep the most probable tokens only, or name the tree itself"
+            f"an acceptance vector at V = {size} goes through {context_count(size, depth):.1e} rows at depth {depth}; give "
+            "a smaller depth, keep the most probable tokens only, or name the tree itself"
         )
     width = fitting[-1]
     layer: dict[Context, Any] = {(): 1}

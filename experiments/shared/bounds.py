@@ -18,6 +18,7 @@ from lp_analysis.subject import assert_size
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
+from simulator.instances.processes import context_count
 from simulator.protocol import DraftScheme
 
 #: Seconds that programs have taken on two slow cores, by number of paths `V**L`; for estimates only.
@@ -93,7 +94,7 @@ def expected_seconds(vocab_size: int, scheme: Delayed) -> float:
     assert_size(vocab_size, scheme)
     if scheme.K == 1 or scheme.depth <= 1:
         return 0.05
-    paths = float(vocab_size) ** scheme.depth
+    paths = context_count(vocab_size, scheme.depth)
     return next((seconds for most, seconds in _SECONDS.items() if paths <= most), 60 * (paths / 4096) ** 2)
 
 

@@ -11,6 +11,7 @@ from experiments.shared.bounds import delayed_only, expected_seconds
 from experiments.shared.names import NamedVerifier
 from experiments.shared.planned import Planned, evaluator
 from experiments.shared.progress import duration, named_errors
+from simulator.instances.processes import context_count
 from simulator.laws.structured.size import Work
 from simulator.protocol import DraftScheme
 from simulator.verdicts.costs import MOST_RUNS, Cost, Costing, Pair, assert_runs, assert_steps, structure_hint
@@ -73,7 +74,7 @@ def _program(scheme: DraftScheme, settings: Settings, sample: Pair) -> Workload:
     delayed = delayed_only(scheme)
     size = sample[0].vocab_size
     engine = "enumerate" if settings.engine == "enumerate" else "structured (path)"
-    paths = float(size) ** scheme.depth
+    paths = context_count(size, scheme.depth)
     return Workload(engine, f"1 program over {paths:,.0f} paths", paths, expected_seconds(size, delayed))
 
 

@@ -12,6 +12,7 @@ from experiments.surface.calls import SCHEME, judge
 from simulator.arithmetic import arithmetic_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
+from simulator.instances.processes import context_count
 from simulator.laws.structured.size import MEMORY
 from simulator.protocol import DraftScheme, TokenProcess
 from simulator.shown import number_text, rows_html
@@ -84,7 +85,7 @@ def _best(pair: tuple[TokenProcess, TokenProcess], scheme: DraftScheme, wanted: 
         return None
     if wanted:
         return bound(*pair, scheme)
-    if not isinstance(scheme, Delayed) or float(pair[0].vocab_size) ** scheme.depth > QUICK_PATHS:
+    if not isinstance(scheme, Delayed) or context_count(pair[0].vocab_size, scheme.depth) > QUICK_PATHS:
         return None
     return bound(*pair, scheme)
 

@@ -20,7 +20,7 @@ from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from simulator.arithmetic import FLOAT64
 from simulator.errors import TooLarge
 from simulator.instances.exact import Given, as_process
-from simulator.instances.processes import context_index, tabulate
+from simulator.instances.processes import context_count, context_index, tabulate
 from simulator.protocol import DraftScheme
 
 #: A set counts as violated beyond this; the simplex method works to 1e-10.
@@ -81,7 +81,7 @@ def solve_cuts(target_tables: Sequence[Any], scheme: Hitting, stop: Callable[[],
 
 def _starts(size: int, depth: int) -> Any:
     """Where the nodes of each depth begin, and their number; raises `TooLarge`."""
-    if float(size) ** depth > MOST_NODES or sum(size**d for d in range(depth + 1)) > MOST_NODES:
+    if context_count(size, depth) > MOST_NODES or sum(size**d for d in range(depth + 1)) > MOST_NODES:
         raise TooLarge(f"V = {size}, L = {depth}: more than {MOST_NODES:,} nodes; use a smaller vocabulary or tree")
     return np.cumsum([0] + [size**d for d in range(depth + 1)])
 

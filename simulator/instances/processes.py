@@ -26,9 +26,14 @@ MAX_TABLE_ENTRIES = 4_000_000
 MAX_FLOAT_ENTRIES = 2**27
 
 
+def context_count(vocab_size: int, depth: int) -> float:
+    """Number of contexts of this length, `V**depth`; infinite where that is beyond all memory."""
+    return float(vocab_size) ** depth if depth * log2(max(vocab_size, 2)) < 1000 else inf
+
+
 def table_entries(vocab_size: int, depth: int) -> float:
     """Number of entries of a table of this depth, `V**(depth+1)`; infinite where that is beyond all memory."""
-    return float(vocab_size) ** (depth + 1) if (depth + 1) * log2(max(vocab_size, 2)) < 1000 else inf
+    return context_count(vocab_size, depth + 1)
 
 
 def context_index(context: Context, vocab_size: int) -> int:

@@ -24,6 +24,7 @@ from lp_analysis.single_step import (
     without_replacement_sets,
 )
 from lp_analysis.single_step.resolution import Rule
+from lp_analysis.single_step.subsets import best_set
 from simulator import check
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.drafts import Delayed
@@ -83,6 +84,7 @@ def test_the_resolved_rule_has_the_canonical_law(family, V, k):
     p, q = rows(family, V)
     law, sets = selection_law(p, q, k), iid_sets(q, k)
     rule = resolve(law, q, sets)
+    assert all(rule.potentials[block[0]] == 0 for block in rule.blocks)
     found = rule.law(sets, V)
     assert abs(found - law.astype(float)).max() < 1e-8  # Newton to 1e-13, sets tight to 1e-9
     accepted = np.minimum(found, p.astype(float)).sum()
@@ -164,3 +166,19 @@ def test_tokens_that_are_never_drafted_cost_nothing():
     small = without_replacement_acceptance(p[:3] * fmpq(size, 3), q[:3], 2)
     few = without_replacement_acceptance(RATIONAL.vector([*[Fraction(1, 3)] * 3, 0, 0]), q[:5], 2)
     assert small == few
+
+
+@pytest.mark.parametrize(("family", "V", "k"), CASES)
+def test_the_minimum_is_attained_at_the_best_set(family, V, k):
+    p, q = rows(family, V)
+    best = best_set(p, q, k)
+    assert 1 - p[best].sum() + meets(q[best].sum(), k) == iid_acceptance(p, q, k)
+
+
+def test_potentials_that_fit_already_are_not_improved(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a step was made")
+
+    monkeypatch.setattr(np.linalg, "solve", refuse)
+    uniform = RATIONAL.vector(["1/4"] * 4)
+    assert resolve(uniform, uniform, iid_sets(uniform, 2)) == Rule(((0, 1, 2, 3),), (0.0,) * 4)

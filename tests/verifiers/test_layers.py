@@ -207,6 +207,18 @@ def test_a_sampled_last_layer_is_the_exact_one_within_its_error():
     assert abs(depths[3] - wanted[3]) <= 4 * error
 
 
+@pytest.mark.parametrize("shape", [(2, 1, 1), (2, 0, 2), (1, 0, 2)], ids=str)
+def test_a_sampled_layer_comes_after_the_same_states_as_the_exact_one(shape):
+    instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(2), 2**16)
+    floats, scheme = Instance.of(instance.target, instance.draft, 2, FLOAT64), Delayed(*shape)
+    exact = block_law(make("layer_transport"), instance.target, instance.draft, scheme, "float64", "structured")
+    rows, structure = TableRows.of(floats.target, floats.draft), make("layer_transport").structure
+    depths, error = sampled_depths(structure, rows, scheme, 1000, np.random.default_rng(0))
+    wanted = [sum(exact.depth_distribution[depth:]) for depth in range(3)]
+    assert np.allclose(depths[:2], wanted[:2], rtol=0, atol=ROUNDING)
+    assert abs(depths[2] - wanted[2]) <= 4 * error
+
+
 def test_the_law_of_classes_sums_to_one_in_floats():
     generator = np.random.default_rng(3)
     for branches in ((4,), (1, 1, 1, 1), (1, 3)):

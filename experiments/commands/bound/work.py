@@ -15,12 +15,13 @@ from simulator.errors import InvalidInput
 from simulator.files import parse_json, read_text
 from simulator.instances.case import Case
 from simulator.instances.instance import Instance
+from simulator.instances.processes import context_count
 from simulator.protocol import DraftScheme
 
 
 def bound_all(roots: Sequence[Case], scheme: Delayed, goal: Goal) -> list[Bound]:
     """The bounds at all roots, with a bar; Ctrl-C ends it with those that are done."""
-    paths = float(roots[0].target.vocab_size) ** scheme.depth
+    paths = context_count(roots[0].target.vocab_size, scheme.depth)
     remark(
         f"{len(roots)} program{'s' if len(roots) > 1 else ''} over {paths:,.0f} paths, "
         f"{duration(expected_seconds(roots[0].target.vocab_size, scheme) * len(roots))}"

@@ -19,6 +19,7 @@ from simulator.arithmetic import RATIONAL, arithmetic_named
 from simulator.drafts import SCHEMES, Delayed, Own
 from simulator.errors import InvalidInput, UnsupportedTree
 from simulator.instances.case import Case
+from simulator.instances.processes import context_count
 from simulator.protocol import Card, DraftScheme
 
 #: Bounds in comparisons.
@@ -145,7 +146,7 @@ def bound_tasks(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool |
     for scheme in schemes if wanted is not False else ():
         if not isinstance(scheme, Delayed):
             continue
-        paths = float(problem.vocab_size) ** scheme.depth
+        paths = context_count(problem.vocab_size, scheme.depth)
         if wanted is None and paths > QUICK_PATHS:
             continue
         expected = expected_seconds(problem.vocab_size, scheme)

@@ -16,6 +16,7 @@ from flint import fmpq, fmpq_mat
 from simulator.arithmetic import as_python
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
+from simulator.instances.processes import table_entries
 from simulator.laws.structured.arrays import as_numpy, zeros
 from simulator.laws.structured.collapsed import CollapsedTopDown
 from simulator.laws.structured.ends import ends_by_law
@@ -60,7 +61,7 @@ def steady_by_laws(verifier: Verifier, rows: MarkovRows, scheme: Delayed) -> Ste
 
     Raises as `steady_by_states` does, `TooLarge` also for laws that do not fit.
     """
-    entries = rows.states * float(rows.vocab_size) ** (scheme.depth + 1)
+    entries = rows.states * table_entries(rows.vocab_size, scheme.depth)
     if rows.states > MATRIX_STATES or entries * BYTES[rows.arithmetic.exact] > MEMORY:
         raise TooLarge(
             f"{verifier.card.name} does not collapse to states, and its laws after {rows.states:,} block starts have "

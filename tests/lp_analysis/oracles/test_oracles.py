@@ -184,3 +184,14 @@ def test_greedy_growth_is_not_optimal_even_if_acceptance_is_draft_probability() 
     gaps = [believed(seed, 3, Growth.best) - believed(seed, 3, Growth.greedy) for seed in range(6)]
     assert min(gaps) == 0
     assert max(gaps) > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_growth_stays_within_its_depth(seed: int) -> None:
+    """Of one layer only the siblings of the root are left: as many as there are nodes."""
+    given = instance("dirichlet", seed, 3, 2)
+    for nodes in (1, 2, 3):
+        siblings = efficiency("rejection_without_replacement", given, Topology((nodes, *[0] * nodes)))
+        for grown in (Growth.best, Growth.greedy):
+            assert as_python(grown(Growth(given.target, given.draft, 1), nodes)) == siblings
+    assert Growth(given.target, given.draft, 2).best(3) > Growth(given.target, given.draft, 1).best(3)

@@ -41,3 +41,9 @@ def test_cuts_and_the_direct_programme_agree_on_trees_that_adapt(scheme):
         found = cut_bound(given.target, given.draft, scheme)
         assert found.complete
         assert found.value == pytest.approx(direct_bound(given.target, given.draft, scheme), abs=1e-9)
+
+
+@pytest.mark.parametrize(("gain", "chosen"), [(0.5, {(0,)}), (0.125, set()), (-0.5, set())])
+def test_a_single_node_is_chosen_if_it_is_worth_its_tree(gain, chosen):
+    trees = [(frozenset({(0,)}), 0.25)]
+    assert closure_by_flow(trees, {(0,): gain}) == closure_by_program(trees, {(0,): gain}) == chosen

@@ -10,6 +10,7 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lp_analysis import cut_bound, optimum
 from lp_analysis.decompose import decompose, repaired, slack
 from lp_analysis.nodes import efficiency, from_leaves, meets, prefix_masses, reach
 from lp_analysis.orders import order_law, selection_law
@@ -26,6 +27,7 @@ from simulator.arithmetic import RATIONAL
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.families import FAMILIES
+from simulator.instances.processes import MarkovProcess
 
 
 def instance_of(V, depth, family="perturbed", seed=0):
@@ -239,6 +241,12 @@ def test_a_mixture_of_orders_is_taken_apart_again(seed, K, N):
     assert abs(again - law).max() < 1e-9
 
 
+def test_the_law_of_an_order_is_taken_apart_into_that_order():
+    masses, order = np.array([0.5, 0.4, 0.1]), np.array([2, 0, 1])  # the least mass has the largest ratio
+    weights, orders = decompose(order_law(order, masses, 2), masses, 2)
+    assert (weights, [each.tolist() for each in orders]) == ([1.0], [[2, 0, 1]])
+
+
 @given(seed=st.integers(0, 10**6), K=st.integers(1, 4), N=st.integers(2, 8), off=st.sampled_from([1e-15, 1e-14, 1e-13]))
 def test_a_law_that_is_none_by_rounding_is_taken_apart_all_the_same(seed, K, N, off):
     rng = np.random.default_rng(seed)
@@ -284,3 +292,10 @@ def test_trimmed_prices_are_at_most_what_is_paid_below():
     # a leaf is worth 1 - mu, at least 0: [1/2, 0, 1/2, 1/2]; so most is 1 at a leaf, 1 + 1/6 and 1 + 1/2 above
     found = trimmed(prices, target)
     assert [each.tolist() for each in found] == [[0], [1 + third / 2, third], [half, 1, half, half]]
+
+
+def test_depths_beyond_every_float_are_too_large_too():
+    uniform = MarkovProcess(np.full((10, 10), 0.1), (0,))
+    for bound in (cut_bound, optimum):
+        with pytest.raises(TooLarge, match="smaller vocabulary or tree"):
+            bound(uniform, uniform, Delayed(2, 10, 390))

@@ -11,8 +11,9 @@ from lp_analysis.nodes import meets
 from lp_analysis.solvers.columns import Columns, generate
 from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from lp_analysis.solvers.interior import LevelProgram
-from lp_analysis.solvers.levels import _without_idle, first_knots, refined
-from lp_analysis.solvers.minimise import Search, _blended, minimise
+from lp_analysis.solvers.levels import CLOSEST, _without_idle, errors, first_knots, refined
+from lp_analysis.solvers.minimise import SMALLEST, Search, _blended, minimise
+from lp_analysis.solvers.tree_system import _cholesky
 from lp_analysis.subject import Subject
 from simulator.drafts import Delayed
 from simulator.instances.families import FAMILIES
@@ -171,3 +172,37 @@ def test_tables_with_tiny_entries_get_an_interior_and_stay_distributions():
         assert table.sum(1) == pytest.approx(1, abs=1e-15)
         assert abs(table - own).max() <= 1e-9
     assert blended[2] is tables[2]
+    kept = np.array([[SMALLEST, 1.0]])
+    assert _blended([kept])[0] is kept
+
+
+def test_knots_are_never_closer_than_their_limit():
+    """A prefix of paths ends just behind a knot: to split the cell there would help no one."""
+    masses = np.array([[0.5 + CLOSEST / 10, 0.25, 0.25 - CLOSEST / 10]])
+    subject = Subject([np.full((1, 3), 1 / 3)], [masses], Delayed(2, 0, 1))
+    prices = [np.zeros(1), np.array([1.0, 0.5, 0.25])]
+    knots = np.array([[0, 0.5, 0.6, 1]])
+    found, below = errors(prices, subject, knots)
+    assert ((found > 0) & (below - 0.5 < CLOSEST) & (below > 0.5)).any()
+    finer = refined(prices, subject, knots)
+    assert finer.shape == (1, 5)  # the cell of the second prefix is split
+    assert np.diff(finer).min() > CLOSEST
+
+
+def test_the_history_holds_every_change_of_a_bound_once():
+    search = Search()
+    for lower, upper in [(1.0, 3.0), (1.0, 2.5), (1.0, 2.5), (0.5, 4.0), (2.0, 2.5)]:
+        search.offer(lower, None, upper, [])
+    assert search.history == [(0.0, 1.0, 3.0), (0.0, 1.0, 2.5), (0.0, 2.0, 2.5)]
+
+
+@pytest.mark.parametrize(("off", "share"), [(5e-13, 1e-12), (5e-11, 1e-10), (5e-9, 1e-8)])
+def test_an_indefinite_matrix_gets_the_least_diagonal_that_helps(off, share):
+    matrix = np.array([[1, 1 + off], [1 + off, 1]])
+    lower = np.tril(_cholesky(matrix)[0])
+    assert lower @ lower.T - matrix == pytest.approx(share * np.eye(2), abs=1e-15)  # rounding of sums near 1
+
+
+def test_a_matrix_that_is_far_from_positive_is_not_factorised():
+    with pytest.raises(np.linalg.LinAlgError, match="cannot factorise"):
+        _cholesky(np.array([[1, 1 + 5e-8], [1 + 5e-8, 1]]))

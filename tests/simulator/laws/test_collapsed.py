@@ -266,3 +266,15 @@ def test_tokens_without_memory_have_the_efficiency_of_any_root(name: str) -> Non
     found = long_run(name, MarkovRows(target, draft), Delayed(1, 0, 1))
     assert found.efficiency == Fraction(5, 3)
     assert found.starts.tolist() == [1]
+
+
+@pytest.mark.parametrize(("numbers", "entry"), [(RATIONAL, 64), (FLOAT64, 8)])
+def test_laws_after_every_state_are_kept_only_where_they_fit(
+    numbers: Any, entry: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = 2 * 2**2 * entry  # two states, two tokens of two, in bytes
+    monkeypatch.setattr(steady_module, "MEMORY", needed)
+    assert steady("block", 2, 1, Delayed(1, 0, 1), numbers).efficiency > 1
+    monkeypatch.setattr(steady_module, "MEMORY", needed - 1)
+    with pytest.raises(TooLarge, match=r"its laws after 2 block starts have 8\.0e\+00 entries in all"):
+        steady("block", 2, 1, Delayed(1, 0, 1), numbers)

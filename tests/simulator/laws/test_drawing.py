@@ -14,7 +14,7 @@ from simulator.arithmetic import RATIONAL
 from simulator.coins import outcomes
 from simulator.drafts import Delayed, Own
 from simulator.drafts.trees import DraftTree
-from simulator.laws.drawing import drawn_trees
+from simulator.laws.drawing import AGAIN, drawn_trees
 from simulator.protocol import Card, Coin, DraftNode, DraftScheme, TokenProcess, Verdict
 from verifiers import make
 
@@ -127,3 +127,18 @@ def test_a_verifier_that_exits_is_no_verdict() -> None:
 
     with pytest.raises(InvalidVerifier, match="verify raised SystemExit: 0"):
         check(Exits(), TARGET, DRAFT, Delayed(1, 0, 1))
+
+
+def test_the_first_trees_are_drawn_three_times_the_others_twice() -> None:
+    shape, drawn = Delayed(2, 0, 2), []
+
+    class Counted:
+        depth, nodes = shape.depth, shape.nodes
+
+        def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
+            drawn.append(1)
+            return shape.draw(draft, coin)
+
+    trees = list(drawn_trees(Own(Counted()), DRAFT, RATIONAL))
+    assert len(trees) > AGAIN
+    assert len(drawn) == 2 * len(trees) + AGAIN

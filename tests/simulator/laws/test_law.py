@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from simulator import BlockLaw, TableProcess, Violation
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.instances.processes import context_index
+from simulator.laws.law import Metrics
 
 F = Fraction
 TARGET = TableProcess([RATIONAL.vector([["1/2", "1/2"]]), RATIONAL.vector([["2/3", "1/3"], ["1/3", "2/3"]])])
@@ -151,3 +152,14 @@ def test_efficiency_and_variance_agree_with_the_depth_distribution(problem: tupl
     # Counted another way: every reached context below the root is one accepted token.
     assert mean == sum((value for table in exact(law.reach)[1:] for value in table), Fraction(0))
     assert law.variance == sum((depth - mean) ** 2 * mass for depth, mass in enumerate(law.depth_distribution))
+
+
+def test_metrics_name_a_violation_only_where_there_is_one() -> None:
+    broken = Violation((0,), 1, F(1, 4), F(1, 8))
+    for deviation, worst, wanted in [
+        (F(0), None, None),
+        (F(0), Violation((), 0, F(1, 2), F(1, 2)), None),
+        (F(1, 8), None, None),
+        (F(1, 8), broken, broken.to_dict()),
+    ]:
+        assert Metrics([F(1)], deviation, None, worst).to_dict()["violation"] == wanted

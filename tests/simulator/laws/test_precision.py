@@ -243,6 +243,13 @@ def test_progress_counts_draft_trees_and_the_estimate_agrees():
     assert 2 <= size.runs_per_tree <= 10
 
 
+def test_a_verifier_without_a_coin_takes_one_run_a_tree():
+    instance, kind = pair(["1/4", "3/4"], ["1/2", "1/2"]), PRECISIONS["float16"]
+    silent = Mine(lambda root, coin: Verdict((), 0))
+    size = estimate_precision_size(silent, instance.target, instance.draft, STEP, kind, np.random.default_rng(0))
+    assert (size.trees, size.runs_per_tree) == (2, 1)
+
+
 def test_float_rows_are_refused():
     instance = pair(["1/4", "3/4"], ["3/4", "1/4"])
     floats = TableProcess([np.array([[0.25, 0.75]]), np.array([[0.25, 0.75]] * 2)])

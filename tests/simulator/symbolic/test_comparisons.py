@@ -110,3 +110,32 @@ def test_the_place_of_a_number_that_is_tied_to_another(law, q):
         return bool(u < v), int(np.searchsorted([0.5], u))
 
     assert law(function) == {(True, 0): q(3, 8), (True, 1): q(1, 8), (False, 0): q(1, 8), (False, 1): q(3, 8)}
+
+
+def test_a_loose_number_that_is_known_in_part_is_compared_on_the_side_of_the_others(answers):
+    found = answers(["v < 0.5", "u * w < 0.25", "u < v"], "uuu")
+    # the integral over v below 1/2 and u below v of P(w < 1 / 4u)
+    assert float(found[True, True, True]) == pytest.approx(1 / 32 + math.log(2) / 8, rel=1e-13)  # logarithms
+
+
+@pytest.mark.parametrize("product", ["u * v", "u ** 2 * v", "0.5 * u", "u * v * w"])
+def test_products_of_uniforms_are_below_1_whatever_is_known(answers, q, product):
+    assert answers(["u < v", f"{product} < 1", f"{product} >= 1"], "uuu") == {
+        (True, True, False): q(1, 2),
+        (False, True, False): q(1, 2),
+    }
+
+
+def test_an_extreme_that_is_certain_is_its_number(law):
+    def function():
+        u = np.random.random()
+        return float(np.minimum(u + 2, 1.0)), float(np.maximum(u - 2, 1.0))
+
+    assert law(function) == {(1.0, 1.0): 1}
+
+
+def test_at_most_two_coins_of_a_run_are_at_a_corner(law):
+    found = law(lambda: [random.random() <= 0 for _ in range(3)], boundary=True)
+    assert (True, True, False) in found
+    assert (False, True, True) in found
+    assert (True, True, True) not in found
