@@ -76,8 +76,8 @@ def acceptance_vector(target: TokenProcess, draft: TokenProcess, depth: int, wid
     fitting = [k for k in range(1, min(width, size) + 1) if last * perm(size, k) <= MOST_STEPS]
     if not fitting:
         raise TooLarge(
-            f"an acceptance vector at V = {size} goes through {context_count(size, depth):.1e} rows at depth {depth}; give "
-            "a smaller depth, keep the most probable tokens only, or name the tree itself"
+            f"an acceptance vector at V = {size} goes through {context_count(size, depth):.1e} rows at depth {depth}; "
+            "give a smaller depth, keep the most probable tokens only, or name the tree itself"
         )
     width = fitting[-1]
     layer: dict[Context, Any] = {(): 1}
