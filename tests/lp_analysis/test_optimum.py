@@ -9,7 +9,7 @@ from time import process_time
 import numpy as np
 import pytest
 
-from lp_analysis import certificate, check_certificate, optimum, single_step_optimum
+from lp_analysis import certificate, check_certificate, cut_bound, optimum, single_step_optimum
 from lp_analysis.nodes import efficiency, reach
 from lp_analysis.prices import price_bound
 from lp_analysis.subject import Subject, assert_size
@@ -20,6 +20,7 @@ from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.called import CallableProcess
 from simulator.instances.exact import exact_tables
 from simulator.instances.families import CORNER_CASES, FAMILIES
+from simulator.instances.processes import MarkovProcess
 from verifiers import make
 
 
@@ -236,3 +237,10 @@ def test_programs_that_are_too_large_are_not_begun(size, scheme, message):
         return
     with pytest.raises(TooLarge, match=message):
         assert_size(size, scheme)
+
+
+def test_depths_beyond_every_float_are_too_large_too():
+    uniform = MarkovProcess(np.full((10, 10), 0.1), (0,))
+    for bound in (cut_bound, optimum):
+        with pytest.raises(TooLarge, match="smaller vocabulary or tree"):
+            bound(uniform, uniform, Delayed(2, 10, 390))

@@ -54,6 +54,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/tensors/table.py": _symbolic(*_TORCH, "test_generators", "test_arguments", "test_leaks"),
     "simulator/symbolic/numbers/unset.py": _symbolic("test_unset"),
     "simulator/symbolic/sources/empty.py": _symbolic("test_unset"),
+    "simulator/symbolic/sources/jax_keys.py": _symbolic("test_jax"),
+    "simulator/symbolic/traced": _symbolic("test_jax"),
     "simulator/symbolic/sources/triton_kernels.py": _symbolic("test_triton"),
     "simulator/symbolic/tensors/memory.py": _symbolic("test_unset", "test_torch"),
     "simulator/coins.py": ("tests/simulator/test_coins.py",),
@@ -66,6 +68,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/laws/precision.py": (_LAWS + "test_precision.py",),
     "simulator/laws/structured": (
         _LAWS + "test_structured_size.py",
+        _LAWS + "test_structured_limits.py",
         _LAWS + "test_structured_calls.py",
         _STRUCTURED + "verifiers_that_offer_nothing_are_refused_by_name",
         _STRUCTURED + "structured_law_equals_the_enumerated_one_exactly",
@@ -74,7 +77,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         _STRUCTURED + "a_batch_equals_its_instances_one_by_one",
     ),
     "simulator/laws/structured/layered.py": (
-        "tests/verifiers/test_layers.py::test_a_sampled_layer_comes_after_the_same_states_as_the_exact_one",
+        "tests/verifiers/test_sampled_layers.py",
         "tests/verifiers/test_layers.py::test_the_structured_law_is_the_enumerated_one",
         _STRUCTURED + "structured_law_equals_the_enumerated_one_exactly",
     ),
@@ -111,6 +114,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         _LP + "test_optimum.py::test_one_path_is_block_verification_exactly",
         _LP + "test_optimum.py::test_bad_input_is_named",
         _LP + "test_optimum.py::test_programs_that_are_too_large_are_not_begun",
+        _LP + "test_optimum.py::test_depths_beyond_every_float_are_too_large_too",
         _LP + "reference/test_programs.py",
         _LP + "test_tiny_masses.py",
     ),

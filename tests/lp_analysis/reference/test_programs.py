@@ -10,7 +10,6 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lp_analysis import cut_bound, optimum
 from lp_analysis.decompose import decompose, repaired, slack
 from lp_analysis.nodes import efficiency, from_leaves, meets, prefix_masses, reach
 from lp_analysis.orders import order_law, selection_law
@@ -27,7 +26,6 @@ from simulator.arithmetic import RATIONAL
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.families import FAMILIES
-from simulator.instances.processes import MarkovProcess
 
 
 def instance_of(V, depth, family="perturbed", seed=0):
@@ -292,10 +290,3 @@ def test_trimmed_prices_are_at_most_what_is_paid_below():
     # a leaf is worth 1 - mu, at least 0: [1/2, 0, 1/2, 1/2]; so most is 1 at a leaf, 1 + 1/6 and 1 + 1/2 above
     found = trimmed(prices, target)
     assert [each.tolist() for each in found] == [[0], [1 + third / 2, third], [half, 1, half, half]]
-
-
-def test_depths_beyond_every_float_are_too_large_too():
-    uniform = MarkovProcess(np.full((10, 10), 0.1), (0,))
-    for bound in (cut_bound, optimum):
-        with pytest.raises(TooLarge, match="smaller vocabulary or tree"):
-            bound(uniform, uniform, Delayed(2, 10, 390))

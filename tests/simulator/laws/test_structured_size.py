@@ -298,20 +298,3 @@ def test_where_states_collapse_no_law_above_a_mebibyte_is_kept() -> None:
             kept.append(law.bytes)
     assert any(2**20 < size <= 1.5 * 2**20 for size in kept)
     assert any(2**19 < size <= 2**20 for size in kept)
-
-
-def test_steps_that_are_just_allowed_are_not_what_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    scheme = Delayed(1, 0, 2)
-    monkeypatch.setattr(size_module, "STEPS", {True: steps(make("block"), scheme, 3), False: np.inf})
-    said = refused(structured_work, make("block"), Unread(3), Unread(3), scheme, RATIONAL, 1)
-    assert re.search(r"this needs about \d.* [KMG]iB, more than", said)
-
-
-def test_calls_beyond_every_float_are_many_not_an_error() -> None:
-    threshold: Any = make("threshold")
-
-    class AnyOrder:
-        card = replace(threshold.card, exchangeable=True)
-        verify, structure = threshold.verify, threshold.structure
-
-    assert steps(AnyOrder(), Delayed(400, 0, 1), 50_000) > 1e300

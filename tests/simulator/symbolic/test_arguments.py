@@ -115,6 +115,14 @@ def test_corner_coins_tell_weak_from_strict_comparisons(follow):
     assert sum(found.law.values()) == 1
 
 
+def test_uniforms_as_arguments_have_corners_and_exponentials_have_none(follow):
+    uniform = follow(lambda u: u <= 0, lambda s: (ArgumentCoins(s).uniforms(()),), boundary=True)
+    assert uniform.law.keys() == {True, False}
+    assert {value for _, value in uniform.events} == {fmpq(0), 1 - fmpq(1, 2**53)}
+    noise = follow(lambda e: e <= 0, lambda s: (ArgumentCoins(s).exponentials(()),), boundary=True)
+    assert (noise.law, noise.events) == ({False: 1}, set())
+
+
 def test_no_corner_coins_without_being_asked_for(follow):
     found = follow(lambda: (random.random() <= 0, random.random() < 0.5))
     assert found.law == {(False, True): HALF, (False, False): HALF}

@@ -8,6 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from flint import arb, ctx, fmpq, fmpz
+
+from simulator.symbolic.numbers.exact import weighted_exponentials
 
 
 def test_a_power_of_one_minus_u_is_large_where_u_is_small(answers, q):
@@ -139,3 +142,17 @@ def test_at_most_two_coins_of_a_run_are_at_a_corner(law):
     assert (True, True, False) in found
     assert (False, True, True) in found
     assert (True, True, True) not in found
+
+
+def test_the_logarithm_of_an_extreme_above_0_is_not_decided_before_it_is_asked(follow):
+    found = follow(lambda: bool(np.log(np.maximum(*(np.random.random(2) + 1))) > -1))
+    assert (found.law, found.runs) == ({True: 1}, 1)
+
+
+def test_sums_that_cancel_keep_their_digits():
+    """`exp(-1) - exp(-1 - t)` for a tiny t, beside the same with four times as many bits."""
+    t = fmpq(1, fmpz(2) ** 180)
+    with ctx.workprec(1024):
+        wanted = (-arb(1)).exp() * -(-arb(t)).expm1()
+        error = abs(arb(weighted_exponentials(((fmpq(1), fmpq(1)), (1 + t, fmpq(-1))))) / wanted - 1)
+        assert error < arb(2) ** -256

@@ -237,3 +237,46 @@ def test_what_looks_like_a_race_is_decided_by_its_numbers(law, function, first):
     found = law(lambda: int(function(np.random.exponential(size=2))))
     assert float(found[0]) == pytest.approx(first, rel=1e-14)  # exponentials and logarithms of floats
     assert sum(found.values()) == 1
+
+
+def test_a_number_that_is_none_is_the_best_as_in_numpy(law):
+    for best in (np.argmax, np.argmin):
+        assert law(lambda best=best: int(best(np.random.random(3) * np.array([1, math.nan, 1])))) == {1: 1}
+
+
+@pytest.mark.parametrize(
+    ("function", "first"),
+    [
+        (lambda u: np.argmax(u ** np.array([0.5, 0.25])), 1 / 3),  # u_0 is above the root of u_1
+        (lambda u: np.argmin(u ** np.array([0.5, 0.25])), 2 / 3),
+        (lambda u: np.argmax(u ** np.array([-0.5, -0.25])), 2 / 3),
+        (lambda u: np.argmin(u ** np.array([-0.5, -0.25])), 1 / 3),
+        (lambda u: np.argmax(u ** np.array([2.0, 4.0])), 2 / 3),
+        (lambda u: np.argmin(u ** np.array([2.0, 4.0])), 1 / 3),
+        (lambda u: np.argmax(u ** np.array([1.0, -0.5])), 0.0),  # below 1, above 1
+        (lambda u: np.argmin(u ** np.array([1.0, -0.5])), 1.0),
+    ],
+)
+def test_powers_of_uniforms_race_only_for_the_largest(law, function, first):
+    found = law(lambda: int(function(np.random.random(size=2))))
+    assert float(found.get(0, 0)) == pytest.approx(first, rel=1e-15)
+    assert sum(found.values()) == 1
+
+
+def test_functions_of_noise_of_different_kinds_do_not_race(law):
+    def function():
+        e = np.random.exponential(size=2)
+        mixed = np.array([-e[0], 1 / e[1]], dtype=object)  # below 0, above 0
+        return int(np.argmax(mixed)), int(np.argmin(mixed)), int(np.argmax(mixed[::-1])), int(np.argmin(mixed[::-1]))
+
+    assert law(function) == {(1, 0, 0, 1): 1}
+
+
+@pytest.mark.parametrize("generator", [np.random.default_rng, np.random.RandomState, lambda: np.random])
+def test_scales_of_exponential_noise_multiply_it(law, q, generator):
+    scale = np.array([2.0, 4.0, 4.0])
+    assert law(lambda: int(np.argmin(generator().exponential(scale)))) == {0: q(1, 2), 1: q(1, 4), 2: q(1, 4)}
+    below = law(lambda: bool(generator().exponential(4.0) < 1), arithmetic=FLOAT64)
+    assert below[True] == pytest.approx(1 - math.exp(-1 / 4), rel=1e-14)  # an exponential of a float
+    standard = law(lambda: bool(generator().standard_exponential() < 1), arithmetic=FLOAT64)
+    assert standard[True] == pytest.approx(1 - math.exp(-1), rel=1e-14)

@@ -89,6 +89,8 @@ def test_whole_part_of_a_scaled_uniform(law, q):
     assert law(lambda: (np.random.rand(1) * 4).astype(int).item()) == {i: q(1, 4) for i in range(4)}
     assert law(lambda: random.random() * 4 // 2) == {0: q(1, 2), 1: q(1, 2)}
     assert law(lambda: random.random() * 4 % 1 < 0.25) == {True: q(1, 4), False: q(3, 4)}
+    assert law(lambda: random.random() % 0.25 < 0.0625) == {True: q(1, 4), False: q(3, 4)}
+    assert law(lambda: random.random() * 6 % 4 < 2) == {True: q(2, 3), False: q(1, 3)}
 
 
 def test_two_uniforms_against_each_other(law, q):
@@ -266,6 +268,8 @@ def test_both_arithmetics_agree(law):
         ("hash", lambda: {random.random()}),
         ("use as an index", lambda: [1, 2][random.random()]),
         ("product of sums", lambda: (random.random() + 1) * random.random() < 1),
+        ("product of sums", lambda: (random.random() - 2) * random.random() < -1),
+        ("product of sums", lambda: (0.5 - random.random()) * random.random() < 0),
         ("several exponential", lambda: random.expovariate(1.0) * random.expovariate(1.0) < 1),
     ],
 )
