@@ -32,7 +32,7 @@ from simulator.drafts import (
     WithoutReplacement,
 )
 from simulator.protocol import DraftScheme
-from verifiers import make
+from verifiers import STANDALONE, make
 
 
 class Twins:
@@ -78,6 +78,11 @@ CASES: dict[str, tuple[DraftScheme, str]] = {
     "moody": (Own(Moody()), "nss"),
 }
 PROMPTS = [[1], [2, 0, 1], [0, 1], [1, 2, 1, 0, 2], [2, 2, 2, 2], [0, 0, 1, 1, 2, 2, 0], [1, 1], [2]]
+
+
+def claims(scheme: DraftScheme) -> list[str]:
+    """The verifiers whose cards say that they are lossless on it; on somebody's own, one that needs no draft."""
+    return [name for name in STANDALONE if scheme.name in make(name).card.lossless_for] or ["nss"]
 
 
 class Recorder:

@@ -17,8 +17,8 @@ from experiments.models.loop.reading import Reading
 from experiments.models.pair.warp import Warp
 from simulator import Delayed, InvalidInput
 from simulator.drafts import SCHEMES, DySpec, Eagle2, OptTree, Own, Sequoia, SpecHub, WithoutReplacement
-from tests.experiments.models.drawn import CASES, PROMPTS, Twins, Watched
-from verifiers import STANDALONE, make
+from tests.experiments.models.drawn import CASES, PROMPTS, Twins, Watched, claims
+from verifiers import make
 
 SIZE = 3
 #: float64 passes of other shapes sum in another order: some hundred roundings of 2^-53, of numbers up to 20.
@@ -212,8 +212,7 @@ def test_greedy_text_of_every_verifier_on_every_scheme_that_it_claims(pair: Any,
     scheme = CASES[name][0]
     alone = pair.target.generate(torch.tensor([PROMPTS[3]]), do_sample=False, max_new_tokens=60)
     expected = tuple(alone[0, len(PROMPTS[3]) :].tolist())
-    claims = [verifier for verifier in STANDALONE if scheme.name in make(verifier).card.lossless_for] or ["nss"]
-    for verifier in claims:
+    for verifier in claims(scheme):
         written = generate(pair, make(verifier), scheme, PROMPTS[3], Warp(0), coin_for("numpy", 0), 60)
         assert written.tokens == expected, verifier
         assert Watched(pair, scheme, verifier, PROMPTS, Warp()).run(6).rows_off() <= TOLERANCE, verifier
