@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from simulator import check
+from simulator.drafts import (
+    DynamicDepth,
+    DySpec,
+    DySpecThreshold,
+    Eagle2,
+    OptTree,
+    Sequoia,
+    SpecHub,
+    SpecInferConfig,
+)
 from simulator.verdicts.cases import CASES, case_instances
+from simulator.verdicts.grids import grid, grid_size
 from verifiers import STANDALONE, make
 
+#: Trees of two tokens and depth two at most, of every scheme that grows with what the draft says.
+GROWING = (
+    SpecInferConfig((2, 1)),
+    DySpec(2),
+    DySpecThreshold(Fraction(1, 3), 2),
+    Sequoia(2, 2, (2, 0, 0)),
+    OptTree(2),
+    Eagle2(2, 2, 3),
+    DynamicDepth(2, 2),
+    SpecHub(2),
+)
 DECLARED = [(name, scheme) for name in STANDALONE for scheme in make(name).card.lossless_for if scheme != "delayed"]
 
 
@@ -17,3 +41,17 @@ def test_lossless_on_every_declared_scheme(name, scheme):
     for case in CASES[scheme]:
         for instance in case_instances(case, 200):
             assert check(make(name), instance.target, instance.draft, case[1], engine="enumerate").max_deviation == 0
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("scheme", GROWING, ids=str)
+def test_lossless_on_every_instance_in_thirds(scheme):
+    """All 4,096 pairs of rows in multiples of 1/3 at V = 2, zeros and ties among them."""
+    named = [name for name in STANDALONE if scheme.name in make(name).card.lossless_for]
+    assert len(named) >= 1
+    count = 0
+    for instance in grid(2, scheme.depth, 3):
+        count += 1
+        for name in named:
+            assert check(make(name), instance.target, instance.draft, scheme, engine="enumerate").max_deviation == 0
+    assert count == grid_size(2, scheme.depth, 3) == 4096
