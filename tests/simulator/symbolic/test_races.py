@@ -265,18 +265,21 @@ def test_powers_of_uniforms_race_only_for_the_largest(law, function, first):
 
 def test_functions_of_noise_of_different_kinds_do_not_race(law):
     def function():
-        e = np.random.exponential(size=2)
-        mixed = np.array([-e[0], 1 / e[1]], dtype=object)  # below 0, above 0
+        mixed = [-1.0, 1.0] * np.random.exponential(size=2) ** [1.0, -1.0]  # below 0, above 0
         return int(np.argmax(mixed)), int(np.argmin(mixed)), int(np.argmax(mixed[::-1])), int(np.argmin(mixed[::-1]))
 
     assert law(function) == {(1, 0, 0, 1): 1}
 
 
 @pytest.mark.parametrize("generator", [np.random.default_rng, np.random.RandomState, lambda: np.random])
-def test_scales_of_exponential_noise_multiply_it(law, q, generator):
+def test_noise_has_the_scale_and_the_place_it_is_given(law, q, generator):
     scale = np.array([2.0, 4.0, 4.0])
     assert law(lambda: int(np.argmin(generator().exponential(scale)))) == {0: q(1, 2), 1: q(1, 4), 2: q(1, 4)}
     below = law(lambda: bool(generator().exponential(4.0) < 1), arithmetic=FLOAT64)
     assert below[True] == pytest.approx(1 - math.exp(-1 / 4), rel=1e-14)  # an exponential of a float
     standard = law(lambda: bool(generator().standard_exponential() < 1), arithmetic=FLOAT64)
     assert standard[True] == pytest.approx(1 - math.exp(-1), rel=1e-14)
+    for gumbel in (lambda: generator().gumbel() < 0, lambda: generator().gumbel(1.0, 2.0) < 1):
+        assert law(lambda gumbel=gumbel: bool(gumbel()), arithmetic=FLOAT64)[True] == pytest.approx(
+            math.exp(-1), rel=1e-14
+        )

@@ -155,3 +155,28 @@ def test_the_interpreter_of_kernels_may_read_addresses_and_nobody_else(law):
     assert law(function) == {(a, b): QUARTER for a in (True, False) for b in (True, False)}
     with pytest.raises(InvalidVerifier, match="the address of a tensor"):
         law(lambda: torch.rand(2).data_ptr())
+
+
+def test_whole_numbers_in_place_take_one_end_or_two_but_not_none(law):
+    whole = torch.empty(1, dtype=torch.int64)
+    half = fmpq(1, 2)
+    assert law(lambda: whole.clone().random_(2).item()) == {0: half, 1: half}
+    assert law(lambda: whole.clone().random_(3, 5).item()) == {3: half, 4: half}
+    for function in (lambda: whole.clone().random_(), lambda: whole.clone().random_(1, None)):
+        with pytest.raises(InvalidVerifier, match=r"torch random_ without .*test_torch_tensors\.py:\d+"):
+            law(function)
+
+
+def test_random_numbers_are_scattered_to_their_places(law):
+    places = torch.tensor([2, 0])
+
+    def function():
+        u, v = torch.zeros(3).scatter(0, places, torch.rand(2)), torch.rand(3)
+        v.scatter_(0, places, torch.tensor([0.75, 0.25]))
+        w = torch.rand(3).scatter_(0, places, 0.125)
+        return u[1].item(), (u[0] == u[2]).item(), v[0].item(), v[2].item(), w[0].item(), (v[1] < 0.25).item()
+
+    assert law(function) == {
+        (0.0, False, 0.25, 0.75, 0.125, True): QUARTER,
+        (0.0, False, 0.25, 0.75, 0.125, False): 1 - QUARTER,
+    }
