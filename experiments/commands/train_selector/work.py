@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.models.loop.supported import check_pair
-from experiments.models.pair.opened import Wanted, load_wanted, on_threads, opened
+from experiments.models.pair.opened import Opened, Wanted, load_wanted, on_threads
 from experiments.models.pair.roots import CONTEXT
 from experiments.models.pair.warp import Warp
 from experiments.models.selector.making import make_selector, planned
@@ -37,4 +37,4 @@ def train(
             remark("times of passes")
             times = measured_times(pair, 2 * CONTEXT, actions)
         plan = planned(pair, named, actions, warps, times, *amount)
-        return make_selector(opened(pair, corpus), folder, plan, kept)
+        return make_selector(Opened(pair, corpus, None, None), folder, plan, kept)

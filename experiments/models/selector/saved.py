@@ -41,7 +41,7 @@ def selector_path(folder: str | Path, verifier: str) -> Path:
 
 
 def save_selector(folder: str | Path, network: SelectorNetwork, fields: Mapping[str, Any]) -> Path:
-    """Write both files and remove older weights; raises `InvalidInput` where the folder cannot be written.
+    """Write both files, remove weights that they replace; raises `InvalidInput` for a folder that cannot be written.
 
     fields: `verifier`, `pair`, `vocab_size`, `widths`, `actions`, `times`, and whatever else is worth knowing.
     """
@@ -53,12 +53,20 @@ def save_selector(folder: str | Path, network: SelectorNetwork, fields: Mapping[
     name = f"{path.stem}-{digest[:12]}.safetensors"
     write_whole(path.with_name(name), weights)
     whole = {"format": FORMAT, **fields, "scalars": list(SCALARS), "weights": name, "weights_sha256": digest}
+    older = _weights_of(path)
     write_whole(path, json.dumps(whole, indent=2) + "\n")
-    for older in path.parent.glob(f"{path.stem}-*.safetensors"):
-        if older.name != name:
-            with suppress(OSError):
-                older.unlink()
+    if older not in (None, name):
+        with suppress(OSError):
+            path.with_name(str(older)).unlink()
     return path
+
+
+def _weights_of(path: Path) -> str | None:
+    """The weights that a selector names; None where there is none. Others may be those of a run beside this one."""
+    try:
+        return Path(str(dict(parse_json(read_text(path, "selector"), "selector"))["weights"])).name
+    except (InvalidInput, OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def load_selector(

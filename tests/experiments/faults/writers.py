@@ -134,6 +134,7 @@ WRITERS = {
             *("--resume", "r", "--json", "a.json"),
         ),
         models=True,
+        lasts=True,
     ),
     "gallery": Writer(("gallery", "--json", "a.json")),
     "claims": Writer(
