@@ -54,6 +54,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/tensors/table.py": _symbolic(*_TORCH, "test_generators", "test_arguments", "test_leaks"),
     "simulator/symbolic/numbers/unset.py": _symbolic("test_unset"),
     "simulator/symbolic/sources/empty.py": _symbolic("test_unset"),
+    "simulator/symbolic/where.py": _symbolic("test_where", "test_uniforms", "test_load"),
     **dict.fromkeys(
         ("simulator/symbolic/sources/jax_keys.py", "simulator/symbolic/traced"),
         (_SYMBOLIC + "test_jax.py::test_the_law_is_exact",),

@@ -9,9 +9,18 @@ from itertools import islice
 import pytest
 
 import verifiers
-from simulator import Card, Coin, Delayed, DraftNode, Verdict
+from simulator import Card, Coin, Delayed, DraftNode, InvalidVerifier, Verdict
+from simulator.arithmetic import RATIONAL
 from simulator.instances.families import CORNER_CASES
-from simulator.verdicts.cases import CASES, DENOMINATOR, SHAPES, conformance_instances, corner_instances
+from simulator.laws.drawing import drawn_trees
+from simulator.verdicts.cases import (
+    CASES,
+    DENOMINATOR,
+    SHAPES,
+    case_instances,
+    conformance_instances,
+    corner_instances,
+)
 from simulator.verdicts.conformance import checks_for
 
 
@@ -101,6 +110,36 @@ def test_cases_of_a_scheme_have_two_and_three_tokens_and_as_many_as_are_drafted(
             assert tree.as_dict()["K"] <= size
         fields = tree.as_dict()
         assert max(fields.get("tree", fields.get("widths", [1]))) <= size, "each child may be another token"
+
+
+@pytest.mark.parametrize("scheme", [name for name in CASES if not name.startswith("adaptive")])  # those are paths
+@pytest.mark.parametrize("size", [2, 3])
+def test_cases_of_a_scheme_draft_something_and_two_children_at_some_node(scheme: str, size: int) -> None:
+    cases = [case for case in CASES[scheme] if case[0] == size]
+    assert all(tree.depth >= 1 for _, tree in cases)
+    assert any(
+        len(set(children)) >= 2
+        for case in cases
+        for instance in case_instances(case, 4)
+        for tree, _ in drawn_trees(case[1], instance.draft, RATIONAL)
+        for children in tree.children.values()
+    )
+
+
+@pytest.mark.parametrize(("name", "honest"), [("nss", True), ("naive", False), ("spectr", False)])
+def test_a_verifier_that_reads_the_draft_is_told_from_one_that_does_not(name: str, honest: bool) -> None:
+    class Blind:
+        card = replace(verifiers.make(name).card, reads_draft=False)
+        verify = verifiers.make(name).verify
+
+    asked = [each for each in checks_for(Blind()) if str(each).startswith("does-not-read-draft")]
+    assert len(asked) == len(SHAPES)
+    for each in asked:
+        if honest:
+            each()
+        else:
+            with pytest.raises((AssertionError, InvalidVerifier)):
+                each()
 
 
 class Watching:

@@ -15,7 +15,9 @@ import pytest
 from simulator import (
     FAMILIES,
     SCHEMES,
+    Check,
     Delayed,
+    Instance,
     InvalidInput,
     InvalidVerifier,
     TableProcess,
@@ -23,6 +25,7 @@ from simulator import (
     assert_lossless,
     check,
 )
+from simulator.protocol import DraftScheme
 from simulator.verdicts.grids import grid_size
 from simulator.verdicts.standard import (
     BRANCHES,
@@ -35,6 +38,7 @@ from simulator.verdicts.standard import (
     THIRDS,
     TRUNKS,
     VOCABULARIES,
+    Standard,
     instances_of,
     judge_of,
     shapes_of,
@@ -86,6 +90,33 @@ def test_every_control_is_refuted(name: str) -> None:
 @pytest.mark.parametrize("liar", LIARS, ids=lambda kind: kind.__name__)
 def test_every_liar_is_found_out(liar: type) -> None:
     assert verdict(liar()) in ("refuted", "broken")
+
+
+def test_the_first_failure_ends_the_check() -> None:
+    verifier, asked = make(CONTROLS[0]), []
+
+    def judge(instance: Instance, scheme: DraftScheme) -> Check:
+        asked.append(instance)
+        return judge_of(verifier)(instance, scheme)
+
+    found = standard_check(verifier, judge)
+    assert found.failed is not None
+    assert found.failed[0] is asked[-1]
+    assert found.instances == len(asked)
+
+
+def test_nothing_is_lossless_that_was_not_checked_to_the_end() -> None:
+    case, instance = (2, Delayed(1, 0, 1)), FAMILIES["ties"].instance(2, 1, np.random.default_rng(0))
+    wrong = check(make("relaxed"), instance.target, instance.draft, case[1])
+    done = Standard("own", ("delayed",), {case: 1}, complete=True)
+    assert done.lossless
+    for missing in (
+        {"complete": False},
+        {"covered": {}},
+        {"failed": (instance, wrong)},
+        {"complete": False, "covered": {}},
+    ):
+        assert not replace(done, **missing).lossless
 
 
 def test_there_are_controls_and_liars_to_find() -> None:
