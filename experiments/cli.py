@@ -97,6 +97,9 @@ def run(program: typer.Typer, name: str | None = None) -> int:
             quietly_closed()
     except KeyboardInterrupt:  # it can come after the last line of the work, too
         code = INTERRUPTED
+    # An interrupt within code that is made of text, such as a dataclass, is remembered until more of it has run: under
+    # `python -m` the interpreter would end itself by SIGINT in place of the exit code.
+    exec("")
     return TERMINATED if ended and code == INTERRUPTED else code
 
 

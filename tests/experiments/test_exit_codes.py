@@ -208,3 +208,29 @@ def test_a_signal_after_the_last_line_of_the_work_has_its_own_code(monkeypatch, 
         assert cli.run(program) == code
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+WITHIN_TEXT = """
+import signal
+from experiments.cli import run_command
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background begins without it
+
+def main():
+    print("at work", flush=True)
+    exec("import time; time.sleep(60)")
+    return 0
+
+if __name__ == "__main__":
+    run_command(main)
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_within_code_that_is_made_of_text_has_its_own_code(tmp_path, number, code):
+    (tmp_path / "study.py").write_text(WITHIN_TEXT)
+    with subprocess.Popen([sys.executable, "-m", "study"], cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"at work\n"
+        process.send_signal(number)
+        assert process.wait(60) == code
