@@ -217,8 +217,7 @@ from experiments.cli import run_command
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background begins without it
 
 def main():
-    print("at work", flush=True)
-    exec("import time; time.sleep(60)")
+    exec("import time; print('at work', flush=True); time.sleep(60)")
     return 0
 
 if __name__ == "__main__":

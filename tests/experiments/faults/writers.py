@@ -145,6 +145,13 @@ WRITERS = {
     "study greedy_gap": Writer(
         ("-m", "experiments.studies.greedy_gap", "--largest", "2", "--witness", "w.json", "--json", "a.json")
     ),
+    "study beside_generate": Writer(
+        (
+            *("-m", "experiments.studies.beside_generate", "naive", *PAIR, "--tokens", "4", "--rounds", "2"),
+            *("--markdown", "a.md", "--json", "a.json"),
+        ),
+        models=True,
+    ),
     "study information": Writer(("-m", "experiments.studies.information", "--shapes", "0", "--json", "a.json")),
     "study layer_ideas": Writer(("-m", "experiments.studies.layer_ideas", "--first", "1", "--json", "a.json")),
     "study map_of_trees": Writer(
