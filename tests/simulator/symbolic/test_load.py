@@ -99,6 +99,14 @@ def test_float_is_float_outside_of_a_call(tmp_path):
         load(path, "f")("half")
 
 
+def test_float_may_mean_something_else_in_a_file(tmp_path):
+    path = tmp_path / "theirs.py"
+    path.write_text(
+        "def float(a, b=2):\n    return a * b\n\ndef f():\n    return float(3), float(3, 4), float(3, b=5)\n"
+    )
+    assert load(path, "f")() == (6, 12, 15)
+
+
 def test_loaded_functions_behave_as_usual_outside_of_a_call(file):
     function = load(file, "of_module")
     generator = random.Random(3)
