@@ -53,6 +53,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "simulator/symbolic/tensors/table.py": _symbolic(*_TORCH, "test_generators", "test_arguments", "test_leaks"),
     "simulator/symbolic/numbers/unset.py": _symbolic("test_unset"),
+    "simulator/symbolic/sources/torch_random.py": _symbolic(
+        *_SOURCES, "test_torch", "test_torch_tensors", "test_races"
+    ),
     "simulator/symbolic/sources/empty.py": _symbolic("test_unset"),
     "simulator/symbolic/where.py": _symbolic("test_where", "test_uniforms", "test_load"),
     **dict.fromkeys(
