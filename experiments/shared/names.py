@@ -18,6 +18,7 @@ from experiments.shared.progress import quiet
 from simulator.arithmetic import parse_fraction
 from simulator.drafts import LARGEST
 from simulator.errors import InvalidInput
+from simulator.files import cut
 from simulator.protocol import Card, Verifier
 from simulator.raised import own_lines
 
@@ -89,14 +90,15 @@ def family_spec(spec: str) -> tuple[str, dict[str, float]]:
 
 def parse_range(text: str, flag: str) -> list[int]:
     """`"3"` or `"1..4"` as the numbers meant; raises `InvalidInput` naming the flag."""
+    shown = cut(repr(text))
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
     if not match:
-        raise InvalidInput(f"{flag} {text!r}: give a whole number or a range such as 1..4")
+        raise InvalidInput(f"{flag} {shown}: give a whole number or a range such as 1..4")
     first, last = int(match[1]), int(match[2] or match[1])
     if last > LARGEST:
-        raise InvalidInput(f"{flag} {text!r}: numbers above {LARGEST} make no draft tree of interest")
+        raise InvalidInput(f"{flag} {shown}: numbers above {LARGEST} make no draft tree of interest")
     if last < first:
-        raise InvalidInput(f"{flag} {text!r} is empty; write the smaller number first")
+        raise InvalidInput(f"{flag} {shown} is empty; write the smaller number first")
     return list(range(first, last + 1))
 
 

@@ -122,6 +122,8 @@ def read(path: str) -> Asked:
         found = re.search(r"\(at line (\d+), column \d+\)", str(error))
         place = f"line {found[1]}" if found else "its end"
         raise InvalidInput(f"{cut(path)} {place}: no TOML: {str(error).partition(' (at')[0]}") from None
+    except RecursionError:
+        raise InvalidInput(f"{cut(path)} is nested too deeply; make it flatter") from None
     lines = _Lines(cut(path), text)
     for name in fields:
         if name not in ("sweep", "worlds", "schemes"):
@@ -233,4 +235,4 @@ def _at(lines: _Lines, place: tuple[str, int], key: str) -> Iterator[None]:
     try:
         yield
     except DraftproofError as error:
-        raise lines.wrong(place, key, str(error)) from None
+        raise lines.wrong(place, key, cut(str(error), 240)) from None

@@ -60,7 +60,7 @@ class Store:
         damaged = [
             name
             for name, text, digest in self._file.execute("select strong_id, row, digest from rows")
-            if zlib.crc32(text.encode()) != digest
+            if not isinstance(text, str) or zlib.crc32(text.encode()) != digest
         ]
         for name in damaged:
             remark(f"{cut(self._path)}: row {name} was changed: its digest does not match; it is computed again")
@@ -104,8 +104,11 @@ class Store:
     def all_rows(self, question: str | None = None) -> Iterator[Row]:
         """Every row, in the order of ids; of one question if that is given."""
         where, given = ("", ()) if question is None else (" where question = ?", (question,))
-        for text, seconds in self._file.execute(f"select row, seconds from rows{where} order by strong_id", given):
-            yield {**json.loads(text), "seconds": seconds}
+        try:
+            for text, seconds in self._file.execute(f"select row, seconds from rows{where} order by strong_id", given):
+                yield {**json.loads(text), "seconds": seconds}
+        except sqlite3.Error as error:
+            raise InvalidInput(f"cannot read {cut(self._path)}: {error}; it is damaged: sweep into a new one") from None
 
     def texts(self) -> dict[str, str]:
         """The rows as they stand, without their seconds: equal in two stores of the same sweep."""

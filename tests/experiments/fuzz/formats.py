@@ -13,6 +13,12 @@ from typing import Any
 import numpy as np
 
 from experiments.commands.prove.work import Request, conduct, verify_certificate
+from experiments.commands.report.page import page
+from experiments.commands.report.sources import read
+from experiments.commands.report.summary import summarise
+from experiments.commands.sweep import work
+from experiments.commands.sweep.asked import read as asked_of
+from experiments.commands.sweep.store import Store
 from experiments.shared.latency import time_model
 from experiments.shared.names import find_verifier
 from experiments.shared.rows import RowFile, strong_id
@@ -22,6 +28,28 @@ from simulator import FAMILIES, Delayed, Instance
 from simulator.files import parse_json, read_text
 from simulator.instances.ngram import TextPair
 from simulator.instances.plan import PathPlan
+
+SWEEP = """
+[sweep]
+verifiers = ["naive", "block"]
+questions = ["check", "bound"]
+
+[[worlds]]
+family = "perturbed:s=1"
+vocab = 2
+seeds = "0..1"
+denominator = 20
+
+[[worlds]]
+text = "topics"
+vocab = 2
+
+[[schemes]]
+scheme = "delayed"
+K = "1..2"
+L2 = 1
+max_nodes = 4
+"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +70,13 @@ def formats(folder: Path) -> dict[str, Format]:
     times = {"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5}}
     asked = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), zeros=False, free=(), max_trees=100)
     conduct(asked, certificate=str(folder / "theorem.json"))
+    (folder / "sweep.toml").write_text(SWEEP, encoding="utf-8")
+    store = Store(str(folder / "sweep.db"))
+    work.run(work.plan(asked_of(str(folder / "sweep.toml"))).groups, store, work.on_processes(1))
+    store.close()
     return {
+        "sweep": Format(SWEEP.encode(), _planned),
+        "store": Format((folder / "sweep.db").read_bytes(), _reported),
         "instance": Format(given.dumps().encode(), Instance.load),
         "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), check_file),
         "theorem": Format((folder / "theorem.json").read_bytes(), partial(verify_certificate, asked)),
@@ -51,6 +85,14 @@ def formats(folder: Path) -> dict[str, Format]:
         "plan": Format(json.dumps(found.plan.as_dict()).encode(), _plan),
         "text": Format(("the cat sat on the mat é\n" * 20).encode(), _pair_of_text),
     }
+
+
+def _planned(path: str) -> None:
+    work.plan(asked_of(path))
+
+
+def _reported(path: str) -> None:
+    page(summarise(read([path])), [path], "0")
 
 
 def _plan(path: str) -> PathPlan:
@@ -92,4 +134,29 @@ def pair_formats(pair: Path, copy: Path) -> dict[str, Format]:
         name.replace("/", "_"): Format((pair / name).read_bytes(), partial(read, name))
         for name in PAIR_FILES
         if (pair / name).is_file()
+    }
+
+
+def selector_formats(folder: Path) -> dict[str, Format]:
+    """The two files of a selector, each read beside the other as it was written."""
+    from experiments.models.selector.network import SelectorNetwork
+    from experiments.models.selector.saved import load_selector, save_selector, times_fields
+
+    actions, widths = [(1, 0, 0), (1, 0, 1), (2, 0, 1)], (4, 4)
+    times = times_fields(time_model("draft=1,target=4"))
+    fields = {"verifier": "naive", "pair": "0123456789abcdef", "vocab_size": 4, "widths": widths, "outputs": 3}
+    path = save_selector(folder, SelectorNetwork(widths, 3), {**fields, "actions": actions, "times": times})
+    [weights] = folder.glob("*.safetensors")
+    whole = {each: each.read_bytes() for each in (path, weights)}
+
+    def reading(place: Path, given: str) -> None:
+        place.write_bytes(Path(given).read_bytes())
+        try:
+            load_selector(path, "naive", "0123456789abcdef", 4, widths)
+        finally:
+            place.write_bytes(whole[place])
+
+    return {
+        "selector": Format(whole[path], partial(reading, path)),
+        "weights": Format(whole[weights], partial(reading, weights)),
     }

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from simulator import DraftproofError
-from tests.experiments.fuzz.formats import Format, formats, pair_formats
+from tests.experiments.fuzz.formats import Format, formats, pair_formats, selector_formats
 from tests.experiments.fuzz.mutations import MEMORY, SECONDS, mutated, wrong_message
 
 KEPT = Path(__file__).resolve().parents[2] / "data" / "fuzz"
@@ -123,6 +123,19 @@ def test_the_inputs_that_mutations_begin_with_are_valid(tmp_path):
     for name, kind in formats(tmp_path).items():
         (tmp_path / name).write_bytes(kind.data)
         assert ended(kind.read, tmp_path / name) == "read"
+
+
+@pytest.mark.parametrize("cases", [60, pytest.param(600, marks=pytest.mark.heavy)])
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed; MODELS=yes brings it")
+def test_mutations_of_a_selector_are_read_or_refused(tmp_path, capsys, monkeypatch, record_property, cases):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").mkdir()
+    kinds = selector_formats(tmp_path / "kept")
+    for name, kind in kinds.items():
+        (tmp_path / name).write_bytes(kind.data)
+        assert ended(kind.read, tmp_path / name) == "read"
+    assert fuzz(kinds, cases, record_property) > cases / 3
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.heavy
