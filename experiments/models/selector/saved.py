@@ -25,6 +25,10 @@ from simulator.files import cut, parse_json, read_bytes, read_text
 FORMAT = "draftproof selector 1"
 
 
+#: What reading files that are not as they were written may raise.
+_DAMAGED = (InvalidInput, OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, OverflowError)
+
+
 @dataclass(frozen=True)
 class Saved:
     """A selector. actions: by position. times: what it was trained for. fields: all that its file says."""
@@ -85,20 +89,22 @@ def load_selector(
     again = f"draftproof train-selector {verifier} --pair {path.parent}"
     if not path.exists():
         raise InvalidInput(f"no selector {cut(path)}; make one: {again}")
+    damaged = InvalidInput(f"{cut(path)} is damaged or no selector; make it again: {again}")
     try:
         fields = dict(parse_json(read_text(path, "selector"), "selector"))
         if fields["format"] != FORMAT or fields["scalars"] != list(SCALARS):
-            raise ValueError
+            raise damaged
         there = tuple(Delayed(*map(int, action)) for action in fields["actions"])
-        saved = Saved(_network(path, fields), there, _times(fields["times"]), fields)
+        times = _times(fields["times"])
         said = str(fields["verifier"]), int(fields["vocab_size"]), str(fields["pair"])
-    except (InvalidInput, OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError):
-        raise InvalidInput(f"{cut(path)} is damaged or no selector; make it again: {again}") from None
+        sizes = tuple(fields["widths"]), fields["outputs"]
+    except _DAMAGED:
+        raise damaged from None
     _check(path, said, (verifier, vocab_size, pair), again)
-    if tuple(fields["widths"]) != widths or len(there) != fields["outputs"]:
+    if sizes != (widths, len(there)):  # before a network of such a size is made
         raise InvalidInput(
-            f"{cut(path)} lists {len(there)} actions for hidden states of {fields['widths']}, and its network has "
-            f"{fields['outputs']} outputs, the pair {list(widths)}; make it again: {again}"
+            f"{cut(path)} lists {len(there)} actions for hidden states of {cut(str(list(sizes[0])), 16)}, and its "
+            f"network has {cut(str(sizes[1]), 8)} outputs, the pair {list(widths)}; make it again: {again}"
         )
     if actions is not None and set(actions) != set(there):
         other = next(iter(set(actions) ^ set(there)))
@@ -106,24 +112,28 @@ def load_selector(
             f"{cut(path)} chooses among {len(there)} actions, not the {len(set(actions))} asked for: {other} is in one "
             "list only; leave out --K, --L1 and --L2, or train a selector for these"
         )
-    return saved
+    try:
+        return Saved(_network(path, widths, len(there), fields), there, times, fields)
+    except _DAMAGED:
+        raise damaged from None
 
 
 def _check(path: Path, said: tuple[str, int, str], wanted: tuple[str, int, str], again: str) -> None:
     for what, there, here in zip(("the verifier", "V =", "the pair"), said, wanted, strict=True):
         if there != here:
-            raise InvalidInput(f"{cut(path)} is a selector for {what} {there}, not {here}; make one: {again}")
+            raise InvalidInput(
+                f"{cut(path)} is a selector for {what} {cut(str(there), 24)}, not {here}; make one: {again}"
+            )
 
 
-def _network(path: Path, fields: dict[str, Any]) -> SelectorNetwork:
+def _network(path: Path, widths: tuple[int, int], outputs: int, fields: dict[str, Any]) -> SelectorNetwork:
     """The network with its weights; raises whatever comes of files that are not as they were written."""
     from safetensors.torch import load
 
     weights = read_bytes(path.parent / Path(str(fields["weights"])).name, "weights")
     if hashlib.sha256(weights).hexdigest() != fields["weights_sha256"]:
         raise ValueError
-    target, draft = fields["widths"]
-    network = SelectorNetwork((int(target), int(draft)), int(fields["outputs"]))
+    network = SelectorNetwork(widths, outputs)
     network.load_state_dict(load(weights))
     return network.eval()
 

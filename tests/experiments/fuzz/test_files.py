@@ -129,8 +129,9 @@ def test_the_inputs_that_mutations_begin_with_are_valid(tmp_path):
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed; MODELS=yes brings it")
 def test_mutations_of_a_selector_are_read_or_refused(tmp_path, capsys, monkeypatch, record_property, cases):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "kept").mkdir()
-    kinds = selector_formats(tmp_path / "kept")
+    folder = Path("kept")  # messages quote it: a short one
+    folder.mkdir()
+    kinds = selector_formats(folder)
     for name, kind in kinds.items():
         (tmp_path / name).write_bytes(kind.data)
         assert ended(kind.read, tmp_path / name) == "read"
