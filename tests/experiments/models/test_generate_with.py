@@ -199,7 +199,7 @@ class Nothing(LogitsProcessor):
         ({"eos_token_id": 2}, None),  # its pad token is the first end
         ({"stopping_criteria": [Counting()]}, "say what stands behind the shorter ones, pad_token_id"),
     ],
-    ids=str,
+    ids=lambda given: "-".join(given) if isinstance(given, dict) else str(given),  # no address of an object
 )
 @pytest.mark.filterwarnings("ignore")
 def test_what_cannot_be_done_is_one_clear_line(pair: Any, asked: dict[str, Any], said: str | None) -> None:
