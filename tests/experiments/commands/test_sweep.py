@@ -201,7 +201,7 @@ def test_a_group_that_another_process_computes_is_left_to_it(small):
         ('"perturbed:s=1"', '"pertubed"', "small.toml line 7: unknown family 'pertubed'"),
         ("denominator = 20", "denominators = 20", "small.toml line 10: unknown key 'denominators' in worlds"),
         ('seeds = "0..2"', 'seeds = "2..0"', "small.toml line 9: seeds = '2..0'; give a whole number or a range"),
-        ('family = "perturbed:s=1"', 'roots = 8', "small.toml line 6: a world is a family, a text, an instance or models"),
+        ('family = "perturbed:s=1"', 'roots = 8', "line 6: a world is a family, a text, an instance or models"),
         ('K = "1..2"', "K = [1, 2]", "small.toml line 13: K = [1, 2] is of the wrong kind"),
         ('"dyspec:nodes=2"', '"dyspecs"', "small.toml line 17: unknown scheme 'dyspecs'"),
         ("[[schemes]]", "[[shapes]]", "unknown 'shapes'; known: [sweep], [[worlds]], [[schemes]]"),
