@@ -135,7 +135,8 @@ def _network(path: Path, widths: tuple[int, int], outputs: int, fields: dict[str
         raise ValueError
     network = SelectorNetwork(widths, outputs)
     network.load_state_dict(load(weights))
-    return network.eval()
+    network.eval()
+    return network
 
 
 def times_fields(times: TimeModel) -> dict[str, Any]:
