@@ -62,8 +62,8 @@ def train_selector(
     libraries()
     from experiments.commands.policies.work import shapes
     from experiments.commands.train_selector import views
-    from experiments.commands.train_selector.work import train
     from experiments.models.pair.warp import Warp
+    from experiments.models.selector.work import train
 
     named = find_verifier(chosen)
     actions = shapes(

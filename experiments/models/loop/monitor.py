@@ -18,15 +18,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.texts import Piece
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
+
+if TYPE_CHECKING:
+    from experiments.models.loop.loop import Loop
+    from experiments.models.loop.texts import Piece
 
 #: How far he thinks that the rows lean to the draft.
 LEANINGS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
