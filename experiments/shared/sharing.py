@@ -85,7 +85,7 @@ def share_after_trial(
                 f"{duration(len(rest) * mean / jobs)} on {jobs} processes"
             )
             ours = unclaimed(rest, lambda task: kept.claim(name(task)), lambda _: tick(1))
-            for row in spread(jobs, compute, (None if task is None else (task,) for task in ours)):
+            for row in computed(ours, compute, jobs):
                 kept.add(row)
                 tick(1)
         except KeyboardInterrupt:

@@ -5,7 +5,7 @@ Rows are made in float64, taken to the temperature, and rounded to multiples of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -67,14 +67,12 @@ class World:
     def _logits(self) -> tuple[list[Any], list[Any]]:
         """Logits of target and draft, `[d]` of shape `(V**d, V)`."""
         if self.rows is not None:
-            with np.errstate(divide="ignore"):
-                return [np.log(x) for x in self.rows.target.tables], [np.log(x) for x in self.rows.draft.tables]
+            return _logs(self.rows.target.tables), _logs(self.rows.draft.tables)
         if self.kind == "n-gram":
             pair = _pair(self.vocab_size, int(self.value))
             root = pair.frequent_roots(self.seed + 1)[-1][0]
             tables = [process.converted(FLOAT64, "rows") for process in pair.processes(root)]
-            with np.errstate(divide="ignore"):  # a probability may be 0, and is so at every temperature
-                target, draft = ([np.log(each.table(depth)) for depth in range(self.depth + 1)] for each in tables)
+            target, draft = (_logs([each.table(depth) for depth in range(self.depth + 1)]) for each in tables)
             return target, draft
         generator = np.random.default_rng((self.seed, self.vocab_size))  # the same rows and noise at every distance
         shapes = [(self.vocab_size**depth, self.vocab_size) for depth in range(self.depth + 1)]
@@ -116,6 +114,11 @@ def distance(floats: Instance, depth: int) -> float:
 @cache
 def _pair(vocab_size: int, order: int) -> TextPair:
     return TextPair(read_counted(TOPICS), vocab_size, ORDER, order)
+
+
+def _logs(tables: Sequence[Any]) -> list[Any]:
+    with np.errstate(divide="ignore"):  # a probability may be 0, and is so at every temperature
+        return [np.log(table) for table in tables]
 
 
 def _softmax(logits: Any) -> Any:

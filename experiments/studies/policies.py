@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.commands.policies.work import shapes
+from experiments.policies.actions import shapes
 from experiments.policies.fitted import state_scalars
 from experiments.policies.rivals import RIVALS, choices
 from experiments.policies.worlds import at_temperature, world_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.commands.policies.work import shapes
+from experiments.policies.actions import shapes
 from experiments.shared.latency import TimeModel
 from simulator.coins import SamplingCoin
 from simulator.laws.estimator import tree_efficiency

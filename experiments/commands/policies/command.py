@@ -8,12 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from experiments.commands.given import Given, choose_problem, with_groups
+from experiments.policies.actions import shapes_of
+from experiments.policies.own import Own, own_policy
 from experiments.policies.rivals import RIVALS, Rival
 from experiments.policies.worlds import world_of
 from experiments.shared import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.latency import time_model
-from experiments.shared.names import from_file, loaded, parse_range
+from experiments.shared.names import from_file
 from experiments.shared.output import check_files, write_json
 from experiments.shared.problem import Problem
 from experiments.shared.progress import bar, named_errors, remark
@@ -65,8 +67,7 @@ def policies(
     rivals = _rivals(wanted, arithmetic)
     problem = choose_problem(given)
     world = world_of(problem, arithmetic_named(arithmetic))
-    ranges = {flag: parse_range(text, f"--{flag}") for flag, text in (("K", K), ("L1", L1), ("L2", L2))}
-    schemes = valuing.shapes(ranges, max_nodes)
+    schemes = shapes_of(K, L1, L2, max_nodes)
     times = time_model(cost)
     times.check(schemes)
     groups = [(each.label, [each]) for each in named]
@@ -98,18 +99,13 @@ def _named(problem: Problem) -> str:
 
 def _rivals(wanted: Sequence[str] | None, arithmetic: str) -> list[Any]:
     """The policies meant; raises `InvalidInput` for unknown ones, and for learners where numbers are exact."""
-    from experiments.commands.policies.work import Own
-
     exact = arithmetic_named(arithmetic).exact
     if not wanted:
         return [rival for rival in RIVALS.values() if not (exact and rival.learner)]
     found: list[Rival | Own] = []
     for spec in dict.fromkeys(wanted):
         if from_file(spec):
-            function, parameters = loaded(spec, "policy")
-            if parameters or not callable(function) or isinstance(function, type):
-                raise InvalidInput(f"{spec} is no policy; give a function of what is known and the list of actions")
-            found.append(Own(spec, function))
+            found.append(own_policy(spec))
         elif spec not in RIVALS:
             raise InvalidInput(f"unknown policy {spec!r}; known: {', '.join(RIVALS)}, or FILE.py:NAME for your own")
         elif exact and RIVALS[spec].learner:

@@ -2,57 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from experiments.policies.fitted import state_scalars
+from experiments.policies.own import Own
 from experiments.policies.rivals import Rival, choices
 from experiments.shared.latency import TimeModel
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import number_fields
-from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.policies.optimal import best_static, policy_iteration
-from simulator.policies.policy import Action, Known, Policy
+from simulator.policies.policy import Action, Policy
 from simulator.policies.rules import ByState
 from simulator.policies.several import SeveralBlocks, several_blocks
 from simulator.policies.value import Value, value
 from simulator.policies.world import Tables, World
 from simulator.protocol import DraftScheme, Progress
-
-
-@dataclass(frozen=True)
-class Own:
-    """A policy of one's own: `function(known, actions)` returns one of the actions."""
-
-    name: str
-    function: Callable[[Known, Sequence[Action]], Action]
-
-    def bound(self, actions: Sequence[Action]) -> Policy:
-        """The policy with these actions."""
-
-        def policy(known: Known) -> Action:
-            return self.function(known, actions)
-
-        policy.__name__ = self.name
-        return policy
-
-
-def shapes(ranges: Mapping[str, Sequence[int]], most: int | None) -> list[Delayed]:
-    """The delayed trees of the ranges with at most so many tokens; one path once, whatever part of it is the trunk."""
-    found: dict[tuple[int, int, int], Delayed] = {}
-    for K, L1, L2 in product(ranges["K"], ranges["L1"], ranges["L2"]):
-        if K > 1 and L2 == 0:
-            continue
-        scheme = Delayed(K, L1, L2)
-        if most is None or scheme.nodes <= most:
-            found.setdefault((1, 0, L1 + L2) if K == 1 else (K, L1, L2), scheme)
-    if not found:
-        raise InvalidInput("there is no shape of so few tokens; raise --max-nodes or take K = 1")
-    return list(found.values())
 
 
 def tables_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from experiments.commands.sweep.store import Row
 
@@ -13,18 +14,18 @@ CLOSE = 1e-9
 
 @dataclass
 class Place:
-    """One world on one scheme: the bound, and the row of each verifier."""
+    """One world on one scheme: the bound, and the row of each verifier, which are all there before it is asked."""
 
     row: Row
     upper: float | None = None
     rows: dict[str, Row] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def world(self) -> str:
         """What tells its world from others."""
         return str(sorted(self.row["source"].items()))
 
-    @property
+    @cached_property
     def usable(self) -> dict[str, float]:
         """The block efficiencies of what is lossless there."""
         return {name: row["block_efficiency_float"] for name, row in self.rows.items() if row["lossless"]}

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from experiments.models import options as opt
+from experiments.policies.actions import shapes_of
 from experiments.shared.consoles import console_for
 from experiments.shared.latency import time_model
-from experiments.shared.names import find_verifier, parse_range
+from experiments.shared.names import find_verifier
 from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files, write_json
 from experiments.shared.progress import INTERRUPTED, remark
@@ -60,16 +61,12 @@ def train_selector(
     from experiments.models.pair.devices import libraries
 
     libraries()
-    from experiments.commands.policies.work import shapes
     from experiments.commands.train_selector import views
     from experiments.models.pair.warp import Warp
     from experiments.models.selector.work import train
 
     named = find_verifier(chosen)
-    actions = shapes(
-        {flag: parse_range(each, f"--{flag}") for flag, each in zip(("K", "L1", "L2"), (K, L1, L2), strict=True)},
-        max_nodes,
-    )
+    actions = shapes_of(K, L1, L2, max_nodes)
     warps = [Warp(each, None, top_p) for each in dict.fromkeys(temperature or [1.0])]
     times = None if cost is None else time_model(cost)
     if times is not None:

@@ -8,7 +8,7 @@ one pass of the draft more than it would have had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -24,10 +24,11 @@ from experiments.models.pair.warp import Warp
 from experiments.models.selector.features import Inputs, View, view_from
 from experiments.models.selector.glimpses import Glimpse, Passes, watched
 from experiments.models.selector.network import SelectorNetwork
+from experiments.policies.own import Own
 from experiments.shared.latency import TimeModel
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
-from simulator.policies.policy import Action, Known, chosen
+from simulator.policies.policy import Action, chosen
 from simulator.protocol import Coin, Context, Verifier
 
 
@@ -51,29 +52,18 @@ class BySelector:
 
 @dataclass(frozen=True)
 class ByFunction:
-    """A policy of one's own: `function(known, actions)` returns one of the actions; raises `InvalidInput` otherwise."""
+    """A policy of one's own, with its actions; raises `InvalidInput` for one that chooses another."""
 
-    function: Callable[[Known, Sequence[Action]], Action]
+    policy: Own
     actions: tuple[Action, ...]
-    name: str
 
     def __call__(self, view: View) -> int:
-        policy = _Named(lambda known: self.function(known, self.actions), self.name)
-        action = chosen(policy, view.known)
+        action = chosen(self.policy.bound(self.actions), view.known)
         if action not in self.actions:
             raise InvalidInput(
-                f"policy {self.name} chose {action}, which is none of the {len(self.actions)} it is given"
+                f"policy {self.policy.name} chose {action}, which is none of the {len(self.actions)} it is given"
             )
         return self.actions.index(action)
-
-
-@dataclass(frozen=True)
-class _Named:
-    function: Callable[[Known], Action]
-    name: str
-
-    def __call__(self, known: Known) -> Action:
-        return self.function(known)
 
 
 @dataclass(frozen=True)

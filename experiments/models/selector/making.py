@@ -96,9 +96,9 @@ def spread_roots(tokens: Sequence[int], count: int) -> list[Context]:
 def make_selector(opened: Opened, folder: str, plan: Plan, kept: RowFile) -> dict[str, Any]:
     """Label, train, judge and save; the report as plain data."""
     started = time.perf_counter()
-    pair = opened.pair
+    pair, digest = opened.pair, pair_digest(opened.pair)
     roots = spread_roots(opened.held_out, plan.roots)
-    labelled = _labelled(pair, plan, roots, kept)
+    labelled = _labelled(pair, digest, plan, roots, kept)
     place = np.tile(np.arange(len(roots)), len(plan.warps)) / len(roots)
     parts = [place < TRAINING, (place >= TRAINING) & (place < TRAINING + VALIDATING), place >= TRAINING + VALIDATING]
     training, validating, held_out = (labelled.of(each) for each in parts)
@@ -109,7 +109,7 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: RowFile) -> dic
     with named_errors("rivals"):
         rows = judged(best.network, labelled.of(parts[0] | parts[1]), held_out, base, plan.seed)
     fields = {
-        **_about(opened, plan, pair_digest(pair)),
+        **_about(opened, plan, digest),
         "widths": list(widths),
         "outputs": len(plan.actions),
         "roots": {
@@ -134,9 +134,9 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: RowFile) -> dic
     return {**fields, "file": str(path), "seconds": round(time.perf_counter() - started, 1)}
 
 
-def _labelled(pair: Pair, plan: Plan, roots: Sequence[Context], kept: RowFile) -> Labelled:
+def _labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept: RowFile) -> Labelled:
     """All roots under every setting, with their labels and what is known before them."""
-    common: dict[str, Any] = {"pair": pair_digest(pair), "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
+    common: dict[str, Any] = {"pair": digest, "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
     common |= {"kind": "label", "actions": [list(_shape(each)) for each in plan.actions], "versions": model_versions()}
     common |= {"labels": plan.trees, "seed": 0 if plan.trees is None else plan.seed}
     given = [(warp, root) for warp in plan.warps for root in roots]

@@ -6,7 +6,6 @@ in every round, so that what else the machine does slows all of them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 
 from experiments.models.drop_in.generate_with import Generating
+from experiments.models.loop.timing import Stopwatch
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from experiments.models.speed.paired import geometric_mean, ratio
@@ -122,10 +122,11 @@ def _timed(
     pair: Pair, writer: Writer, roots: Sequence[Context], warp: Warp, tokens: int, seed: int
 ) -> tuple[int, float]:
     """Tokens after all roots, and seconds."""
-    count, started = 0, _now(pair)
+    watch = Stopwatch(pair.device)
+    count, started = 0, watch.now()
     for number, root in enumerate(roots):
         count += len(written(pair, writer, root, warp, tokens, seed * 1_000_003 + number))
-    return count, _now(pair) - started
+    return count, watch.now() - started
 
 
 def _watched(
@@ -146,16 +147,16 @@ def _watched(
 @contextmanager
 def _counting(pair: Pair) -> Iterator[Passes]:
     """Watch both models."""
-    passes, begun = Passes(), dict[str, float]()
+    passes, begun, watch = Passes(), dict[str, float](), Stopwatch(pair.device)
     hooks = []
     for name, model in (("target", pair.target), ("draft", pair.draft)):
 
         def before(*_: Any, name: str = name) -> None:
-            begun[name] = _now(pair)
+            begun[name] = watch.now()
 
         def after(*_: Any, name: str = name) -> None:
             passes.count[name] += 1
-            passes.seconds[name] += _now(pair) - begun[name]
+            passes.seconds[name] += watch.now() - begun[name]
 
         hooks += [model.register_forward_pre_hook(before), model.register_forward_hook(after)]
     try:
@@ -163,10 +164,3 @@ def _counting(pair: Pair) -> Iterator[Passes]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _now(pair: Pair) -> float:
-    """The clock, once the device has nothing left to do."""
-    if pair.device.type == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter()

@@ -12,7 +12,7 @@ from math import comb, inf, log2
 from simulator.arithmetic import Arithmetic
 from simulator.drafts import Delayed
 from simulator.errors import TooLarge
-from simulator.instances.processes import MarkovProcess
+from simulator.instances.processes import MarkovProcess, context_count
 from simulator.laws.structured.offer import structure_of
 from simulator.laws.structured.top_down import CHUNK
 from simulator.protocol import DraftScheme, TokenProcess, Verifier
@@ -103,7 +103,7 @@ def steps(verifier: Verifier, scheme: Delayed, vocab_size: int) -> float:
         return _states(scheme, vocab_size)
     if isinstance(structure, Layered):
         return _layers(scheme, vocab_size)
-    contexts = _power(vocab_size, scheme.depth + 1) / max(vocab_size - 1, 1)
+    contexts = context_count(vocab_size, scheme.depth + 1) / max(vocab_size - 1, 1)
     several = isinstance(structure, TopDown) and not verifier.card.single_path
     return contexts * (_calls(verifier, scheme.K, vocab_size) or scheme.K if several else 1)
 
@@ -126,7 +126,7 @@ def _calls(verifier: Verifier, paths: int, size: int) -> float:
         return 0.0
     if verifier.card.exchangeable:
         return float(min(comb(size + paths, paths) - 1, 10**300))
-    return sum(_power(size, k) for k in range(1, paths + 1))
+    return sum(context_count(size, k) for k in range(1, paths + 1))
 
 
 def _gib(number: float) -> str:
@@ -160,7 +160,7 @@ def _modes(
     assert structure is not None
     assert isinstance(scheme, Delayed)
     size, each = target.vocab_size, BYTES[arithmetic.exact]
-    rows = _power(size, scheme.depth + 1) * size / max(size - 1, 1)  # entries of all tables of depth L
+    rows = context_count(size, scheme.depth + 1) * size / max(size - 1, 1)  # entries of all tables of depth L
     markov = isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess)
     tables = rows * (1 + 1 / size) * each
     working = _chunks(scheme, size) * each
@@ -172,19 +172,15 @@ def _modes(
     modes = [Work(structure.name, LAW, visited, judged), Work(structure.name, METRICS, visited, streamed)]
     if markov and isinstance(structure, TopDown):
         order = max(target.order, draft.order)  # type: ignore[attr-defined]
-        numbers = _power(size, order + 1) * each
-        states = _power(size, order) * (max(scheme.depth, 1) + _calls(verifier, scheme.K, size))
+        numbers = context_count(size, order + 1) * each
+        states = context_count(size, order) * (max(scheme.depth, 1) + _calls(verifier, scheme.K, size))
         modes.insert(1, Work(structure.name, COLLAPSED, states, numbers * (scheme.K + 4) ** 2))
     return modes
 
 
-def _power(base: int, exponent: int) -> float:
-    return float(base) ** exponent if exponent * log2(max(base, 2)) < 1000 else inf
-
-
 def _chunks(scheme: Delayed, size: int) -> float:
     """Numbers in the chunks of contexts that are held at once: one of every depth, and what the deepest works with."""
-    widest = [min(_power(size, depth + 1), max(CHUNK, size)) for depth in range(scheme.depth)]
+    widest = [min(context_count(size, depth + 1), max(CHUNK, size)) for depth in range(scheme.depth)]
     return (scheme.K + 4) * (sum(widest) + 4 * max(widest, default=1.0))
 
 

@@ -104,11 +104,7 @@ class Watcher:
     def __init__(self, folder: Path, more: Sequence[ModuleType] = ()) -> None:
         for room in (commands, simulator, lp_analysis, *more):  # once, not in every fork
             for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
-                try:
-                    importlib.import_module(module.name)
-                except ModuleNotFoundError as error:  # what runs models is imported where a line needs it
-                    if error.name != "torch":
-                        raise
+                importlib.import_module(module.name)
         drawing.drawing_board()
         self._program: Any = typer.main.get_command(
             cli.program()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import verifiers
-from experiments.commands.policies.work import shapes
+from experiments.policies.actions import shapes
 from experiments.policies.fitted import fitted_choice, held_out_choice, quantiles, state_scalars, steps_of_entropy
 from experiments.policies.gap import count, smallest_gap
 from experiments.policies.rivals import RIVALS, choices

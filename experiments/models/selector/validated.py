@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.commands.policies.work import shapes
 from experiments.models.options import PairOptions, ShapeOptions
 from experiments.models.pair.opened import Opened, open_pair
 from experiments.models.pair.roots import CONTEXT, roots_of
@@ -19,8 +18,10 @@ from experiments.models.selector.deciding import ByFunction, BySelector, Chooser
 from experiments.models.selector.saved import load_selector, selector_path
 from experiments.models.speed.latency_fit import measured_times
 from experiments.models.validation.contest import Setting, setting
+from experiments.policies.actions import shapes_of
+from experiments.policies.own import own_policy
 from experiments.shared.latency import TimeModel
-from experiments.shared.names import NamedVerifier, from_file, loaded, parse_range
+from experiments.shared.names import NamedVerifier, from_file
 from experiments.shared.output import write_json
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
@@ -70,7 +71,7 @@ def validate_policy(
     with open_pair(pair.wanted(seed)) as opened:
         where = setting(opened.pair, warp, roots_of(opened.held_out, amount.roots or ROOTS), seed, vectors)
         if from_file(spec):
-            contest = _of_function(spec, where, named, wanted or _shapes(RANGES), amount)
+            contest = _of_function(spec, where, named, wanted or shapes_of(*RANGES), amount)
         else:
             path = selector_path(str(pair.folder), named.label) if spec == "selector" else Path(spec)
             contest = _of_selector(path, where, named, wanted, amount)
@@ -81,12 +82,8 @@ def _actions(shape: ShapeOptions) -> list[Delayed] | None:
     given = (shape.K, shape.L1, shape.L2)
     if not any(given):
         return None
-    return _shapes(tuple(text or other for text, other in zip(given, RANGES, strict=True)))
-
-
-def _shapes(ranges: Sequence[str]) -> list[Delayed]:
-    flags = zip(("K", "L1", "L2"), ranges, strict=True)
-    return shapes({name: parse_range(text, f"--{name}") for name, text in flags}, None)
+    K, L1, L2 = (text or other for text, other in zip(given, RANGES, strict=True))
+    return shapes_of(K, L1, L2)
 
 
 def _of_selector(
@@ -106,10 +103,7 @@ def _of_selector(
 def _of_function(
     spec: str, where: Setting, named: NamedVerifier, actions: Sequence[Delayed], amount: Amount
 ) -> PolicyContest:
-    function, parameters = loaded(spec, "policy")
-    if parameters or not callable(function) or isinstance(function, type):
-        raise InvalidInput(f"{spec} is no policy; give a function of what is known and the list of actions")
-    chooser = ByFunction(function, tuple(Action(scheme, named.verifier) for scheme in actions), spec)
+    chooser = ByFunction(own_policy(spec), tuple(Action(scheme, named.verifier) for scheme in actions))
     times = measured_times(where.pair, CONTEXT, actions)
     return _contest(where, named, actions, chooser, times, None, amount)
 
