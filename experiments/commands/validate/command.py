@@ -110,8 +110,8 @@ def _of_policy(
     vectors: str,
 ) -> int:
     """The same command for a policy in place of a table. other: options that go without one, by flag."""
+    from experiments.models import policy_validation as work
     from experiments.models.pair.warp import Warp
-    from experiments.models.selector import validated as work
 
     work.check_options(other, chosen)
     pair, shape, files = groups
