@@ -201,8 +201,11 @@ def simulated(name: str, blocks: int) -> None:
     wanted = value(place.tables(some, time), choice)
     generator = np.random.default_rng(CHECKED.index(name))
     found = simulate(place.converted(FLOAT64), some, choice, [float(time(each)) for each in some], blocks, generator)
+    rate = float(wanted.rate)
+    z = (found.rate - rate) / found.error
+    print(f"{name}: exact {rate:.6f}, {blocks:,} blocks {found.rate:.6f}, standard error {found.error:.6f}, z {z:+.2f}")
     assert found.blocks == blocks
-    assert abs(found.rate - float(wanted.rate)) <= 4 * found.error
+    assert abs(z) <= 4
     assert 0 < found.error < 0.01 * found.rate * (10**6 / blocks) ** 0.5
 
 
