@@ -13,6 +13,7 @@ from experiments.models.options import PairOptions, ShapeOptions
 from experiments.models.pair.opened import Opened, open_pair
 from experiments.models.pair.roots import CONTEXT, roots_of
 from experiments.models.pair.warp import Warp
+from experiments.models.selector.at_roots import check_sampling
 from experiments.models.selector.contest import PolicyContest, report_of
 from experiments.models.selector.deciding import ByFunction, BySelector, Chooser, hidden_widths
 from experiments.models.selector.saved import load_selector, selector_path
@@ -91,11 +92,8 @@ def _of_selector(
 ) -> PolicyContest:
     widths = hidden_widths(where.pair)
     found = load_selector(path, named.label, where.digest, where.pair.vocab_size, widths, wanted)
-    settings = found.fields["settings"]
-    if where.warp.as_dict() not in settings:
-        known = "; ".join(", ".join(f"{name}={value}" for name, value in each.items() if value) for each in settings)
-        raise InvalidInput(f"{path} was trained for {known}, not for {where.warp}; train one for this sampling")
-    base = found.actions.index(Delayed(*found.fields["base"][settings.index(where.warp.as_dict())]))
+    number = check_sampling(path, found, where.warp)
+    base = found.actions.index(Delayed(*found.fields["base"][number]))
     chooser = BySelector(found.network, where.warp, widths)
     return _contest(where, named, found.actions, chooser, found.times, base, amount)
 

@@ -13,6 +13,7 @@ from experiments.commands.compare import planning, tables
 from experiments.commands.compare import work as comparing
 from experiments.commands.compare.files import write_files
 from experiments.commands.compare.optimum_rows import with_optimum
+from experiments.commands.compare.policies import RANGES, Wanted, policy_rows, wanted_policies
 from experiments.commands.given import Given, choose_problem, with_groups
 from experiments.shared import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
@@ -49,6 +50,15 @@ Best = Annotated[
     bool | None,
     typer.Option("--optimum/--no-optimum", help="The optimum and the gap to it (default: where that is quick)."),
 ]
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        help="Also choose among the shapes block by block: selector (of --pair), static, greedy, best and the rest of "
+        "draftproof policies, or FILE.py:NAME; may be repeated. Shapes are then K 1..4, L1 0..2, L2 0..2 by default.",
+        **_SCHEME,
+    ),
+]
 Resume = Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.", **_OUTPUT)]
 ByRoot = Annotated[bool, typer.Option("--by-root", help="A second table, root by root.", **_OUTPUT)]
 Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
@@ -78,6 +88,7 @@ def compare(
     max_memory: opt.MaxMemory = 4.0,
     steady: Steady = False,
     cost: Times = None,
+    policy: Policies = None,
     best: Best = None,
     resume: Resume = None,
     by_root: ByRoot = False,
@@ -92,9 +103,13 @@ def compare(
     check_files(given.inputs, {"--resume": resume, "--json": json_target, **files})
     named = chosen_verifiers(chosen) if chosen else None
     problem = choose_problem(given)
-    schemes = planning.shapes(*_ranges(problem, (scheme, tree, confidence), (K, L1, L2)), budget, max_nodes)
-    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady)
+    kind = (scheme, tree, confidence)
+    sizes = tuple(RANGES.values()) if policy and not any((K, L1, L2, *kind)) else (K, L1, L2)
+    schemes = planning.shapes(*_ranges(problem, kind, sizes), budget, max_nodes)
+    long_run = steady or (bool(policy) and given.text is not None and not given.models)
+    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, long_run)
     costs = _costs(cost, schemes)
+    wanted = wanted_policies(policy, problem, given.pair, named or chosen_verifiers(None), schemes, arithmetic, costs)
     if steady and given.text is None:
         raise InvalidInput("--steady-state needs processes that go on for ever; add --text FILE")
     tasks = planning.all_tasks(problem, named, schemes, settings, best)
@@ -102,11 +117,12 @@ def compare(
     complete = comparing.compute_all(problem, tasks, settings, kept)
     found = with_optimum([kept.rows[task.strong_id] for task in tasks if task.strong_id in kept.rows])
     rows = [{**row, **costs.row_fields(row)} for row in found["rows"]] if costs else found["rows"]
+    policies, complete = _policies(wanted, rows) if complete else ([], False)
     console = console_for(json_target)
-    _show(console, rows, f"{problem}, {arithmetic}", by_root)
+    _show(console, rows, policies, f"{problem}, {arithmetic}", by_root)
     if not complete:
         return _interrupted(rows, len(tasks), resume)
-    return _write(console, {**found, "rows": rows}, str(problem), json_target, files)
+    return _write(console, {**found, "rows": rows, "policies": policies}, str(problem), json_target, files)
 
 
 def _ranges(
@@ -131,17 +147,29 @@ def _costs(cost: str | None, schemes: Sequence[DraftScheme]) -> TimeModel | None
     return costs
 
 
-def _show(console: Console, rows: Sequence[dict[str, Any]], title: str, by_root: bool) -> None:
+def _policies(wanted: Wanted | None, rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
+    """The rows of policies, and whether nobody ended it early."""
+    try:
+        return ([] if wanted is None else policy_rows(wanted, rows)), True
+    except KeyboardInterrupt:
+        return [], False
+
+
+def _show(
+    console: Console, rows: Sequence[dict[str, Any]], policies: Sequence[dict[str, Any]], title: str, by_root: bool
+) -> None:
     """The tables; nothing if there is no row."""
     if not rows:
         return
     short = len(rows) <= tables.LONGEST
     if short:
-        console.print(tables.compare_table(rows, title))
+        console.print(tables.compare_table([*rows, *policies], title))
     else:
         console.print(f"{title}\n{len(rows):,} rows are too many to print; --csv or --json FILE has them all")
     if "speedup" in rows[0] or not short:
         console.print(tables.best_table(rows))
+    if policies:
+        console.print(tables.policies_table(policies))
     if by_root:
         console.print(tables.roots_table(rows))
 

@@ -19,6 +19,8 @@ _REST = ("lossless", "max_deviation_float", "total_variation_float", "arithmetic
 
 #: Tables of more rows are not printed.
 LONGEST = 400
+#: Shapes of a policy that are named.
+NAMED = 3
 #: What rows may hold beside their law, with its heading.
 _EXTRA = {
     "optimum_float": "optimum",
@@ -34,7 +36,9 @@ def _extra(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def verdict_text(row: dict[str, Any]) -> Text:
-    """`yes, proved`, `yes (float64)` or `NO`."""
+    """`proved`, `to rounding` or `NO`; `-` where nothing was checked."""
+    if row["lossless"] is None:
+        return Text("-")
     if not row["lossless"]:
         return Text("NO", style="bold red")
     return Text("proved", style="green") if row["arithmetic"] == "rational" else Text("to rounding", style="green")
@@ -46,7 +50,7 @@ def depths(row: dict[str, Any]) -> str:
 
 
 def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
-    """One line a row, grouped by shape."""
+    """One line a row, grouped by shape; policies, which choose among the shapes, after them."""
     table = Table(title=title, title_justify="left", caption_justify="left")
     table.add_column("K, L1, L2")
     table.add_column("verifier")
@@ -67,10 +71,10 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
             current if current != shape else "",
             row["verifier"] + (" (control)" if row["control"] else ""),
             verdict_text(row),
-            short(row["block_efficiency_float"]),
-            short(row["variance_float"], 4),
+            "-" if row["block_efficiency_float"] is None else short(row["block_efficiency_float"]),
+            _cell(row["variance_float"]),
             depths(row),
-            short(row["max_deviation_float"], 4) if row["max_deviation_float"] else "0",
+            _deviation(row["max_deviation_float"]),
             *(_cell(row.get(name)) for name in extra),
         )
         shape = current
@@ -79,6 +83,36 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         f"engine: {engines(rows)}"
     )
     return table
+
+
+def policies_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """One line a policy and verifier; rows: of policies."""
+    table = Table(title="a shape for every block", title_justify="left", caption_justify="left")
+    table.add_column("policy")
+    table.add_column("verifier")
+    extra = {"time": "time T", "speedup": "speedup"} if "speedup" in rows[0] else {}
+    for heading in ("tokens a block", *extra.values(), "over static", "regret", "shapes"):
+        table.add_column(heading, justify="right")
+    table.add_column("most used, % of the blocks")
+    for number, row in enumerate(rows):
+        begins = number == 0 or rows[number - 1]["policy"] != row["policy"]
+        if begins and number:
+            table.add_section()
+        tokens = row["block_efficiency_float"] if row.get("steady_state_float") is None else row["steady_state_float"]
+        gains = f"{row['over_static']:+.2%}", f"{row['regret']:.3%}", str(row["used"])
+        most = "; ".join(f"{shape}: {share:.0%}" for shape, share in list(row["actions"].items())[:NAMED])
+        numbers = short(tokens), *(_cell(row[key]) for key in extra)
+        table.add_row(row["policy"] if begins else "", row["verifier"], *numbers, *gains, most)
+    table.caption = (
+        f"over {rows[0]['over']}. over static: against the best shape of the verifier taken for ever; regret: share lost "
+        "to the best of all\npolicies."
+    )
+    return table
+
+
+def _deviation(value: float | None) -> str:
+    """What rounding leaves is shown."""
+    return _cell(value) if value is None or value == 0 else short(value, 4)
 
 
 def _cell(value: float | None) -> str:
@@ -90,7 +124,7 @@ def _cell(value: float | None) -> str:
 
 def engines(rows: Sequence[dict[str, Any]]) -> str:
     """Which engine computed how many of the rows."""
-    counts = Counter(row["engine"] for row in rows)
+    counts = Counter(row["engine"] for row in rows if "engine" in row)
     return ", ".join(f"{engine} ({number:,} row{'s' * (number > 1)})" for engine, number in counts.items())
 
 

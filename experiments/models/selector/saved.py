@@ -110,7 +110,7 @@ def load_selector(
         other = next(iter(set(actions) ^ set(there)))
         raise InvalidInput(
             f"{cut(path)} chooses among {len(there)} actions, not the {len(set(actions))} asked for: {other} is in one "
-            "list only; leave out --K, --L1 and --L2, or train a selector for these"
+            "list only; give the ranges that it was trained for, or train a selector for these"
         )
     try:
         return Saved(_network(path, widths, len(there), fields), there, times, fields)

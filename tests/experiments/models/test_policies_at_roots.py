@@ -1,0 +1,100 @@
+"""`compare --pair --policy`: at the roots of a pair a policy brings what the rows of its shapes say, root by root."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from experiments.models.pair.corpus import Corpus
+from experiments.models.pair.pair import load_folder
+from experiments.models.pair.roots import pair_digest, roots_of
+from experiments.models.pair.warp import Warp
+from experiments.models.selector import saved
+from experiments.models.selector.features import Inputs, views_of
+from experiments.models.selector.network import SelectorNetwork
+from experiments.shared.latency import time_model
+from experiments.shared.text import EMBEDDED, read_text
+
+COST = "draft=1,branch=.1,target=3"
+SHAPES = ((1, 0, 1), (1, 0, 2), (2, 0, 1), (2, 0, 2))
+OWN = "def mine(known, actions):\n    return actions[known.context[-1] % len(actions)]\n"
+
+
+@pytest.fixture
+def given(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
+    shutil.copytree(tiny_folder, tmp_path / "pair")
+    (tmp_path / "text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    where = ("--pair", tmp_path / "pair", "--text", tmp_path / "text.txt", "--roots", 5)
+    shapes = ("--K", "1..2", "--L1", 0, "--L2", "1..2", "--jobs", 1, "--no-optimum")
+    return ("compare", "specinfer", *where, *shapes, "--cost", COST)
+
+
+def mixed(rows: list[dict[str, Any]], choice: list[int]) -> tuple[Any, Any]:
+    """Tokens and time of a block over the roots, from the rows of the shapes."""
+    times, weight = time_model(COST).exact(), Fraction(1, len(choice))
+    tokens = [Fraction(rows[action]["roots"][root]["block_efficiency"]) for root, action in enumerate(choice)]
+    return weight * sum(tokens), weight * sum(times.time(rows[action]) for action in choice)
+
+
+def test_a_policy_is_the_rows_of_its_shapes(
+    draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path
+) -> None:
+    pair = load_folder(tmp_path / "pair", "cpu")
+    held_out = Corpus("text", (tmp_path / "text.txt").read_text(encoding="utf-8")).held_out
+    contexts = roots_of(pair.encode(held_out), 5)
+    torch.manual_seed(3)
+    network, times = SelectorNetwork((32, 16), 4), time_model("draft=1,target=9")
+    fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8, "widths": [32, 16], "outputs": 4}
+    fields |= {"actions": list(reversed(SHAPES)), "times": saved.times_fields(times), "settings": [Warp().as_dict()]}
+    saved.save_selector(tmp_path / "pair", network.eval(), fields)
+    inputs = Inputs.of(views_of(pair, contexts, Warp(), times), [Warp()] * 5, (32, 16))
+    choices = {
+        "selector": [3 - int(place) for place in network(inputs).argmax(1)],
+        f"{tmp_path}/own.py:mine": [context[-1] % 4 for context in contexts],
+    }
+    wanted = [part for name in ("static", "greedy", *choices) for part in ("--policy", name)]
+    found = draftproof(*given, *wanted, "--arithmetic", "rational", "--json", "-").json
+    assert [(row["K"], row["L1"], row["L2"]) for row in found["rows"]] == list(SHAPES)
+    policies = {row["policy"]: row for row in found["policies"]}
+    for name, choice in choices.items():
+        tokens, time = mixed(found["rows"], choice)
+        assert Fraction(policies[name]["block_efficiency"]) == tokens
+        assert Fraction(policies[name]["tokens_per_time"]) == tokens / time
+        assert policies[name]["lossless"]
+        shapes = [", ".join(map(str, SHAPES[action])) for action in choice]
+        assert policies[name]["actions"] == pytest.approx({shape: shapes.count(shape) / 5 for shape in shapes})
+        assert sum(policies[name]["depth_distribution"]) == pytest.approx(1)
+    rates = {name: Fraction(row["tokens_per_time"]) for name, row in policies.items()}
+    assert max(rates.values()) == rates["greedy"] > rates["static"]
+    assert "has learnt from the first 80 %" in draftproof(*given, "--policy", "selector").err
+
+
+def test_what_cannot_choose_at_roots_is_one_line(
+    draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path
+) -> None:
+    pair = load_folder(tmp_path / "pair", "cpu")
+    for other, said in (
+        ({}, "chooses among 2 actions, not the 4 asked for"),
+        ({"actions": SHAPES, "outputs": 4, "settings": [Warp(0.0).as_dict()]}, "was trained for temperature=0.0, not"),
+        ({"actions": SHAPES, "outputs": 4, "pair": "0" * 16}, "is a selector for the pair 0000"),
+        ({"actions": SHAPES, "outputs": 4, "vocab_size": 27}, "is a selector for V = 27, not 8"),
+    ):
+        fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8, "widths": [32, 16]}
+        fields |= {"outputs": 2, "actions": SHAPES[:2], "settings": [Warp().as_dict()]}
+        fields |= {"times": saved.times_fields(time_model(COST)), **other}
+        path = saved.save_selector(tmp_path / "pair", SelectorNetwork((32, 16), fields["outputs"]), fields)
+        ran = draftproof(*given, "--policy", "selector")
+        assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err
+    path.unlink()
+    ran = draftproof(*given, "--policy", "selector")
+    assert (ran.code, ran.out) == (2, "")
+    assert "has no selector for specinfer; make one: draftproof train-selector specinfer" in ran.err
+    ran = draftproof(*given, "--policy", "best")
+    assert (ran.code, "on roots of models: static, ratio, greedy, selector" in ran.err) == (2, True)
