@@ -67,7 +67,7 @@ def best_ratio(given: AtRoots) -> Choice:
 
 
 def best_together(given: AtRoots) -> Choice:
-    """The choice of the largest rate there is, by Dinkelbach's steps from the best static action; exact in fractions."""
+    """The choice of the largest rate, by Dinkelbach's steps from the best static action; exact in fractions."""
     choice = best_static(given)
     while True:
         going = given.rate(choice)

@@ -104,8 +104,8 @@ def policies_table(rows: Sequence[dict[str, Any]]) -> Table:
         numbers = short(tokens), *(_cell(row[key]) for key in extra)
         table.add_row(row["policy"] if begins else "", row["verifier"], *numbers, *gains, most)
     table.caption = (
-        f"over {rows[0]['over']}. over static: against the best shape of the verifier taken for ever; regret: share lost "
-        "to the best of all\npolicies."
+        f"over {rows[0]['over']}. over static: against the best shape of the verifier taken for ever; regret: share "
+        "lost to the best of all\npolicies."
     )
     return table
 
