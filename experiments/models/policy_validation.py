@@ -15,7 +15,8 @@ from experiments.models.pair.roots import CONTEXT, roots_of
 from experiments.models.pair.warp import Warp
 from experiments.models.selector.at_roots import check_sampling
 from experiments.models.selector.contest import PolicyContest, report_of
-from experiments.models.selector.deciding import ByFunction, BySelector, Chooser, hidden_widths
+from experiments.models.selector.deciding import ByFunction, BySelector, Chooser
+from experiments.models.selector.features import hidden_widths
 from experiments.models.selector.saved import load_selector, selector_path
 from experiments.models.speed.latency_fit import measured_times
 from experiments.models.validation.contest import Setting, setting

@@ -31,6 +31,12 @@ Times = Annotated[
 ]
 Roots = Annotated[int, typer.Option(min=1, help="Root contexts of the held-out text, a fifth held out.", **_HOW)]
 Trees = Annotated[int, typer.Option(min=2, help="Trees a label, where labels are not exact.", **_HOW)]
+Exact = Annotated[
+    bool | None,
+    typer.Option(
+        "--exact/--sampled", help="Labels; by default exact where that takes milliseconds.", show_default=False, **_HOW
+    ),
+]
 
 
 def train_selector(
@@ -48,6 +54,7 @@ def train_selector(
     device: opt.Device = "auto",
     roots: Roots = 400,
     trees: Trees = 16,
+    exact: Exact = None,
     seed: opt.Seed = 0,
     resume: opt.Resume = None,
     json_target: JsonTarget = None,
@@ -73,7 +80,7 @@ def train_selector(
         times.check(actions)
     console, kept = console_for(json_target), RowFile(resume)
     try:
-        report = train(folder, text, device, named, actions, warps, times, (roots, trees, seed), kept)
+        report = train(folder, text, device, named, actions, warps, times, (roots, trees, seed), exact, kept)
     except KeyboardInterrupt:
         where = f"; labels so far are kept in {resume}" if resume else "; --resume FILE would keep labels"
         remark(f"interrupted{where}; no other file was written")

@@ -10,8 +10,8 @@ import torch
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.roots import pair_digest
 from experiments.models.pair.warp import Warp
-from experiments.models.selector.deciding import ByFunction, BySelector, hidden_widths
-from experiments.models.selector.features import views_of
+from experiments.models.selector.deciding import ByFunction, BySelector
+from experiments.models.selector.features import hidden_widths, views_of
 from experiments.models.selector.saved import Saved, load_selector
 from experiments.policies.own import Own
 from experiments.shared.latency import TimeModel

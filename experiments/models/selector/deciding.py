@@ -170,9 +170,3 @@ def deciding(
     loops = [Loop(pair, verifier, scheme, warp, vectors) for scheme in actions]
     with watched(pair.target) as target, watched(pair.draft) as draft:
         yield PolicyLoop(loops, chooser, times, target, draft)
-
-
-def hidden_widths(pair: Pair) -> tuple[int, int]:
-    """Of what the output layers of target and draft read."""
-    target, draft = (int(pair.model(which).get_output_embeddings().in_features) for which in ("target", "draft"))
-    return target, draft

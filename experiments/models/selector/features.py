@@ -82,6 +82,12 @@ def pass_times(times: TimeModel) -> tuple[float, float]:
     return float(times.draft[1]), float(times.target[0])
 
 
+def hidden_widths(pair: Pair) -> tuple[int, int]:
+    """Of what the output layers of target and draft read."""
+    target, draft = (int(pair.model(which).get_output_embeddings().in_features) for which in ("target", "draft"))
+    return target, draft
+
+
 @torch.inference_mode()
 def views_of(pair: Pair, contexts: Sequence[Context], warp: Warp, times: TimeModel) -> list[View]:
     """What is known after each context, from one plain pass of each model over it."""

@@ -46,7 +46,7 @@ def judged(
     rows = []
     for number in held_out.settings:
         known, new = seen.of(seen.setting == number), held_out.of(held_out.setting == number)
-        choices = _choices(network, known, new, base[number])
+        choices = choices_of(network, known, new, base[number])
         best = rate(new.tokens, new.times, choices["oracle"])
         static = choices["static"]
         for name, choice in choices.items():
@@ -68,8 +68,8 @@ def judged(
     return rows
 
 
-def _choices(network: SelectorNetwork, known: Labelled, new: Labelled, base: int) -> dict[str, Any]:
-    """The action of each held-out root, by policy."""
+def choices_of(network: SelectorNetwork, known: Labelled, new: Labelled, base: int) -> dict[str, Any]:
+    """The action of each held-out root, by policy, in one sampling setting. known: the roots that rivals learn from."""
     static = np.full(len(new.tokens), base)
     going = rate(known.tokens, known.times, np.full(len(known.tokens), base))
     found = {"static": static}

@@ -15,7 +15,7 @@ from experiments.models.pair.opened import Opened
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.roots import pair_digest, roots_of
 from experiments.models.pair.warp import Warp
-from experiments.models.selector.features import Inputs, views_of
+from experiments.models.selector.features import Inputs, hidden_widths, views_of
 from experiments.models.selector.judging import judged
 from experiments.models.selector.labels import label_row, labels_are_exact
 from experiments.models.selector.network import HIDDEN, PROJECTED
@@ -70,8 +70,12 @@ def planned(
     roots: int,
     trees: int,
     seed: int,
+    exact: bool | None = None,
 ) -> Plan:
-    """The plan; raises `InvalidInput` for too few roots, and for a verifier that is not declared lossless."""
+    """The plan; raises `InvalidInput` for too few roots, and for a verifier that is not declared lossless.
+
+    exact: whether labels are laws; None: where that takes milliseconds.
+    """
     if named.from_file or "delayed" not in named.verifier.card.lossless_for:
         raise InvalidInput(
             f"{named.label} is no verifier of the list that is declared lossless on delayed trees, so its tokens per "
@@ -79,7 +83,8 @@ def planned(
         )
     if roots < FEWEST:
         raise InvalidInput(f"{roots} roots cannot be shared out; --roots takes at least {FEWEST}")
-    exact = labels_are_exact(named.verifier, actions, pair.vocab_size)
+    if exact is None:
+        exact = labels_are_exact(named.verifier, actions, pair.vocab_size)
     return Plan(named, tuple(actions), tuple(warps), times, roots, None if exact else trees, seed)
 
 
@@ -98,24 +103,22 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: RowFile) -> dic
     started = time.perf_counter()
     pair, digest = opened.pair, pair_digest(opened.pair)
     roots = spread_roots(opened.held_out, plan.roots)
-    labelled = _labelled(pair, digest, plan, roots, kept)
-    place = np.tile(np.arange(len(roots)), len(plan.warps)) / len(roots)
-    parts = [place < TRAINING, (place >= TRAINING) & (place < TRAINING + VALIDATING), place >= TRAINING + VALIDATING]
-    training, validating, held_out = (labelled.of(each) for each in parts)
-    widths = labelled.inputs.target_before.shape[1], labelled.inputs.draft_root.shape[1]
+    given = labelled(pair, digest, plan, roots, kept)
+    parts = shared_out(given, plan)
+    training, validating, held_out = (given.of(each) for each in parts)
     with bar("networks", len(GRID)) as tick:
-        found = search(training, validating, widths, plan.seed, tick)
+        found = search(training, validating, given.widths, plan.seed, tick)
     best, base = found[0], best_static(training)
     with named_errors("rivals"):
-        rows = judged(best.network, labelled.of(parts[0] | parts[1]), held_out, base, plan.seed)
+        rows = judged(best.network, given.of(parts[0] | parts[1]), held_out, base, plan.seed)
     fields = {
         **_about(opened, plan, digest),
-        "widths": list(widths),
+        "widths": list(given.widths),
         "outputs": len(plan.actions),
         "roots": {
             name: int(each.sum()) for name, each in zip(("training", "validating", "held_out"), parts, strict=True)
         },
-        "base": [list(_shape(plan.actions[base[number]])) for number in labelled.settings],
+        "base": [list(_shape(plan.actions[base[number]])) for number in given.settings],
         "hyperparameters": {
             **best.fields(),
             "optimiser": "AdamW",
@@ -134,7 +137,15 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: RowFile) -> dic
     return {**fields, "file": str(path), "seconds": round(time.perf_counter() - started, 1)}
 
 
-def _labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept: RowFile) -> Labelled:
+def shared_out(given: Labelled, plan: Plan) -> tuple[Any, Any, Any]:
+    """Which roots networks learn from, are chosen on and are judged on: three of shape `(n,)`, in the text's order."""
+    count = len(given.tokens) // len(plan.warps)
+    place = np.tile(np.arange(count), len(plan.warps)) / count
+    learning, judging = place < TRAINING, place >= TRAINING + VALIDATING
+    return learning, ~learning & ~judging, judging
+
+
+def labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept: RowFile) -> Labelled:
     """All roots under every setting, with their labels and what is known before them."""
     common: dict[str, Any] = {"pair": digest, "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
     common |= {"kind": "label", "actions": [list(_shape(each)) for each in plan.actions], "versions": model_versions()}
@@ -157,10 +168,8 @@ def _labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kep
             remark(f"{len(missing) - TRIAL:,} more labels, {duration((len(missing) - TRIAL) * mean)}")
         share({key: work[key] for key in missing[TRIAL:]}, kept, tick)
     views = [view for warp in plan.warps for view in views_of(pair, roots, warp, plan.times)]
-    widths = views[0].target_before, views[0].draft_root
-    assert widths[0] is not None
     return Labelled(
-        Inputs.of(views, [warp for warp, _ in given], (len(widths[0]), len(widths[1]))),
+        Inputs.of(views, [warp for warp, _ in given], hidden_widths(pair)),
         np.array([kept.rows[key]["tokens"] for key in keys]),
         np.array([plan.times.time(action.as_dict()) for action in plan.actions]),
         np.repeat(np.arange(len(plan.warps)), len(roots)),

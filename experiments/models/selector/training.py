@@ -42,6 +42,11 @@ class Labelled:
         return Labelled(self.inputs[chosen], self.tokens[places], self.times, self.setting[places])
 
     @property
+    def widths(self) -> tuple[int, int]:
+        """Of the target's and the draft's hidden states."""
+        return self.inputs.target_before.shape[1], self.inputs.draft_root.shape[1]
+
+    @property
     def settings(self) -> list[int]:
         """The sampling settings that there are."""
         return sorted(set(self.setting.tolist()))

@@ -27,14 +27,15 @@ def train(
     warps: Sequence[Warp],
     times: TimeModel | None,
     amount: tuple[int, int, int],
+    exact: bool | None,
     kept: RowFile,
 ) -> dict[str, Any]:
-    """amount: roots, trees a label, seed. times: None to measure them. Raises `InvalidInput`."""
+    """amount: roots, trees a label, seed. times: None to measure them. exact: as in `planned`. Raises `InvalidInput`."""
     pair, corpus = load_wanted(Wanted(folder=folder, device=device, text=text))
     with on_threads(pair):
         check_pair(pair)
         if times is None:
             remark("times of passes")
             times = measured_times(pair, 2 * CONTEXT, actions)
-        plan = planned(pair, named, actions, warps, times, *amount)
+        plan = planned(pair, named, actions, warps, times, *amount, exact)
         return make_selector(Opened(pair, corpus, None, None), folder, plan, kept)

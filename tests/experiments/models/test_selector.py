@@ -46,7 +46,7 @@ def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[in
     return found
 
 
-@pytest.mark.parametrize("verifier", ["specinfer", "nss"])
+@pytest.mark.parametrize("verifier", ["specinfer", "nss", "traversal", "block", "path_transport", "layer_transport"])
 def test_exact_labels_are_the_laws_on_whole_tables(exact_pair: Pair, verifier: str) -> None:
     found = labels.exact_labels(exact_pair, make(verifier), SHAPES, Warp(), ROOT)
     assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)
