@@ -2,10 +2,10 @@
 
 `python -m experiments.studies.selectors --pair runs/pair8 --resume runs/selectors.jsonl --plot runs/selectors.png`
 
-For each verifier labels of all roots, exact laws unless `--sampled`, then the network of appendix E of 2602.16994 for each time
-of a target pass, one for all temperatures. On held-out roots it stands beside one action for all temperatures, the best
-for each, rules on a few numbers and the oracle, so that regret is exact. What is missing is computed; runs can share
-a file. `--roots` and `--max-nodes` make it larger.
+For each verifier labels of all roots, exact laws unless `--sampled`, then the network of appendix E of 2602.16994 for
+each time of a target pass, one for all temperatures. On held-out roots it stands beside one action for all
+temperatures, the best for each, rules on a few numbers and the oracle, so that regret is exact. What is missing is
+computed; runs can share a file. `--roots` and `--max-nodes` make it larger.
 """
 
 from __future__ import annotations
@@ -135,14 +135,14 @@ def _judged(given: Any, plan: Any, target: float, tick: Any) -> dict[str, Any]:
 
     from experiments.models.selector.judging import choices_of
     from experiments.models.selector.making import shared_out
-    from experiments.models.selector.training import best_static, search
+    from experiments.models.selector.training import GRID, best_static, search
 
     model = _times(target)
     timed = replace(given, times=np.array([model.time(action.as_dict()) for action in plan.actions]))
     parts = shared_out(timed, plan)
     training, validating, held_out = (timed.of(each) for each in parts)
     base, one = best_static(training), _one_for_all(training)
-    best = search(training, validating, timed.widths, plan.seed, tick)[0]
+    best = search(training, validating, timed.widths, plan.seed, tick, GRID)[0]
     seen, settings = timed.of(parts[0] | parts[1]), []
     for number in held_out.settings:
         known, new = seen.of(seen.setting == number), held_out.of(held_out.setting == number)

@@ -30,7 +30,7 @@ def train(
     exact: bool | None,
     kept: RowFile,
 ) -> dict[str, Any]:
-    """amount: roots, trees a label, seed. times: None to measure them. exact: as in `planned`. Raises `InvalidInput`."""
+    """amount: roots, trees a label, seed. times: None to measure them. exact: see `planned`. Raises `InvalidInput`."""
     pair, corpus = load_wanted(Wanted(folder=folder, device=device, text=text))
     with on_threads(pair):
         check_pair(pair)

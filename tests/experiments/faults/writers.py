@@ -172,6 +172,15 @@ WRITERS = {
         ("-m", "experiments.studies.real_models", "naive", *PAIR, "--tokens", "4", "--temperatures", "1", *REPORTS),
         models=True,
     ),
+    "study selectors": Writer(
+        (
+            *("-m", "experiments.studies.selectors", "naive", "--pair", "../pair", "--text", "../text.txt"),
+            *("--device", "cpu", "--roots", "20", "--max-nodes", "2", "--resume", "r"),
+            *("--markdown", "a.md", "--plot", "a.png", "--json", "a.json"),
+        ),
+        models=True,
+        lasts=True,
+    ),
     "study share_of_optimum, 2 processes": Writer(
         (
             *("-m", "experiments.studies.share_of_optimum", "--seeds", "1", "--jobs", "2", "--resume", "r"),
