@@ -24,7 +24,7 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 def rate(policy: Mapping[str, Any]) -> float:
     """Tokens per time over the roots."""
-    return sum(policy["tokens"]) / sum(policy["times"])
+    return float(sum(policy["tokens"]) / sum(policy["times"]))
 
 
 def gain(mine: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float, float, float]:
