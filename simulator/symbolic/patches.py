@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from simulator.symbolic.sources import empty, imports, maths, numpy_random, python_random, system
+from simulator.symbolic.sources import empty, imports, lists, maths, numpy_random, python_random, system
 
 Patch = tuple[Any, str, Any]
 
@@ -23,6 +23,7 @@ def _always() -> tuple[Patch, ...]:
         *system.replacements(),
         *imports.replacements(),
         *empty.replacements(),
+        *lists.replacements(),
     )
     _remember(found)
     return found

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dis
+import functools
 import os
 import sys
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +14,8 @@ from typing import Any
 from simulator.errors import InvalidVerifier
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "triton", "jax", "importlib", "contextlib"))
+#: Packages whose own lines are never named, wherever they are installed.
+_LIBRARIES = ("numpy", "torch", "triton", "jax", "jaxlib")
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _verdicts: dict[str, bool] = {}
 
@@ -27,10 +31,16 @@ def _audited(filename: str) -> bool:
     if verdict is None:
         installed = "site-packages" in filename or "dist-packages" in filename
         standard = filename.startswith(_STANDARD) and not installed
-        library = installed and any(part in filename for part in _LIBRARIES)
+        library = any(filename.startswith(_folder(name)) for name in _LIBRARIES if name in sys.modules)
         verdict = not (filename.startswith((_OWN, "<frozen")) or standard or library)
         _verdicts[filename] = verdict
     return verdict
+
+
+def _folder(package: str) -> str:
+    """Where a package that is loaded was loaded from: any folder may be on the path, whatever its name."""
+    file = getattr(sys.modules[package], "__file__", None)
+    return os.path.dirname(os.path.abspath(file)) + os.sep if file else "<no file>"
 
 
 def is_audited(filename: str) -> bool:
@@ -51,6 +61,34 @@ def is_outsider(filename: str | None) -> bool:
         and "dist-packages" not in filename
         and _audited(filename)
     )
+
+
+def asked_by_us() -> bool:
+    """Whether the innermost frame outside of numpy is ours."""
+    inside = _folder("numpy")
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(inside):
+        frame = frame.f_back
+    return frame is not None and is_own(frame.f_code.co_filename)
+
+
+@functools.cache
+def _method_called(code: types.CodeType, at: int) -> str:
+    """The name of the method that the instruction calls, which is loaded where its expression begins; "" for none."""
+    steps = list(dis.get_instructions(code))
+    call = next((each for each in steps if each.offset == at), None)
+    if call is None or call.positions is None or call.positions.lineno is None:
+        return ""
+    start = call.positions.lineno, call.positions.col_offset
+    before = (each for each in reversed(steps) if each.offset < at and each.opname in ("LOAD_METHOD", "LOAD_ATTR"))
+    places = ((each.argval, each.positions) for each in before)
+    return next((str(name) for name, p in places if p is not None and (p.lineno, p.col_offset) == start), "")
+
+
+def method_called(up: int) -> str:
+    """The method that the code so many frames above calls, if it is not ours: one of C, if that code called us."""
+    frame = sys._getframe(up)
+    return "" if is_own(frame.f_code.co_filename) else _method_called(frame.f_code, frame.f_lasti)
 
 
 def caller() -> str:

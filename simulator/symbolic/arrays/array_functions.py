@@ -5,27 +5,25 @@ What has no rule and needs floats is refused by name.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from simulator.errors import InvalidVerifier
 from simulator.symbolic.arrays.arrays import (
     SymbolicArray,
-    accumulate,
-    along,
-    argbest,
+    boxed,
     dispatched,
-    fold,
     objects,
     plain,
-    rows_along,
-    searchsorted,
-    selected,
-    tested,
+    random_inside,
+    settled,
+    stored,
     wrapped,
 )
+from simulator.symbolic.arrays.rules import RULES
 from simulator.symbolic.numbers import race
-from simulator.symbolic.numbers.functions import TESTS
 from simulator.symbolic.numbers.symbol import Symbol
 from simulator.symbolic.where import refused_operation
 
@@ -36,15 +34,26 @@ _SHAPES = {
 }  # fmt: skip
 
 
+#: Functions that only move numbers, whatever they are.
+_MOVES = {
+    "concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "append", "insert", "delete", "copy",
+    "reshape", "ravel", "transpose", "matrix_transpose", "permute_dims", "swapaxes", "moveaxis", "rollaxis", "roll",
+    "expand_dims", "squeeze", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "broadcast_arrays", "repeat",
+    "tile", "flip", "fliplr", "flipud", "rot90", "split", "array_split", "hsplit", "vsplit", "dsplit", "unstack",
+    "take", "take_along_axis", "choose", "compress", "extract", "diag", "diagflat", "diagonal", "tril", "triu", "pad",
+    "resize", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "select", "meshgrid", "nonzero",
+    "argwhere", "flatnonzero", "dot", "matmul", "inner", "outer", "vdot", "kron", "tensordot", "einsum", "trace",
+    "diff", "ediff1d",
+}  # fmt: skip
+
+#: Functions whose argument is a list of arrays, not one array.
+_OF_LISTS = {
+    "concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "broadcast_arrays", "meshgrid", "select",
+    "choose", "einsum",
+}  # fmt: skip
+
 #: Functions that write into their first argument.
 _WRITES = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"}
-
-
-def settled(value: Any) -> Any:
-    """An array that was followed and holds no random number any more as one of floats; anything else as it is."""
-    if isinstance(value, SymbolicArray) and value.size and not any(isinstance(each, Symbol) for each in value.flat):
-        return plain(value).astype(np.float64)
-    return value
 
 
 def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
@@ -52,11 +61,11 @@ def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
     if name not in _WRITES:
         arguments = tuple(settled(each) for each in arguments)
         followed = (SymbolicArray, Symbol, list, tuple)
-        if function is not None and not any(isinstance(each, followed) for each in arguments):
+        if function is not None and not any(isinstance(each, followed) for each in (*arguments, *options.values())):
             return function(*arguments, **options)
-    rule = _RULES.get(name)
+    rule = RULES.get(name)
     if rule is not None:
-        return rule(*arguments, **options)
+        return _by_rule(name, function, arguments, options)
     if name in _SHAPES:
         return _shaped(name, function, arguments, options)
     if function is None:
@@ -64,18 +73,66 @@ def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
     return _on_objects(name, function, arguments, options)
 
 
-def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
-    """Numpy's own function on object arrays: it moves elements, or asks Python's operators, which are exact."""
+def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
+    """What a rule gives; what numpy itself raises of such arguments is the caller's error."""
+    out = options.get("out")
+    kept = {key: value for key, value in options.items() if key != "out"}
     try:
-        return _wrapped_all(function(*(_stripped(each) for each in arguments), **options))
-    except (TypeError, ValueError) as error:
+        found = RULES[name](*arguments, **kept)
+    except InvalidVerifier:
+        raise
+    except (TypeError, ValueError, IndexError) as error:
+        _tried(function, arguments, kept)
+        raise refused_operation(f"numpy.{name} ({error})") from error
+    return found if out is None else stored(found, out)
+
+
+def _tried(function: Any, arguments: Any, options: Any) -> None:
+    """Raises what numpy raises of real numbers in the place of the random ones."""
+    if function is not None:
+        with np.errstate(all="ignore"):
+            function(*map(_example, arguments), **{key: _example(value) for key, value in options.items()})
+
+
+def _example(value: Any) -> Any:
+    """Some number in the place of every random one."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_example(each) for each in value)
+    if isinstance(value, SymbolicArray):
+        return np.array([0.5 if isinstance(each, Symbol) else each for each in value.flat]).reshape(value.shape)
+    return 0.5 if isinstance(value, Symbol) else value
+
+
+def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
+    """Numpy's own function on object arrays: it moves elements, or asks Python's operators, which are exact.
+
+    Of NaN they say something else than numpy does of floats, so that only moves may meet one.
+    """
+    if name not in _MOVES and any(map(_nan_inside, (*arguments, *options.values()))):
+        raise refused_operation(f"numpy.{name}, of NaN and")
+    try:
+        kept = {key: _stripped(name, value) for key, value in options.items()}
+        return _wrapped_all(function(*(_stripped(name, each) for each in arguments), **kept))
+    except InvalidVerifier:
+        raise
+    except (TypeError, ValueError, IndexError) as error:
+        _tried(function, arguments, options)
         raise refused_operation(f"numpy.{name} ({error})") from error
 
 
-def _stripped(value: Any) -> Any:
+def _nan_inside(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
-        return type(value)(_stripped(each) for each in value)
-    return plain(value)
+        return any(map(_nan_inside, value))
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fO":
+        return any(map(race.is_nan, plain(value).flat))
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _stripped(name: str, value: Any) -> Any:
+    """An argument with object arrays in the place of what is followed; a list of arrays stays one."""
+    if isinstance(value, (list, tuple)) and random_inside(value):
+        return type(value)(map(objects, value)) if name in _OF_LISTS else objects(value)
+    return boxed(value) if isinstance(value, Symbol) else plain(value)
 
 
 def _wrapped_all(value: Any) -> Any:
@@ -88,117 +145,7 @@ def _shaped(name: str, function: Any, arguments: Any, options: Any) -> Any:
     if name.endswith("_like"):  # floats, unless asked for otherwise: the numbers are
         options = {"dtype": np.float64} | options | {"subok": False}
         return function(np.empty(np.shape(plain(arguments[0]))), *arguments[1:], **options)
-    return function(*(_stripped(each) for each in arguments), **options)
-
-
-def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    if axis is None:
-        a, axis = objects(a).ravel(), -1
-    return rows_along(race.argsort, a, axis).astype(np.int64)
-
-
-def _sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    if axis is None:
-        a, axis = objects(a).ravel(), -1
-    return wrapped(rows_along(lambda row: [row[i] for i in race.argsort(row)], a, axis))
-
-
-def _reduction(name: str) -> Any:
-    def function(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any
-    ) -> Any:
-        if out is not None or options.get("where", True) is not True:
-            raise refused_operation("a reduction with out= or where=")
-        array = objects(a)
-        found = along(fold(name), array, axis)
-        if keepdims is True:
-            found = found.reshape((1,) * array.ndim) if axis is None else np.expand_dims(found, axis)
-        return wrapped(found)
-
-    return function
-
-
-def _mean(a: Any, axis: Any = None, **options: Any) -> Any:
-    count = objects(a).size if axis is None else objects(a).shape[axis]
-    return _reduction("add")(a, axis, **options) / count
-
-
-def _running(name: str) -> Any:
-    def function(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-        if axis is None:
-            a, axis = objects(a).ravel(), 0
-        return wrapped(rows_along(accumulate(name), a, axis))
-
-    return function
-
-
-def _best(largest: bool) -> Any:
-    def function(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-        found = argbest(a, axis, largest)
-        return np.expand_dims(found, axis) if keepdims is True and axis is not None else found
-
-    return function
-
-
-def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    row = list(objects(a)) if sorter is None else list(objects(a)[sorter])
-    found = searchsorted(row, v, side)
-    return found[()] if found.shape == () else found
-
-
-def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    return _searchsorted(bins, x, "left" if right else "right")
-
-
-def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    if x is None:
-        return np.nonzero(tested(TESTS["not_equal"], condition, 0))
-    if isinstance(condition, (SymbolicArray, Symbol)):
-        condition = tested(TESTS["not_equal"], condition, 0)
-    return selected(condition, x, y)
-
-
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
-    low = options.get("min", a_min)
-    high = options.get("max", a_max)
-    found = a if low is None else np.maximum(a, low)
-    return found if high is None else np.minimum(found, high)
-
-
-def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
-    if decimals:
-        raise refused_operation(f"rounding to {decimals} digits")
-    return np.rint(a)
-
-
-_RULES: dict[str, Any] = {
-    "argsort": _argsort,
-    "sort": _sort,
-    "argmax": _best(True),
-    "argmin": _best(False),
-    "nanargmax": _best(True),
-    "nanargmin": _best(False),
-    "nanmax": _reduction("maximum"),
-    "nanmin": _reduction("minimum"),
-    "searchsorted": _searchsorted,
-    "digitize": _digitize,
-    "where": _where,
-    "clip": _clip,
-    "round": _round,
-    "around": _round,
-    "mean": _mean,
-    "sum": _reduction("add"),
-    "prod": _reduction("multiply"),
-    "max": _reduction("maximum"),
-    "amax": _reduction("maximum"),
-    "min": _reduction("minimum"),
-    "amin": _reduction("minimum"),
-    "cumsum": _running("add"),
-    "cumprod": _running("multiply"),
-    "count_nonzero": lambda a, axis=None, **options: np.count_nonzero(tested(TESTS["not_equal"], a, 0), axis=axis),
-    "any": lambda a, axis=None, **options: np.any(tested(TESTS["not_equal"], a, 0), axis=axis),
-    "all": lambda a, axis=None, **options: np.all(tested(TESTS["not_equal"], a, 0), axis=axis),
-}
+    return function(*(_stripped(name, each) for each in arguments), **options)
 
 
 def _ufunc(self: Symbol, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
@@ -221,6 +168,10 @@ def _sort_in_place(self: SymbolicArray, axis: int = -1, *arguments: Any, **optio
     plain(self)[...] = plain(applied("sort", np.sort, (self, axis), {}))
 
 
+def _partition_in_place(self: SymbolicArray, kth: Any, axis: int = -1, *arguments: Any, **options: Any) -> None:
+    plain(self)[...] = plain(applied("partition", np.partition, (self, kth, axis), {}))
+
+
 _METHODS = (
     *("argmax", "argmin", "argsort", "searchsorted", "cumsum", "cumprod", "sum", "prod", "max", "min", "clip"),
     *(
@@ -233,7 +184,6 @@ _METHODS = (
         "take",
         "choose",
         "compress",
-        "partition",
         "argpartition",
         "round",
         "trace",
@@ -245,7 +195,8 @@ def register() -> None:
     """Make what numpy does with random numbers come here: they stand below, and know nothing of arrays."""
     registered: dict[type, dict[str, Any]] = {
         Symbol: {"__array_ufunc__": _ufunc, "__array_function__": _function},
-        SymbolicArray: {"__array_function__": _function, "sort": _sort_in_place} | {n: _method(n) for n in _METHODS},
+        SymbolicArray: {"__array_function__": _function, "sort": _sort_in_place, "partition": _partition_in_place}
+        | {n: _method(n) for n in _METHODS},
     }
     for kind, methods in registered.items():
         for name, method in methods.items():

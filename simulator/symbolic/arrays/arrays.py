@@ -7,12 +7,14 @@ plain object arrays. Comparisons give real arrays of booleans, searches and orde
 from __future__ import annotations
 
 import functools
+import math
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.knowledge.compare import count_below
+from simulator.symbolic.knowledge.session import current
 from simulator.symbolic.numbers import race
 from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
 from simulator.symbolic.numbers.symbol import Symbol
@@ -37,6 +39,16 @@ def objects(value: Any) -> Any:
     return boxed(value)
 
 
+def random_inside(value: Any) -> bool:
+    """Whether a number, an array, a tensor or nested lists of them hold a random number."""
+    if isinstance(value, (list, tuple)):
+        return any(map(random_inside, value))
+    if isinstance(value, (Symbol, SymbolicArray)):
+        return True
+    session = current()
+    return session is not None and session.tensors is not None and bool(session.tensors.is_random(value))
+
+
 def boxed(value: Any) -> Any:
     """An object array from a number or nested sequences of numbers."""
     if isinstance(value, (list, tuple)):
@@ -58,6 +70,20 @@ def wrapped(array: Any) -> Any:
     if any(is_random(value) for value in array.flat):
         return array.view(SymbolicArray)
     return array.astype(np.float64) if all(isinstance(value, (int, float)) for value in array.flat) else array
+
+
+def as_floats(array: Any, known: bool = False) -> Any:
+    """An object array as the array of floats that it stands for; as it is where something in it is no number.
+
+    known: every number in it is random or a float already.
+    """
+    for index in () if known else np.ndindex(*array.shape):
+        value = array[index]
+        if isinstance(value, numbers.Real):
+            array[index] = float(value)
+        elif not is_random(value):
+            return array
+    return array.view(SymbolicArray)
 
 
 @functools.cache
@@ -117,16 +143,14 @@ def accumulate(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
     return function
 
 
-def searchsorted(thresholds: Sequence[Any], values: Any, side: str = "left") -> Any:
-    """Where values belong in one sorted row, at least one of the two random; an array of integers."""
-
-    def place(x: Any) -> int:
-        first = next((each for each in (x, *thresholds) if isinstance(each, Symbol)), None)
-        if first is None:
-            return int(np.searchsorted(np.array(thresholds, dtype=np.float64), x, side=side))  # type: ignore[call-overload]
-        return count_below(first.variable.region, x, thresholds, strict=side == "left")
-
-    return elementwise(place, values).astype(np.int64)
+def reduced(name: str, array: Any, axis: Any, keepdims: bool = False, initial: Any = None) -> Any:
+    """A row, or what several axes span (None: all), reduced by a function of two numbers, by its ufunc name."""
+    found = objects(array)
+    axes = range(found.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, found.ndim)
+    for each in sorted(axes, reverse=True):
+        found = along(fold(name), found, each)
+        found = np.expand_dims(found, each) if keepdims else found
+    return wrapped(found if initial is None else elementwise(BINARY[name], initial, found))
 
 
 class SymbolicArray(np.ndarray):
@@ -154,18 +178,24 @@ class SymbolicArray(np.ndarray):
         copied.flags.writeable = False  # it stands for a part of the coins, and what is written would not reach them
         return copied
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, value)  # lists of random numbers too, which numpy takes from here only
+
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
     def astype(self, dtype: Any, *arguments: Any, **options: Any) -> Any:
         """A float type keeps the numbers random; whole numbers and booleans are decided now."""
         kind = np.dtype(dtype).kind
-        if kind == "O" or (kind == "f" and np.dtype(dtype).itemsize > 2):
+        if kind == "O":
+            return plain(self.copy())
+        if kind == "f" and np.dtype(dtype).itemsize > 2:
             return self.copy()
         if kind == "b":
             return tested(TESTS["not_equal"], self, 0)
         if kind in "iu":
-            return elementwise(UNARY["trunc"], self).astype(dtype)
+            whole = elementwise(UNARY["trunc"], self)  # NaN and infinite numbers become what numpy makes of them
+            return whole.astype(dtype if all(map(math.isfinite, whole.flat)) else np.float64).astype(dtype)
         raise refused_operation(f"astype({np.dtype(dtype)})")
 
     def __bool__(self) -> bool:
@@ -185,12 +215,25 @@ class SymbolicArray(np.ndarray):
     __str__ = __repr__
 
 
+def settled(value: Any) -> Any:
+    """An array that was followed and holds no random number any more as one of floats; anything else as it is."""
+    if isinstance(value, SymbolicArray) and not any(isinstance(each, Symbol) for each in value.flat):
+        return plain(value).astype(np.float64)
+    return value
+
+
 def dispatched(ufunc: Any, method: str, inputs: Sequence[Any], out: Any, options: dict[str, Any]) -> Any:
     """What numpy asks for when a ufunc meets a random number."""
-    result = ufunc_applied(ufunc.__name__, method, inputs, options)
-    if out is None:
-        return result
-    target = out[0]
+    inputs = tuple(settled(each) for each in inputs)
+    if not any(isinstance(each, (SymbolicArray, Symbol, list, tuple)) for each in inputs):
+        result = getattr(ufunc, method)(*inputs, **options)
+    else:
+        result = ufunc_applied(ufunc.__name__, method, inputs, options)
+    return result if out is None else stored(result, out[0])
+
+
+def stored(result: Any, target: Any) -> Any:
+    """A result written where `out=` says."""
     if target.dtype != object and any(is_random(value) for value in objects(result).flat):
         raise refused_operation("storing in an array of floats")
     plain(target)[...] = plain(result)
@@ -212,22 +255,14 @@ def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[s
     if method == "__call__" and name == "matmul":
         return wrapped(np.matmul(*(objects(each) for each in inputs)))
     if method == "reduce" and name in BINARY:
-        return _reduced(name, inputs, options)
+        if options.get("where", True) is not True:
+            raise refused_operation(f"numpy.{name}.reduce with where=")
+        axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
+        return reduced(name, inputs[0], axis, bool(options.get("keepdims", False)), options.get("initial"))
     if method == "accumulate" and name in BINARY:
         axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
         return wrapped(rows_along(accumulate(name), inputs[0], axis))
     raise refused_operation(f"numpy.{name}{'' if method == '__call__' else '.' + method}")
-
-
-def _reduced(name: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    axis = options.get("axis", inputs[1] if len(inputs) > 1 else 0)
-    array = objects(inputs[0])
-    if isinstance(axis, tuple):
-        axis = axis[0] if len(axis) == 1 else None
-    found = along(fold(name), array, axis)
-    if options.get("keepdims", False) is True:
-        found = found.reshape((1,) * array.ndim) if axis is None else np.expand_dims(found, axis)
-    return wrapped(found)
 
 
 def argbest(array: Any, axis: int | None, largest: bool) -> Any:

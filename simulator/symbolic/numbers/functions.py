@@ -82,8 +82,31 @@ def trunc(x: Any) -> Any:
 
 
 def sign(x: Any) -> Any:
-    """-1, 0 or 1."""
-    return float(x > 0) - float(x < 0)
+    """-1, 0 or 1; NaN of NaN."""
+    return x if not is_random(x) and math.isnan(x) else float(x > 0) - float(x < 0)
+
+
+def _rint(x: Any) -> Any:
+    return float(round(x)) if is_random(x) or math.isfinite(x) else x
+
+
+def _signbit(x: Any) -> bool:
+    return bool(x < 0) if is_random(x) else math.copysign(1, x) < 0
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    if not is_random(y) and (y == 0 or (math.isinf(y) and is_random(x))):
+        return math.nan if y == 0 else (x if (x >= 0) == (y > 0) else y)
+    return x % y
+
+
+def _without_nan(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def other(x: Any, y: Any) -> Any:
+        if not is_random(x) and math.isnan(x):
+            return y
+        return x if not is_random(y) and math.isnan(y) else function(x, y)
+
+    return other
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
@@ -98,11 +121,11 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "divide": divide,
     "power": power,
     "floor_divide": lambda x, y: floor(divide(x, y)),
-    "remainder": lambda x, y: x % y if y else math.nan,
+    "remainder": _remainder,
     "minimum": _extreme("minimum", lambda x, y: _first_not(x, y, x <= y)),
     "maximum": _extreme("maximum", lambda x, y: _first_not(x, y, x >= y)),
 }
-BINARY |= {"fmin": BINARY["minimum"], "fmax": BINARY["maximum"]}
+BINARY |= {"fmin": _without_nan(BINARY["minimum"]), "fmax": _without_nan(BINARY["maximum"])}
 UNARY: dict[str, Callable[[Any], Any]] = {
     "negative": lambda x: -x,
     "positive": lambda x: x,
@@ -112,7 +135,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "floor": floor,
     "ceil": ceil,
     "trunc": trunc,
-    "rint": lambda x: float(round(x)),
+    "rint": _rint,
     "sign": sign,
 } | {name: _unary(name, getattr(np, name)) for name in ("log", "exp", "sqrt", "log1p", "expm1", "log2")}
 TESTS: dict[str, Callable[..., Any]] = {
@@ -125,6 +148,6 @@ TESTS: dict[str, Callable[..., Any]] = {
     "isfinite": lambda x: _finite(x) or math.isfinite(x),
     "isnan": lambda x: not _finite(x) and math.isnan(x),
     "isinf": lambda x: not _finite(x) and math.isinf(x),
-    "signbit": lambda x: x < 0,
+    "signbit": _signbit,
     "logical_not": lambda x: not x,
 }

@@ -33,9 +33,21 @@ def argsort(values: Sequence[Any], descending: bool = False) -> list[int]:
 
     def order(i: int, j: int) -> int:
         x, y = (values[j], values[i]) if descending else (values[i], values[j])
-        return -1 if x < y else (1 if y < x else 0)
+        return -1 if below(x, y) else (1 if below(y, x) else 0)
 
     return sorted(range(len(values)), key=functools.cmp_to_key(order))
+
+
+def is_nan(value: Any) -> bool:
+    """Whether this is a float that is no number."""
+    return not isinstance(value, Symbol) and bool(value != value)  # noqa: PLR0124 - NaN
+
+
+def below(x: Any, y: Any) -> bool:
+    """Whether x comes before y where numpy and torch sort: NaN comes last."""
+    if is_nan(x) or is_nan(y):
+        return not is_nan(x)
+    return bool(x < y)
 
 
 def _best(values: Sequence[Any], largest: bool) -> int:
@@ -43,7 +55,7 @@ def _best(values: Sequence[Any], largest: bool) -> int:
     if winner is not None:
         return winner
     for i, value in enumerate(values):  # as numpy and torch have it: NaN wins
-        if not isinstance(value, Symbol) and math.isnan(value):
+        if is_nan(value):
             return i
     best = 0
     for i in range(1, len(values)):

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from flint import fmpq
 
 from simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log, real
-from simulator.symbolic.where import refusal, refused_operation
+from simulator.symbolic.where import asked_by_us, method_called, refusal, refused_operation
 
 
 class Variable:
@@ -171,6 +171,8 @@ class Symbol:
     def _compare(self, operation: str, other: Any) -> Any:
         if not isinstance(other, Symbol) and real(other) is None:
             return NotImplemented
+        if isinstance(other, float) and math.isnan(other) and method_called(3) == "searchsorted":
+            raise refused_operation("searchsorted among NaN")  # of floats NaN is above everything
         return self.variable.region.compare(operation, self, other)
 
     def __bool__(self) -> bool:
@@ -234,6 +236,16 @@ class Symbol:
     def maximum(self, other: Any) -> Any:
         """The larger of two numbers, undecided."""
         return self.variable.region.extreme("max", (self, other))
+
+    @property
+    def __array_struct__(self) -> Any:
+        """Numpy asks for it where it makes an array by itself: of objects, which do not compare as floats do."""
+        if asked_by_us() or method_called(2) == "searchsorted":  # which only asks what is smaller
+            raise AttributeError("__array_struct__")
+        raise refusal(
+            "a list of random numbers becomes an array within an operation, which cannot be followed",
+            "make an array of it first: numpy.array(...)",
+        )
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -213,17 +213,18 @@ def _tensor(tensors: Tensors, value: Any) -> Any:
 
 def _made(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
     """A tensor made from Python data with random numbers in it; None if there are none."""
-    second = func in (torch.full, torch.Tensor.new_tensor)
-    given = args[second:]
-    data = given[0] if given else options.get("fill_value" if func is torch.full else "data")
+    filled = func in (torch.full, torch.Tensor.new_full)
+    place = {torch.full: 1, torch.Tensor.new_tensor: 1, torch.Tensor.new_full: 2}.get(func, 0)
+    data = args[place] if len(args) > place else options.get("fill_value" if filled else "data")
     if isinstance(data, torch.Tensor):
         return None
     array = _nested(tensors, data)
     if array is None or not any(is_random(each) for each in array.flat):
         return None
-    dtype = options.get("dtype") or (args[0].dtype if func is torch.Tensor.new_tensor else torch.get_default_dtype())
-    if func is torch.full:
-        size = args[0] if args else options["size"]
+    own = func in (torch.Tensor.new_tensor, torch.Tensor.new_full)
+    dtype = options.get("dtype") or (args[0].dtype if own else torch.get_default_dtype())
+    if filled:
+        size = args[place - 1] if len(args) >= place else options["size"]
         array = np.broadcast_to(array, tuple(size) if isinstance(size, (list, tuple)) else (size,))
     return tensors.wrap(array, dtype, options.get("device"))
 
@@ -287,6 +288,6 @@ def _steps() -> tuple[dict[Any, Any], set[Any], set[Any], set[Any]]:
         kind.__deepcopy__: lambda tensors, tensor, memo: tensor.clone(),
     }
     steps |= {getattr(kind, name): _refuse(f"Tensor.{name}") for name in ("apply_", "map_", "map2_", "storage")}
-    makers = {torch.tensor, torch.as_tensor, torch.asarray, torch.full, kind.new_tensor}
+    makers = {torch.tensor, torch.as_tensor, torch.asarray, torch.full, kind.new_tensor, kind.new_full}
     sharing = {torch.as_tensor, torch.asarray, kind.numpy, kind.__array__, kind.data_ptr, kind.__dlpack__}
     return steps, makers, {kind.__getitem__, kind.__iter__}, sharing

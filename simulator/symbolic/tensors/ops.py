@@ -19,7 +19,7 @@ from simulator.symbolic.where import refused_operation
 _UNARY = {
     "neg": "negative", "reciprocal": "reciprocal", "log": "log", "log1p": "log1p", "exp": "exp", "expm1": "expm1",
     "sqrt": "sqrt", "square": "square", "abs": "absolute", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-    "round": "rint", "sign": "sign", "log2": "log2", "positive": "positive",
+    "round": "rint", "log2": "log2", "positive": "positive",
 }  # fmt: skip
 _BINARY = {
     "mul": "multiply", "pow": "power", "minimum": "minimum", "maximum": "maximum", "fmin": "fmin", "fmax": "fmax",
@@ -187,6 +187,6 @@ _WRITES: dict[str, Callable[..., None]] = {"copy_": _copy_into, "fill_": _copy_i
 _RULES: dict[str, Callable[..., Any]] = {
     "add": _sum_rule(1), "sub": _sum_rule(-1), "rsub": _sum_rule(-1, swapped=True), "div": _div, "rsqrt": _rsqrt,
     "true_divide": _div, "clamp": _clamp, "where": _where,
-    "_to_copy": _to_copy,
+    "_to_copy": _to_copy, "sign": _map(lambda x: float(x > 0) - float(x < 0)),  # of NaN it is 0 here
 }  # fmt: skip
 _RULES |= REDUCTIONS

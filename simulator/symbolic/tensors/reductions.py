@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from simulator.lazy import torch
-from simulator.symbolic.arrays.arrays import accumulate, along, elementwise, fold, rows_along, searchsorted, tested
+from simulator.symbolic.arrays.arrays import (
+    accumulate,
+    along,
+    elementwise,
+    fold,
+    rows_along,
+    tested,
+)
+from simulator.symbolic.arrays.searching import bisected, increasing, searchsorted
 from simulator.symbolic.numbers import race
 from simulator.symbolic.numbers.functions import BINARY, TESTS
 from simulator.symbolic.tensors.table import Tensors
@@ -106,8 +114,13 @@ def _order(row: Any, descending: bool, count: int | None) -> list[int]:
     if count is None:
         return race.argsort(row, descending)
     left = list(range(len(row)))
-    best = race.argmax if descending else race.argmin
-    return [left.pop(best([row[i] for i in left])) for _ in range(count)]
+    found = []
+    for _ in range(count):
+        numbers = [] if descending else [i for i in left if not race.is_nan(row[i])]  # NaN counts as the largest
+        among = numbers or left
+        found.append(among[(race.argmax if descending else race.argmin)([row[i] for i in among])])
+        left.remove(found[-1])
+    return found
 
 
 def _searchsorted(tensors: Tensors, args: Any, options: Any) -> Any:
@@ -116,12 +129,25 @@ def _searchsorted(tensors: Tensors, args: Any, options: Any) -> Any:
     if options.get("sorter") is not None:
         raise refused_operation("torch searchsorted with a sorter")
     if edges.ndim == 1:
-        found = searchsorted(list(edges), values, side)
+        found = _places(list(edges), values, side)
     else:
-        rows = [searchsorted(list(edges[i]), values[i], side) for i in np.ndindex(*edges.shape[:-1])]
+        rows = [_places(list(edges[i]), values[i], side) for i in np.ndindex(*edges.shape[:-1])]
         found = np.array(rows).reshape(values.shape)
     kind = torch.int32 if options.get("out_int32", False) else torch.int64
     return indices(found, args[0].device).to(kind)
+
+
+def _places(row: list[Any], values: Any, side: str) -> Any:
+    if increasing(row):
+        return searchsorted(row, values, side)
+    # As torch searches, which shows in a row that is not sorted, or has a NaN in it.
+    passed = (lambda edge, x: not edge >= x) if side == "left" else (lambda edge, x: not edge > x)
+    return elementwise(lambda x: bisected(lambda edge: passed(edge, x), row, 0, len(row)), values).astype(np.int64)
+
+
+def _nonzero(tensors: Tensors, args: Any, options: Any) -> Any:
+    truth = torch.from_numpy(np.asarray(tested(TESTS["not_equal"], tensors.values(args[0]), 0)))
+    return torch.argwhere(truth).to(args[0].device)
 
 
 def _bucketize(tensors: Tensors, args: Any, options: Any) -> Any:
@@ -149,5 +175,5 @@ RULES: dict[str, Callable[..., Any]] = {
     "max": _best(race.argmax, fold("maximum"), "maximum"), "min": _best(race.argmin, fold("minimum"), "minimum"),
     "sort": _sort, "topk": _topk, "searchsorted": _searchsorted, "bucketize": _bucketize,
     "mm": _matmul, "mv": _matmul, "bmm": _matmul, "dot": _matmul,
-    "any": _any_all("any"), "all": _any_all("all"),
+    "any": _any_all("any"), "all": _any_all("all"), "nonzero": _nonzero,
 }  # fmt: skip

@@ -183,7 +183,9 @@ def _as_float(primitive: Any, args: Any, params: Any) -> Any:
 
 def _remainder(primitive: Any, args: Any, params: Any) -> Any:
     def left(x: Any, y: Any) -> Any:
-        return x.choose(int(y)) if isinstance(x, Bits) and x.step == 0 else BINARY["remainder"](x, y)
+        if isinstance(x, Bits) and x.step == 0:
+            return x.choose(int(y))
+        return BINARY["remainder"](x, abs(y)) if x >= 0 else -BINARY["remainder"](-x, abs(y))  # the sign is that of x
 
     return elementwise(left, *map(values, args))
 

@@ -130,7 +130,7 @@ def tensor(count=2):
         ("numpy.log", lambda: np.log(uniforms(), where=np.array([True, False]))),
         ("numpy.logical_and", lambda: np.logical_and(uniforms() < 2, uniforms())),
         ("a reduction with out= or where=", lambda: np.sum(uniforms(), where=np.array([True, False]))),
-        ("a reduction with out= or where=", lambda: np.sum(uniforms(), out=np.zeros(()))),
+        ("storing in an array of floats", lambda: np.sum(uniforms(), out=np.zeros(()))),
         ("storing in an array of floats", lambda: np.add(uniforms(), 1.0, out=np.zeros(2))),
         ("rounding to 2 digits", lambda: np.round(uniforms(), 2)),
         ("astype(complex128)", lambda: uniforms().astype(np.complex128)),

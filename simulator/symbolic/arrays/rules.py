@@ -1,0 +1,200 @@
+"""The rules of numpy's functions on arrays of random numbers, each by its name and with numpy's arguments."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.arrays.arrays import (
+    SymbolicArray,
+    accumulate,
+    argbest,
+    elementwise,
+    objects,
+    reduced,
+    rows_along,
+    selected,
+    tested,
+    wrapped,
+)
+from simulator.symbolic.arrays.searching import searchsorted
+from simulator.symbolic.numbers import race
+from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY
+from simulator.symbolic.numbers.symbol import Symbol
+from simulator.symbolic.where import caller, refused_operation
+
+
+def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    if axis is None:
+        a, axis = objects(a).ravel(), -1
+    return rows_along(race.argsort, a, axis).astype(np.int64)
+
+
+def _sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    if axis is None:
+        a, axis = objects(a).ravel(), -1
+    return wrapped(rows_along(lambda row: [row[i] for i in race.argsort(row)], a, axis))
+
+
+def _reduction(name: str, drop: Any = None) -> Any:
+    """A reduction by its ufunc name; drop: what stands for a NaN, if numpy leaves it out."""
+
+    def function(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+        where: Any = True,
+    ) -> Any:  # fmt: skip
+        _plain_only(dtype, out, where)
+        a = a if drop is None else elementwise(lambda x: drop if race.is_nan(x) else x, a)
+        return reduced(name, a, axis, keepdims is True, initial)
+
+    return function
+
+
+def _plain_only(dtype: Any, out: Any, where: Any = True) -> None:
+    """Refuse what changes the numbers on the way, or where they go."""
+    if out is not None or where is not True:
+        raise refused_operation("a reduction with out= or where=")
+    if dtype is not None and (np.dtype(dtype).kind != "f" or np.dtype(dtype).itemsize < 4):
+        raise refused_operation(f"a reduction with dtype={np.dtype(dtype)}")
+
+
+def _extreme(name: str) -> Any:
+    """`max` and `min`, whose third argument is `out`."""
+    reduction = _reduction(name)
+
+    def function(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any) -> Any:
+        return reduction(a, axis, None, out, keepdims, **options)
+
+    return function
+
+
+def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any) -> Any:
+    total = _reduction("add")(a, axis, dtype, out, keepdims, **options)
+    return total / (objects(a).size / max(objects(total).size, 1))
+
+
+def _span(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    return _extreme("maximum")(a, axis, out, keepdims) - _extreme("minimum")(a, axis, out, keepdims)
+
+
+def _running(name: str, drop: Any = None) -> Any:
+    def function(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+        _plain_only(dtype, out)
+        a = a if drop is None else elementwise(lambda x: drop if race.is_nan(x) else x, a)
+        if axis is None:
+            a, axis = objects(a).ravel(), 0
+        return wrapped(rows_along(accumulate(name), a, axis))
+
+    return function
+
+
+def _best(largest: bool, drop: bool = False) -> Any:
+    """The place of the largest or smallest number; drop: NaN is left out, and does not win."""
+
+    def function(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        if out is not None:
+            raise refused_operation("numpy.argmax with out=")
+        if drop:
+            if any(all(map(race.is_nan, row)) for row in _rows(a, axis)):
+                raise ValueError("All-NaN slice encountered")
+            worst = -math.inf if largest else math.inf
+            a = elementwise(lambda x: worst if race.is_nan(x) else x, a)
+        found = argbest(a, axis, largest)
+        if keepdims is not True:
+            return found
+        return np.reshape(found, (1,) * objects(a).ndim) if axis is None else np.expand_dims(found, axis)
+
+    return function
+
+
+def _rows(a: Any, axis: int | None) -> Any:
+    array = objects(a)
+    return [array.ravel()] if axis is None else np.moveaxis(array, axis, -1).reshape(-1, array.shape[axis])
+
+
+def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    row = list(objects(a)) if sorter is None else list(objects(a)[sorter])
+    found = searchsorted(row, v, side)
+    return found[()] if found.shape == () else found
+
+
+def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    row, side = list(objects(bins)), "left" if right else "right"
+    if all(a <= b for a, b in pairwise(row)):
+        return _searchsorted(bins, x, side)
+    if all(a >= b for a, b in pairwise(row)):
+        return len(row) - _searchsorted(objects(bins)[::-1], x, side)
+    raise ValueError("bins must be monotonically increasing or decreasing")
+
+
+def _parts(sort: Any) -> Any:
+    """`partition` and `argpartition`: numpy leaves open in which order the two sides of the pivot stand."""
+
+    def function(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: Any = None) -> Any:
+        first = next((each for each in objects(a).flat if isinstance(each, Symbol)), None)
+        if first is not None:
+            first.variable.region.note(f"both sides of a partition are taken in sorted order at {caller()}")
+        return sort(a, axis)
+
+    return function
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None:
+        return np.nonzero(tested(TESTS["not_equal"], condition, 0))
+    if isinstance(condition, (SymbolicArray, Symbol)):
+        condition = tested(TESTS["not_equal"], condition, 0)
+    return selected(condition, x, y)
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
+    low = options.get("min", a_min)
+    high = options.get("max", a_max)
+    found = objects(a) if low is None else elementwise(BINARY["maximum"], a, low)
+    return wrapped(found if high is None else elementwise(BINARY["minimum"], found, high))
+
+
+def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    if decimals:
+        raise refused_operation(f"rounding to {decimals} digits")
+    return wrapped(elementwise(UNARY["rint"], a))
+
+
+RULES: dict[str, Any] = {
+    "argsort": _argsort,
+    "sort": _sort,
+    "argmax": _best(True),
+    "argmin": _best(False),
+    "partition": _parts(_sort),
+    "argpartition": _parts(_argsort),
+    "nanargmax": _best(True, drop=True),
+    "nanargmin": _best(False, drop=True),
+    "nanmax": _reduction("fmax"),
+    "nanmin": _reduction("fmin"),
+    "nansum": _reduction("add", drop=0.0),
+    "nanprod": _reduction("multiply", drop=1.0),
+    "nancumsum": _running("add", drop=0.0),
+    "nancumprod": _running("multiply", drop=1.0),
+    "ptp": _span,
+    "searchsorted": _searchsorted,
+    "digitize": _digitize,
+    "where": _where,
+    "clip": _clip,
+    "round": _round,
+    "around": _round,
+    "mean": _mean,
+    "sum": _reduction("add"),
+    "prod": _reduction("multiply"),
+    "max": _extreme("maximum"),
+    "amax": _extreme("maximum"),
+    "min": _extreme("minimum"),
+    "amin": _extreme("minimum"),
+    "cumsum": _running("add"),
+    "cumprod": _running("multiply"),
+    "count_nonzero": lambda a, axis=None, **options: np.count_nonzero(tested(TESTS["not_equal"], a, 0), axis=axis),
+    "any": lambda a, axis=None, **options: np.any(tested(TESTS["not_equal"], a, 0), axis=axis),
+    "all": lambda a, axis=None, **options: np.all(tested(TESTS["not_equal"], a, 0), axis=axis),
+}

@@ -1,0 +1,59 @@
+"""Where numbers belong in a sorted row, and in one that is not: as numpy and torch search it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.arrays.arrays import elementwise
+from simulator.symbolic.knowledge.compare import count_below
+from simulator.symbolic.numbers import race
+from simulator.symbolic.numbers.symbol import Symbol
+
+
+def searchsorted(thresholds: Sequence[Any], values: Any, side: str = "left") -> Any:
+    """Where values belong in one row, as numpy searches it: NaN is above everything; an array of integers."""
+    if increasing(thresholds):
+        return elementwise(lambda x: _place(thresholds, x, side), values).astype(np.int64)
+    before: Callable[[Any, Any], bool] = race.below if side == "left" else lambda x, y: not race.below(y, x)
+    low, high, last, size = 0, len(thresholds), None, len(thresholds)
+
+    def place(x: Any) -> int:  # rows that are not sorted show how it searches, and where it begins
+        nonlocal low, high, last
+        if last is not None and before(last[0], x):
+            high = size
+        elif last is not None:
+            low, high = 0, min(high + 1, size)
+        last = (x,)
+        low = high = bisected(lambda threshold: before(threshold, x), thresholds, low, high)
+        return low
+
+    return elementwise(place, values).astype(np.int64)
+
+
+def bisected(before: Callable[[Any], bool], thresholds: Sequence[Any], low: int, high: int) -> int:
+    """The first place that is not before, where all that are before come first; of another row some place."""
+    while low < high:
+        middle = (low + high) // 2
+        if before(thresholds[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def increasing(thresholds: Sequence[Any]) -> bool:
+    """Whether nothing in a row is random, and it is sorted."""
+    if any(isinstance(each, Symbol) for each in thresholds):
+        return False
+    return all(x <= y for x, y in itertools.pairwise([*thresholds, math.inf]))
+
+
+def _place(thresholds: Sequence[Any], x: Any, side: str) -> int:
+    if isinstance(x, Symbol):
+        return count_below(x.variable.region, x, thresholds, strict=side == "left")
+    return int(np.searchsorted(np.array(thresholds, dtype=np.float64), x, side=side))  # type: ignore[call-overload]

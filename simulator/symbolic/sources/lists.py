@@ -1,0 +1,115 @@
+"""Python lists of random numbers that are given to numpy: followed as the arrays of floats that numpy makes of them.
+
+Numpy itself would make arrays of objects, and compare those by Python's rules, which differ where there is a NaN. Where
+it makes one by itself in the middle of an operation, the numbers refuse it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from simulator.symbolic.arrays.array_functions import applied
+from simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, dispatched, random_inside
+from simulator.symbolic.knowledge.session import current
+from simulator.symbolic.numbers.functions import is_random
+from simulator.symbolic.where import is_own
+
+#: Functions that make an array of their argument, and at which place that stands; the type stands behind it.
+_MAKERS = {
+    "array": 0, "asarray": 0, "asanyarray": 0, "ascontiguousarray": 0, "asfortranarray": 0, "asarray_chkfinite": 0,
+    "full": 1,
+}  # fmt: skip
+_NAMES = {"array": "object", "full": "fill_value"}
+#: Methods of a ufunc that take arrays.
+_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
+
+
+def _listed(values: Any) -> bool:
+    """Whether one of the arguments is a list with random numbers, and the call does not come from here."""
+    for value in values:
+        if isinstance(value, (list, tuple)) and random_inside(value):
+            return not is_own(sys._getframe(2).f_code.co_filename)
+    return False
+
+
+def _maker(name: str, original: Any) -> Any:
+    place, keyword = _MAKERS[name], _NAMES.get(name, "a")
+
+    def function(*arguments: Any, **options: Any) -> Any:
+        given = arguments[place] if len(arguments) > place else options.get(keyword)
+        if current() is None or not random_inside(given) or is_own(sys._getframe(1).f_code.co_filename):
+            return original(*arguments, **options)
+        options = dict(zip((keyword, "dtype", "order"), arguments[place:], strict=False)) | options
+        dtype = options.pop("dtype", None)
+        if dtype is not None and np.dtype(dtype) == object:  # its author wants Python's rules
+            return original(*arguments[:place], dtype=dtype, **options)
+        if dtype is None and isinstance(given, SymbolicArray) and name.startswith("as"):
+            return given
+        value = options.pop(keyword)
+        found = as_floats(
+            original(*arguments[:place], value, **options, dtype=object), isinstance(given, SymbolicArray)
+        )
+        if dtype is not None and np.dtype(dtype).kind in "iu" and isinstance(given, (list, tuple)):
+            original([0 if is_random(each) else each for each in found.flat], dtype)  # raises what only lists raise
+        return found if dtype is None else found.astype(dtype)
+
+    function.__name__ = name
+    return function
+
+
+def _function(name: str, original: Any) -> Any:
+    def function(*arguments: Any, **options: Any) -> Any:
+        if current() is None or not (_listed(arguments) or (options and _listed(options.values()))):
+            return original(*arguments, **options)
+        return applied(name, original, arguments, options)
+
+    function.__name__ = name
+    function.__wrapped__ = original  # type: ignore[attr-defined]
+    return function
+
+
+class Ufunc:
+    """A ufunc of numpy that follows lists of random numbers."""
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        if current() is None or not _listed(inputs):
+            return self.original(*inputs, **options)
+        return _dispatched(self.original, "__call__", inputs, options)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.original, name)
+        if name not in _METHODS:
+            return found
+
+        def method(*inputs: Any, **options: Any) -> Any:
+            if current() is None or not _listed(inputs):
+                return found(*inputs, **options)
+            return _dispatched(self.original, name, inputs, options)
+
+        return method
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+
+def _dispatched(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -> Any:
+    out = options.pop("out", None)
+    return dispatched(ufunc, method, inputs, out if out is None or isinstance(out, tuple) else (out,), options)
+
+
+def replacements() -> list[tuple[Any, str, Any]]:
+    """(holder, name, what to put there) for numpy's makers of arrays, functions and ufuncs."""
+    found: list[tuple[Any, str, Any]] = [(np, name, _maker(name, getattr(np, name))) for name in _MAKERS]
+    kind = type(np.sum)  # of every function that asks its arguments first
+    for name, value in vars(np).items():
+        if isinstance(value, np.ufunc):
+            found.append((np, name, Ufunc(value)))
+        elif type(value) is kind and name not in _MAKERS and name != "empty_like":
+            found.append((np, name, _function(value.__name__, value)))
+    return found
