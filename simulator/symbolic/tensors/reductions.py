@@ -146,8 +146,7 @@ def _places(row: list[Any], values: Any, side: str) -> Any:
 
 
 def _nonzero(tensors: Tensors, args: Any, options: Any) -> Any:
-    truth = torch.from_numpy(np.asarray(tested(TESTS["not_equal"], tensors.values(args[0]), 0)))
-    return torch.argwhere(truth).to(args[0].device)
+    return indices(np.argwhere(tested(TESTS["not_equal"], tensors.values(args[0]), 0)), args[0].device)
 
 
 def _bucketize(tensors: Tensors, args: Any, options: Any) -> Any:

@@ -39,8 +39,8 @@ NUMPY = (
     "np.argmax(np.where(np.isnan(x), -1, x))", "np.remainder(x, 0.25) < 0.125", "np.remainder(x, -inf) < 0",
     "np.argpartition(x, 0)[0]", "np.sort(np.partition(x, 1)[:2]) < 0.5", "np.argmax(np.asarray(x, np.float32))",
     "np.array(x)[np.array(x) < 0.5].sum() < 0.25", "np.mean(np.array([x, x]), axis=(0, 1)) < 0.25",
-    "np.add.reduce(np.array([[x], [x]]), axis=(0, 1)) < 0.5", "np.argmax(x, keepdims=True).shape", "parted(np.array(x)) < 0.5",
-    "np.array(x, int)[:1]",
+    "np.add.reduce(np.array([[x], [x]]), axis=(0, 1)) < 0.5", "np.argmax(x, keepdims=True).shape",
+    "parted(np.array(x)) < 0.5", "np.array(x, int)[:1]",
     "[max(x) < 0.5, min(x) < 0.5, [each < 0.5 for each in sorted(x)]]",
 )  # fmt: skip
 TORCH = (
