@@ -141,8 +141,12 @@ def _places(row: list[Any], values: Any, side: str) -> Any:
     if increasing(row):
         return searchsorted(row, values, side)
     # As torch searches, which shows in a row that is not sorted, or has a NaN in it.
-    passed = (lambda edge, x: not edge >= x) if side == "left" else (lambda edge, x: not edge > x)
-    return elementwise(lambda x: bisected(lambda edge: passed(edge, x), row, 0, len(row)), values).astype(np.int64)
+
+    def place(x: Any) -> int:
+        passed: Callable[[Any], bool] = (lambda edge: not edge >= x) if side == "left" else (lambda edge: not edge > x)
+        return bisected(passed, row, 0, len(row))
+
+    return elementwise(place, values).astype(np.int64)
 
 
 def _nonzero(tensors: Tensors, args: Any, options: Any) -> Any:
