@@ -14,6 +14,7 @@ from experiments.shared.names import family_spec
 from experiments.shared.options import Shape
 from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
 from experiments.shared.progress import remark
+from experiments.shared.sampled import sampled
 from experiments.shared.text import EMBEDDED, TOPICS, read_counted
 from simulator.arithmetic import RATIONAL
 from simulator.errors import InvalidInput
@@ -73,7 +74,9 @@ Target = Annotated[
 Draft = Annotated[str | None, typer.Option("--draft", help="Its draft, over the same tokens.", rich_help_panel=_MODELS)]
 Sampling = Annotated[
     str | None,
-    typer.Option(help="Of both models: temperature=.7,top_k=40,top_p=.9 (any of them).", rich_help_panel=_MODELS),
+    typer.Option(
+        help="How tokens are drawn from both: temperature=.7; of models top_k=40,top_p=.9 too.", rich_help_panel=_WHERE
+    ),
 ]
 
 
@@ -119,8 +122,21 @@ def choose_problem(given: Given) -> Problem:
     """The problem that the options describe; raises `InvalidInput` for options that contradict each other."""
     if given.models:
         return _pair_problem(given)
-    if given.sampling is not None:
-        raise InvalidInput("--sampling is how models draw tokens; add --pair FOLDER or --target PATH --draft PATH")
+    problem = _written_problem(given)
+    return problem if given.sampling is None else sampled(problem, _temperature(given.sampling))
+
+
+def _temperature(sampling: str) -> float:
+    """What is done to rows that no models compute: a temperature, and nothing else."""
+    from experiments.models.pair.warp import Warp, parse_warp
+
+    warp = parse_warp(sampling)
+    if warp != Warp(warp.temperature):
+        raise InvalidInput(f"--sampling {sampling}: top_k and top_p belong to models; give temperature=.7 alone")
+    return warp.temperature
+
+
+def _written_problem(given: Given) -> Problem:
     sources = {"--instance": given.instance, "--text": given.text, "--family": given.family}
     named = [flag for flag, value in sources.items() if value]
     if len(named) > 1:

@@ -130,7 +130,7 @@ def command(row: Row, *names: str) -> str:
     source = row["source"]
     words = ["draftproof", "compare", *names, "--scheme", row["shape"], "--arithmetic", row["arithmetic"]]
     if "family" in source:
-        known = ("family", "vocab_size", "seed", "denominator")
+        known = ("family", "vocab_size", "seed", "denominator", "sampling")
         given = ",".join(f"{key}={value:g}" for key, value in source.items() if key not in known)
         words += ["--family", source["family"] + (f":{given}" if given else "")]
         words += ["--seed", source["seed"], "--vocab", source["vocab_size"], "--denominator", source["denominator"]]
@@ -141,10 +141,11 @@ def command(row: Row, *names: str) -> str:
         words += ["--roots", count[0]] if count[1] else ["--root", source["root"]]
     elif "pair" in source:
         words += ["--pair", "FOLDER", "--vocab", source["vocab_size"], "--roots", len(source["roots"])]
-        sampling = ",".join(f"{key}={value:g}" for key, value in source["warp"].items() if value is not None)
-        words += ["--sampling", sampling] if sampling else []
     else:
         words += ["--instance", "FILE"]
+    warp = source.get("warp") or source.get("sampling") or {}
+    sampling = ",".join(f"{key}={value:g}" for key, value in warp.items() if value is not None)
+    words += ["--sampling", sampling] if sampling else []
     return shlex.join(map(str, words))
 
 

@@ -4,12 +4,16 @@
 verifiers = ["naive", "block", "traversal"]
 arithmetic = "rational"            # or "float64", the default
 questions = ["check", "bound"]     # laws of the verifiers; the optimum of delayed shapes
+most_runs = 20_000                 # rows of more are left out: runs of an enumeration,
+most_steps = 1_000_000             # steps of a structured engine,
+most_paths = 256                   # paths V^L of the program of a bound
 
 [[worlds]]
 family = "perturbed:s=1"
 vocab = "2..3"
 seeds = "0..99"
 denominator = 20
+sampling = "temperature=.5"        # of both models
 
 [[worlds]]
 text = "topics"
@@ -25,6 +29,7 @@ scheme = "delayed"
 K = "1..3"
 L2 = "1..2"
 max_nodes = 6
+max_depth = 4
 """
 
 from __future__ import annotations
@@ -49,12 +54,17 @@ from simulator.protocol import DraftScheme
 
 QUESTIONS = ("check", "bound")
 #: Keys of each table, with the kinds of their values.
-_SWEEP = {"verifiers": list, "arithmetic": str, "questions": list}
+_SWEEP = {
+    "verifiers": list, "arithmetic": str, "questions": list, "most_runs": int, "most_steps": int, "most_paths": int,
+}  # fmt: skip
 _WORLD = {
     "family": str, "vocab": (int, str), "seeds": (int, str), "denominator": int, "text": str, "target_order": int,
     "draft_order": int, "roots": int, "instance": str, "pair": str, "target": str, "draft": str, "sampling": str,
 }  # fmt: skip
-_SCHEME = {"scheme": str, "K": (int, str), "L1": (int, str), "L2": (int, str), "max_nodes": int, "budget": int}
+_SCHEME = {
+    "scheme": str, "K": (int, str), "L1": (int, str), "L2": (int, str), "max_nodes": int, "max_depth": int,
+    "budget": int,
+}  # fmt: skip
 #: Worlds that a file may ask for.
 MOST_WORLDS = 1_000_000
 
@@ -79,13 +89,20 @@ def _problem(given: Given) -> Problem:
 
 @dataclass(frozen=True)
 class Asked:
-    """A sweep: worlds, verifiers and schemes, each with each."""
+    """A sweep: worlds, verifiers and schemes, each with each, but for what is above its limits.
+
+    most_runs: of an enumeration; most_steps: of a structured engine; most_paths: `V^L` of the program of a bound. None:
+    there work that would not be begun is an error.
+    """
 
     verifiers: tuple[NamedVerifier, ...]
     arithmetic: str
     questions: tuple[str, ...]
     worlds: tuple[World, ...]
     schemes: tuple[DraftScheme, ...]
+    most_runs: int | None = None
+    most_steps: int | None = None
+    most_paths: int | None = None
 
 
 class _Lines:
@@ -135,6 +152,9 @@ def read(path: str) -> Asked:
         _questions(lines, head),
         tuple(_worlds(lines, _listed(lines, fields, "worlds"))),
         tuple(dict.fromkeys(_schemes(lines, _listed(lines, fields, "schemes")))),
+        head.get("most_runs"),
+        head.get("most_steps"),
+        head.get("most_paths"),
     )
 
 
@@ -226,7 +246,8 @@ def _schemes(lines: _Lines, tables: list[Any]) -> Iterator[DraftScheme]:
                 lambda spec=spec, **shape: build_scheme(spec, None, None, **shape),
                 ranges, fields.get("budget"), fields.get("max_nodes"),
             )  # fmt: skip
-        yield from made
+        deepest = fields.get("max_depth")
+        yield from (scheme for scheme in made if deepest is None or scheme.depth <= deepest)
 
 
 @contextmanager

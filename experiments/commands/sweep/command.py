@@ -54,7 +54,7 @@ def sweep(
         where = f"on {dask}" if dask else f"on {jobs} process{'es' if jobs > 1 else ''}"
         told |= {"rows": planned.rows, "missing": left, "hours": round(hours, 4), "left_out": list(planned.left_out)}
         for line in planned.left_out[:5]:
-            remark(f"left out: {line}, which its card does not speak of")
+            remark(f"left out: {line}: its card does not speak of that, or it is above a limit of the sweep")
         if kept is None:
             console.print(f"{about} {where}", soft_wrap=True)
             write_json(json_target, told)

@@ -22,7 +22,8 @@ from experiments.shared.schemes import find_scheme, scheme_spec
 from experiments.shared.sharing import computed, unclaimed
 from simulator.arithmetic import arithmetic_named
 from simulator.drafts import Delayed
-from simulator.errors import UnsupportedTree
+from simulator.errors import TooLarge, UnsupportedTree
+from simulator.instances.processes import context_count
 
 #: What of a row depends on the clock; the rest is the same wherever it is computed.
 _TIMED = ("seconds", "history", "roots", "versions", "method")
@@ -70,9 +71,8 @@ def code() -> str:
 
 
 def plan(asked: Asked) -> Plan:
-    """The groups of a sweep; raises `TooLarge` for rows that would not be begun."""
-    settings = Settings(asked.arithmetic, "auto")
-    costs = _Costs(settings)
+    """The groups of a sweep; raises `TooLarge` for rows that would not be begun, where the sweep has no limits."""
+    costs = _Costs(asked)
     groups, left_out, seconds = [], dict[str, None](), 0.0
     for world in asked.worlds:
         base = {"world": dict(world.source), "arithmetic": asked.arithmetic, "code": code(), **versions()}
@@ -82,52 +82,79 @@ def plan(asked: Asked) -> Plan:
             for named in asked.verifiers if "check" in asked.questions else ():
                 cost = None if is_for_others(named.verifier.card, scheme) else costs.of(world, named.spec, scheme)
                 if cost is None:
-                    left_out[f"{named.label} on {scheme}"] = None
+                    left_out[f"{named.label} on {scheme}"] = None  # its card does not speak of it, or it is too large
                     continue
                 rows.append((strong_id({**about, "verifier": named.identity}), named.spec))
                 seconds += cost
             if "bound" in asked.questions and isinstance(scheme, Delayed):
-                rows.append((strong_id({**about, "question": "bound"}), None))
-                seconds += costs.bound(world, scheme)
+                cost = costs.bound(world, scheme)
+                if cost is None:
+                    left_out[f"the optimum of {scheme}"] = None
+                else:
+                    rows.append((strong_id({**about, "question": "bound"}), None))
+                    seconds += cost
             if rows:
                 groups.append(Group(world, scheme_spec(scheme), asked.arithmetic, tuple(rows)))
     return Plan(tuple(groups), tuple(left_out), seconds)
 
 
 class _Costs:
-    """Expected seconds by verifier, scheme and the kind of world: seeds of one family cost the same."""
+    """Expected seconds by verifier, scheme and kind of world: seeds and temperatures of one family cost the same.
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    None: the verifier refuses the trees, or the sweep leaves out what takes so long.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._settings = Settings(asked.arithmetic, "auto")
         self._known: dict[object, float | None] = {}
+        self._trials: dict[int, dict[str, dict[Any, float]]] = {}
 
     def of(self, world: World, spec: str, scheme: Any) -> float | None:
-        """Seconds of one row; None where the verifier refuses the trees."""
+        """Seconds of one row."""
         kind = (_kind(world), spec, str(scheme))
         if kind not in self._known:
-            named = find_verifier(spec)
-            roots = self._roots(world, scheme)
             try:
-                cost = expected_cost(named, scheme, self._settings, [(roots[0].target, roots[0].draft)])
+                self._known[kind] = self._row(world, spec, scheme)
             except UnsupportedTree:
                 self._known[kind] = None
-                return None
-            if cost.engine == "enumerate":
-                check_runs(named, scheme, self._settings, cost.steps * len(roots), roots[0].target.vocab_size)
-            self._known[kind] = cost.seconds * len(roots)
+            except TooLarge:
+                if self._asked.most_runs is None and self._asked.most_steps is None:
+                    raise
+                self._known[kind] = None
         return self._known[kind]
 
-    def bound(self, world: World, scheme: Delayed) -> float:
+    def _row(self, world: World, spec: str, scheme: Any) -> float | None:
+        named, settings, roots = find_verifier(spec), self._settings, self._roots(world, scheme)
+        trials = self._trials.setdefault(world.problem.vocab_size, {})
+        cost = expected_cost(named, scheme, settings, [(roots[0].target, roots[0].draft)], trials)
+        enumerated = cost.engine == "enumerate"
+        most = self._asked.most_runs if enumerated else self._asked.most_steps
+        if most is not None and cost.steps * len(roots) > most:
+            return None
+        if enumerated:
+            check_runs(named, scheme, settings, cost.steps * len(roots), roots[0].target.vocab_size)
+        return cost.seconds * len(roots)
+
+    def bound(self, world: World, scheme: Delayed) -> float | None:
         """Seconds of one bound."""
+        size, most = world.problem.vocab_size, self._asked.most_paths
+        if most is not None and context_count(size, scheme.depth) > most and scheme.K > 1:
+            return None
         roots = len(self._roots(world, scheme)) if world.given.text else 1
-        return expected_seconds(world.problem.vocab_size, scheme) * roots
+        try:
+            return expected_seconds(size, scheme) * roots
+        except TooLarge:
+            if most is None:
+                raise
+            return None
 
     def _roots(self, world: World, scheme: Any) -> Any:
         return world.problem.roots(scheme.depth, arithmetic_named(self._settings.arithmetic))
 
 
 def _kind(world: World) -> str:
-    return strong_id({key: value for key, value in world.source.items() if key != "seed"})
+    return strong_id({key: value for key, value in world.source.items() if key not in ("seed", "sampling")})
 
 
 def compute(group: Group) -> list[Row]:

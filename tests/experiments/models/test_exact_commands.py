@@ -151,7 +151,7 @@ def test_what_fits_no_models_is_one_line(
     assert words in ran.err.strip().splitlines()[-1]
 
 
-def test_sampling_belongs_to_models(draftproof: Any) -> None:
+def test_the_most_probable_tokens_belong_to_models(draftproof: Any) -> None:
     ran = draftproof("check", "naive", "--sampling", "top_k=2")
-    assert (ran.code, "--sampling is how models draw tokens" in ran.err) == (2, True)
+    assert (ran.code, "top_k and top_p belong to models" in ran.err) == (2, True)
     assert parse_warp("temperature=.5, top_p=.9") == Warp(0.5, None, 0.9)
