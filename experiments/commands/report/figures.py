@@ -1,72 +1,94 @@
-"""Figures as SVG: bars and lines of few numbers, each with its value on hover, in the colours of the page."""
+"""Figures of the report: bars and lines by pygal, as SVG whose colours are those of the page, with numbers on hover.
+
+pygal writes elements with classes and a style sheet, and a `title` to each value, which a browser shows on hover:
+light, dark and print are the page's own. Its script and the addresses in its comments are left out.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from html import escape
+from typing import Any
 
-#: Width of a figure, height of a bar, and what its labels and numbers take, in pixels.
-WIDTH, BAR, LABEL, VALUE = 720, 22, 210, 70
-HEIGHT, MARGIN = 320, 48
+from markupsafe import Markup
+
+#: Height of a bar, and of a figure of lines with a line of its legend, in pixels of a figure of `WIDTH`.
+WIDTH, BAR, LINES, LEGEND, COLUMNS = 760, 24, 340, 24, 4
 #: Ways to tell lines apart in print.
-DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 4", "12 4")
+DASHES = ("", "6,3", "2,3", "8,3,2,3", "1,4", "12,4")
 
 
-def bars(values: Mapping[str, float], title: str, hover: Mapping[str, str], percent: bool = True) -> str:
-    """A bar for each value, from zero, the longest as wide as the figure. hover: what a bar says."""
-    most = max(values.values(), default=1.0) or 1.0
-    room = WIDTH - LABEL - VALUE
-    lines = [_open(title, BAR * len(values) + 8)]
-    for place, (name, value) in enumerate(values.items()):
-        top, width = place * BAR + 4, max(room * value / most, 0.5)
-        shown = f"{value:.2%}" if percent else f"{value:.4f}"
-        lines.append(
-            f"<g><title>{escape(hover.get(name, shown))}</title>"
-            f'<text x="{LABEL - 8}" y="{top + 14}" text-anchor="end">{escape(name)}</text>'
-            f'<rect class="bar" x="{LABEL}" y="{top}" width="{width:.1f}" height="{BAR - 6}"/>'
-            f'<text x="{LABEL + width + 6:.1f}" y="{top + 14}">{shown}</text></g>'
-        )
-    return "".join([*lines, "</svg>"])
+def _pygal() -> Any:
+    """pygal, without the finder of its plugins, which every later import would pass and which Python 3.11 warns of."""
+    import pygal
+
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)]
+    return pygal
 
 
-def curves(lines: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str) -> str:
-    """A line for each name through its points, with a dot and its numbers on hover at each."""
-    points = [point for line in lines.values() for point in line]
-    if not points:
-        return ""
-    left, right = min(x for x, _ in points), max(x for x, _ in points)
-    low, high = min(y for _, y in points), max(y for _, y in points)
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return (
-            MARGIN + (x - left) / ((right - left) or 1) * (WIDTH - LABEL - 2 * MARGIN),
-            HEIGHT - MARGIN - (y - low) / ((high - low) or 1) * (HEIGHT - 2 * MARGIN),
-        )
-
-    drawn = [_open(title, HEIGHT)]
-    for number, (name, line) in enumerate(lines.items()):
-        hue = round(360 * number / max(len(lines), 1))
-        style = f'style="--hue:{hue}" stroke-dasharray="{DASHES[number % len(DASHES)]}"'
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in sorted(line)))
-        drawn.append(f'<polyline class="line" {style} points="{path}"/>')
-        for x, y in sorted(line):
-            at = place(x, y)
-            drawn.append(
-                f'<circle class="dot" style="--hue:{hue}" cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="4">'
-                f"<title>{escape(name)}: {y:.4f} at {x:g}</title></circle>"
-            )
-        top = 20 + 17 * number
-        drawn.append(
-            f'<line class="line" {style} x1="{WIDTH - LABEL - 20}" x2="{WIDTH - LABEL + 4}" y1="{top}" y2="{top}"/>'
-            f'<text x="{WIDTH - LABEL + 10}" y="{top + 4}">{escape(name)}</text>'
-        )
-    drawn.append(f'<text x="{MARGIN}" y="{HEIGHT - 10}">{escape(across)}: {left:g} to {right:g}</text>')
-    drawn.append(f'<text x="4" y="{16}">{escape(up)}: {low:.3f} to {high:.3f}</text>')
-    return "".join([*drawn, "</svg>"])
+def bars(values: Mapping[str, float], name: str, title: str, hover: Mapping[str, str]) -> Markup | None:
+    """A bar for each share, from zero, the first on top; None without any. name: in its page; hover: what bars say."""
+    if not values:
+        return None
+    chart = _pygal().HorizontalBar(
+        **_options(title), height=BAR * len(values) + 70, show_legend=False, spacing=2, style=_style(1),
+        print_values=True, print_values_position="top", value_formatter=lambda value: f"{value:.2%}",
+        zero=0, range=(0, 1.08), y_labels=[0, 0.25, 0.5, 0.75, 1],
+    )  # fmt: skip
+    names = list(values)[::-1]  # the first label is the lowest
+    chart.x_labels = names
+    chart.add("", [{"value": values[each], "tooltip": hover.get(each, f"{values[each]:.4%}")} for each in names])
+    return _drawn(chart, name)
 
 
-def _open(title: str, height: int) -> str:
-    return (
-        f'<svg role="img" viewBox="0 0 {WIDTH} {height}" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{escape(title)}</title>"
-    )
+def curves(
+    lines: Mapping[str, Sequence[tuple[float, float]]], name: str, title: str, across: str, up: str
+) -> Markup | None:
+    """A line for each name through its points, with its numbers on hover at each; None without any."""
+    if not any(lines.values()):
+        return None
+    rows = -(-len(lines) // COLUMNS)
+    chart = _pygal().XY(
+        **_options(title), height=LINES + LEGEND * rows, legend_at_bottom=True, legend_at_bottom_columns=COLUMNS,
+        x_title=across, y_title=up, dots_size=3, x_value_formatter=lambda value: f"{value:g}", style=_style(len(lines)),
+        value_formatter=lambda value: f"{value:.2f}", margin_bottom=36,
+    )  # fmt: skip
+    chart.x_labels = sorted({x for line in lines.values() for x, _ in line})
+    for number, (each, line) in enumerate(lines.items()):
+        points = [{"value": point, "tooltip": f"{each}: {point[1]:.4f} at {point[0]:g}"} for point in sorted(line)]
+        chart.add(each, points, stroke_style={"width": 2, "dasharray": DASHES[number % len(DASHES)]})
+    return _drawn(chart, name)
+
+
+def _options(title: str) -> dict[str, Any]:
+    return {"title": title, "width": WIDTH, "js": (), "truncate_label": -1, "truncate_legend": -1, "margin": 8}
+
+
+def _style(lines: int) -> Any:
+    """The colours of the page, and hues that are as far from each other as they can be."""
+    from pygal.style import Style
+
+    hues = [f"hsl({round(360 * number / lines)} 65% 48%)" for number in range(lines)]
+    ink = {f"foreground{kind}": "var(--ink)" for kind in ("", "_strong", "_subtle")}
+    sizes = {f"{part}_font_size": 13 for part in ("label", "major_label", "value", "legend", "title")}
+    return Style(
+        **ink, **sizes, background="transparent", plot_background="transparent", font_family="system-ui, sans-serif",
+        colors=tuple(hues) if lines > 1 else ("var(--mark)",), value_colors=("var(--ink)",) * lines, opacity="1",
+        stroke_opacity="1", guide_stroke_color="var(--line)", major_guide_stroke_color="var(--line)", transition="0s",
+    )  # fmt: skip
+
+
+def _drawn(chart: Any, name: str) -> Markup:
+    """The figure as an element of a page: the same for the same numbers, without script, comments or addresses."""
+    from xml.etree import ElementTree
+
+    chart.uuid = name
+    root = chart.render_tree()
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if not isinstance(child.tag, str) or child.tag.endswith("script"):
+                parent.remove(child)
+            elif child.get("id", "").startswith("activate-"):  # for its script, the same in every figure
+                del child.attrib["id"]
+    root.set("role", "img")
+    return Markup(ElementTree.tostring(root, encoding="unicode"))  # names are escaped in it

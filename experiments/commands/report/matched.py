@@ -1,63 +1,139 @@
-"""Verifiers on equal terms: each world with the best scheme at equal drafted tokens, at equal depth, and by time."""
+"""Verifiers on equal terms: each world with its best scheme at equal drafted tokens, at equal depth, and by time.
+
+A verifier stands in a comparison only if it is lossless on every scheme of every world of it, so that all of a table
+are about the same drafts; the optimum, where it is known on all of them, is the line that none can pass.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Any
+from typing import Any, TypeAlias
 
 from experiments.commands.report.places import CLOSE, Place
-from experiments.shared.latency import time_model
+from experiments.shared.latency import TimeModel, time_model
 from simulator.drafts import scheme_from_dict
 
-#: What a draft pass, a branch more in it, a target pass and a node in that take.
-TIMES = "draft=1,branch=.1,target=10,node=.1"
+#: What a draft pass, a branch more in it, a target pass and a node in that take: a fast, a usual and a slow draft.
+TIMES = tuple(f"draft={draft},branch={draft / 10:g},target=1,node=.01" for draft in (0.02, 0.1, 0.3))
+#: The line that no verifier passes.
+OPTIMUM = "optimum"
+ACCEPTANCE, TOKENS, DEPTH, TIME = "acceptance", "drafted tokens", "depth", "time"
+#: Block efficiency, or what is made of it, by verifier.
+Values = dict[str, float]
 
 
-def matched(places: Sequence[Place]) -> Iterator[dict[str, Any]]:
-    """A row for every verifier on every term: what its best schemes bring, and in what share of the worlds it is best.
+@dataclass(frozen=True)
+class Term:
+    """What is equal in a comparison: so many branches of one step, drafted tokens, levels, or the times of passes."""
 
-    By time only delayed trees count, in tokens per time.
+    name: str
+    value: int | str
+    vocab_size: int | None
+
+
+@dataclass(frozen=True)
+class World:
+    """What verifiers bring on one world with their best schemes. cell: its kind and temperature."""
+
+    cell: tuple[str, float]
+    best: Values
+
+
+#: A term with its worlds.
+Comparison: TypeAlias = tuple[Term, list[World]]
+
+
+def matched(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
+    """A row for every verifier on every term, the optimum first; `cells` has the means by kind and temperature.
+
+    Block efficiency; at one step, acceptance; by time, the speed-up over decoding without drafts, of delayed trees.
     """
-    model = time_model(TIMES)
-    delayed = [place for place in places if place.row["scheme"].get("name") == "delayed"]
-    for term, of in (("drafted tokens", _nodes), ("depth", _depth)):
-        groups: dict[int, list[Place]] = defaultdict(list)
-        for place in places:
-            groups[of(place)].append(place)
-        for value, group in sorted(groups.items()):
-            yield from _rows(term, value, group, lambda place: 1.0)
-    yield from _rows("time", None, delayed, lambda place: model.time(place.row["scheme"]))
+    for term, worlds in compared:
+        names = [name for name in worlds[0].best if name != OPTIMUM]
+        for name in ([OPTIMUM] if OPTIMUM in worlds[0].best else []) + names:
+            values = [world.best[name] for world in worlds]
+            wins = fmean(_is_best(name, world.best) for world in worlds)
+            yield {
+                "term": term.name, "value": term.value, "vocab_size": term.vocab_size, "verifier": name,
+                "worlds": len(worlds), "mean": fmean(values), "median": median(values),
+                "wins": None if name == OPTIMUM else wins,
+                "share": _share(name, worlds), "cells": _cells(name, worlds),
+            }  # fmt: skip
 
 
-def _rows(
-    term: str, value: int | None, places: Sequence[Place], time: Callable[[Place], float]
-) -> Iterator[dict[str, Any]]:
-    worlds: dict[str, dict[str, float]] = defaultdict(dict)
+def comparisons(places: Sequence[Place], times: Sequence[str] = TIMES) -> Iterator[Comparison]:
+    """Every term with its worlds, on which the same verifiers stand."""
+    models = [(spec, time_model(spec)) for spec in times]
+    for size, group in _by(places, lambda place: place.row["source"].get("vocab_size")):
+        delayed = [place for place in group if place.row["scheme"].get("name") == "delayed"]
+        single = [place for place in delayed if place.row["scheme"]["L1"] + place.row["scheme"]["L2"] == 1]
+        for name, some, of, amount in (
+            (ACCEPTANCE, single, lambda place: place.row["scheme"]["K"], _accepted),
+            (TOKENS, group, lambda place: place.row["nodes"], _tokens),
+            (DEPTH, group, _depth, _tokens),
+        ):
+            for value, chosen in _by(some, of):
+                yield from _compared(Term(name, value, size), chosen, amount)
+        for spec, model in models:
+            yield from _compared(Term(TIME, spec, size), delayed, _speed(model))
+
+
+def _compared(term: Term, places: Sequence[Place], amount: Callable[[Place, float], float]) -> Iterator[Comparison]:
+    """The comparison, if there is anything that stands in it."""
+    worlds = []
+    for _, there in _by(places, lambda place: place.world):
+        names = set.intersection(*(set(_known(place)) for place in there))
+        best = {name: max(amount(place, _known(place)[name]) for place in there) for name in names}
+        worlds.append(World(there[0].cell, best))
+    if worlds and (shared := set.intersection(*(set(world.best) for world in worlds)) - {OPTIMUM}):
+        kept = shared | ({OPTIMUM} if all(OPTIMUM in world.best for world in worlds) else set())
+        yield term, [World(world.cell, {name: world.best[name] for name in sorted(kept)}) for world in worlds]
+
+
+def _known(place: Place) -> Mapping[str, float]:
+    return place.fair if place.upper is None else {**place.fair, OPTIMUM: place.upper}
+
+
+def _by(places: Sequence[Place], key: Callable[[Place], Any]) -> list[tuple[Any, list[Place]]]:
+    groups: dict[Any, list[Place]] = defaultdict(list)
     for place in places:
-        best = worlds[place.world]
-        for name, tokens in place.usable.items():
-            best[name] = max(best.get(name, 0.0), tokens / time(place))
-    for name in dict.fromkeys(name for best in worlds.values() for name in best):
-        there = [best for best in worlds.values() if name in best]
-        yield {
-            "term": term,
-            "value": value,
-            "verifier": name,
-            "worlds": len(there),
-            "mean": fmean(best[name] for best in there),
-            "median": median(best[name] for best in there),
-            "wins": sum(_is_best(name, best) for best in there) / len(there),
-        }
+        groups[key(place)].append(place)
+    return sorted(groups.items(), key=lambda item: (item[0] is not None, item[0]))
+
+
+def _cells(name: str, worlds: Sequence[World]) -> dict[str, float]:
+    """The means by kind and temperature."""
+    groups: dict[tuple[str, float], list[float]] = defaultdict(list)
+    for world in worlds:
+        groups[world.cell].append(world.best[name])
+    return {f"{kind}, T = {warmth:g}": fmean(values) for (kind, warmth), values in sorted(groups.items())}
+
+
+def _share(name: str, worlds: Sequence[World]) -> float | None:
+    """The mean share of the optimum; above it is only rounding."""
+    if OPTIMUM not in worlds[0].best:
+        return None
+    return fmean(world.best[name] / world.best[OPTIMUM] if world.best[OPTIMUM] else 1.0 for world in worlds)
 
 
 def _is_best(name: str, best: Mapping[str, float]) -> bool:
-    return best[name] >= max(best.values()) - CLOSE
+    return best[name] >= max(value for other, value in best.items() if other != OPTIMUM) - CLOSE
 
 
-def _nodes(place: Place) -> int:
-    return int(place.row["nodes"])
+def _tokens(place: Place, efficiency: float) -> float:
+    return efficiency
+
+
+def _accepted(place: Place, efficiency: float) -> float:
+    return efficiency - 1
+
+
+def _speed(model: TimeModel) -> Callable[[Place, float], float]:
+    alone = model.target[0]
+    return lambda place, efficiency: efficiency * alone / model.time(place.row["scheme"])
 
 
 def _depth(place: Place) -> int:

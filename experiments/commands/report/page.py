@@ -5,34 +5,17 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from experiments.commands.claims.verdicts import RECORDED
 from experiments.commands.claims.views import recorded
 from experiments.commands.gallery.entries import ENTRIES
 from experiments.commands.gallery.work import measured
+from experiments.commands.report import equal_terms
 from experiments.commands.report.figures import bars, curves
-from experiments.commands.report.matched import TIMES
-
-#: What is shown, and the number that it is sorted by and that stands on hover.
-Cell = tuple[str, float | None]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A table with a heading. commands: the column that holds commands, if there is one; figure: above the table."""
-
-    name: str
-    title: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    commands: int | None = None
-    note: str = ""
-    figure: str = ""  # as `Markup`
+from experiments.commands.report.section import Cell, Section, count, number, percent
 
 
 def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str:
@@ -52,7 +35,7 @@ def _sections(summary: Mapping[str, Any]) -> Iterator[Section]:
     yield _verifiers(summary)
     yield _schemes(summary)
     yield _pairs(summary)
-    yield _matched(summary)
+    yield from equal_terms.sections(summary)
     yield _shares(summary)
     yield _cells(summary)
     yield _ledger()
@@ -69,14 +52,14 @@ def _verifiers(summary: Mapping[str, Any]) -> Section:
     }
     rows: list[list[Cell]] = [
         [
-            (row["verifier"], None), _count(row["rows"]), _count(row["lossless"]), _number(row["mean"]),
-            _percent(row["share"]), _percent(row["worst"]), _percent(row["wins"]),
+            (row["verifier"], None), count(row["rows"]), count(row["lossless"]), number(row["mean"]),
+            percent(row["share"]), percent(row["worst"]), percent(row["wins"]),
             (row["worst_command"] or row["refuted_command"], None),
         ]
         for row in summary["verifiers"]
     ]  # fmt: skip
     headings = ("verifier", "rows", "lossless", "mean tokens a block", "share of optimum", "worst share", "best of all")
-    drawn = Markup(bars(shares, "mean share of the optimum", hover)) if shares else Markup("")
+    drawn = bars(shares, "verifiers", "mean share of the optimum", hover)
     return Section("verifiers", "Verifiers", (*headings, "worst row"), rows, commands=7, figure=drawn)
 
 
@@ -88,43 +71,30 @@ def _schemes(summary: Mapping[str, Any]) -> Section:
         best[key] = max(best.get(key, 0.0), row["mean"])
     for (name, nodes), value in best.items():
         lines[name].append((nodes, value))
-    drawn = curves(lines, "best mean tokens a block by drafted tokens", "drafted tokens", "tokens a block")
+    title = "best mean tokens a block by drafted tokens"
+    drawn = curves(lines, "schemes", title, "drafted tokens", "tokens a block")
     rows: list[list[Cell]] = [
-        [(row["scheme"], None), _count(row["nodes"]), (row["verifier"], None), _count(row["worlds"]),
-         _number(row["mean"]), _number(row["optimum"])]
+        [(row["scheme"], None), count(row["nodes"]), (row["verifier"], None), count(row["worlds"]),
+         number(row["mean"]), number(row["optimum"])]
         for row in summary["by_scheme"]
     ]  # fmt: skip
     headings = ("scheme", "drafted tokens", "verifier", "worlds", "mean tokens a block", "optimum")
-    return Section("schemes", "Draft schemes", headings, rows, figure=Markup(drawn))
+    return Section("schemes", "Draft schemes", headings, rows, figure=drawn)
 
 
 def _pairs(summary: Mapping[str, Any]) -> Section:
     headings = ("verifier", "against", "common rows", "below in", "largest difference", "where")
     rows: list[list[Cell]] = [
-        [(pair["verifier"], None), (pair["other"], None), _count(pair["rows"]), _count(pair["below"]),
-         _number(pair["largest"]), (pair["command"], None)]
+        [(pair["verifier"], None), (pair["other"], None), count(pair["rows"]), count(pair["below"]),
+         number(pair["largest"]), (pair["command"], None)]
         for pair in summary["pairs"]
     ]  # fmt: skip
     return Section("pairs", "One against another", headings, rows, commands=5)
 
 
-def _matched(summary: Mapping[str, Any]) -> Section:
-    headings = ("at equal", "value", "verifier", "worlds", "mean", "median", "best of all")
-    rows: list[list[Cell]] = [
-        [(row["term"], None), ("", None) if row["value"] is None else _count(row["value"]), (row["verifier"], None),
-         _count(row["worlds"]), _number(row["mean"]), _number(row["median"]), _percent(row["wins"])]
-        for row in summary["matched"]
-    ]  # fmt: skip
-    note = (
-        "Each world with the best of the schemes: at equal drafted tokens, at equal depth, and in tokens per time of "
-        f"delayed trees, where {TIMES}."
-    )
-    return Section("matched", "On equal terms", headings, rows, note=note)
-
-
 def _shares(summary: Mapping[str, Any]) -> Section:
     rows: list[list[Cell]] = [
-        [(row["verifier"], None), _count(row["instances"]), _percent(row["mean"]), _percent(row["worst"])]
+        [(row["verifier"], None), count(row["instances"]), percent(row["mean"]), percent(row["worst"])]
         for row in summary["shares"]
     ]
     return Section("shares", "Shares of the optimum", ("verifier", "instances", "mean share", "worst share"), rows)
@@ -133,8 +103,8 @@ def _shares(summary: Mapping[str, Any]) -> Section:
 def _cells(summary: Mapping[str, Any]) -> Section:
     headings = ("verifier", "scheme", "predicted", "measured", "standard error", "z", "blocks")
     rows: list[list[Cell]] = [
-        [(row["verifier"], None), (row["shape"], None), _number(row["predicted"]), _number(row["measured"]),
-         _number(row["total_error"]), (f"{row['z']:+.2f}", row["z"]), _count(row["blocks"])]
+        [(row["verifier"], None), (row["shape"], None), number(row["predicted"]), number(row["measured"]),
+         number(row["total_error"]), (f"{row['z']:+.2f}", row["z"]), count(row["blocks"])]
         for row in summary["cells"]
     ]  # fmt: skip
     return Section("cells", "On real models", headings, rows)
@@ -154,8 +124,8 @@ def _gallery() -> Section:
             (entry.name, None),
             (f"{entry.repository}: {entry.what}", None),
             (known[entry.name].verdict, None),
-            _count(known[entry.name].instances),
-            _count(known[entry.name].refuted),
+            count(known[entry.name].instances),
+            count(known[entry.name].refuted),
             (f"draftproof gallery {entry.name}", None),
         ]
         for entry in ENTRIES
@@ -164,15 +134,3 @@ def _gallery() -> Section:
     headings = ("entry", "what", "verdict", "instances", "refuted", "command")
     note = "As recorded; draftproof gallery --checkout FOLDER measures them again."
     return Section("gallery", "Verifiers of public projects", headings, rows, commands=5, note=note)
-
-
-def _count(value: int) -> Cell:
-    return f"{value:,}", float(value)
-
-
-def _number(value: float | None) -> Cell:
-    return ("", None) if value is None else (f"{value:.4f}", value)
-
-
-def _percent(value: float | None) -> Cell:
-    return ("", None) if value is None else (f"{value:.2%}", value)

@@ -6,15 +6,16 @@ world and scheme, where the store has it.
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from statistics import fmean
 from typing import Any
 
-from experiments.commands.report.matched import matched
-from experiments.commands.report.places import CLOSE, Place, places_of
+from experiments.commands.report import equal_terms
+from experiments.commands.report.matched import comparisons, matched
+from experiments.commands.report.ordering import agreement, ordering
+from experiments.commands.report.places import CLOSE, Place, command, kind, places_of
 from experiments.commands.report.sources import Found
 from experiments.commands.sweep.store import Row
 
@@ -25,17 +26,20 @@ FAR = 4
 def summarise(found: Found) -> dict[str, Any]:
     """All numbers of the report, as plain data."""
     places = places_of(found.compared)
+    compared = list(comparisons(places))
     names = list(dict.fromkeys(name for place in places for name in place.rows))
     verifiers = sorted((_verifier(name, places) for name in names), key=_best_first)
     summary = {
         "rows": sum(len(place.rows) + (place.upper is not None) for place in places),
         "worlds": len({place.world for place in places}),
         "schemes": len({place.row["shape"] for place in places}),
-        "kinds": sorted({_kind(place.row["source"]) for place in places}),
+        "kinds": sorted({kind(place.row["source"]).partition(":")[0] for place in places}),
         "verifiers": verifiers,
         "by_scheme": list(_by_scheme(places, names)),
         "pairs": list(_pairs(places, names)),
-        "matched": list(matched(places)),
+        "matched": list(matched(compared)),
+        "ordering": ordering(places),
+        "agreement": list(agreement(compared)),
         "cells": [_cell(row) for row in found.cells],
         "shares": _shares(found.shares),
     }
@@ -62,13 +66,6 @@ def _verifier(name: str, places: Sequence[Place]) -> dict[str, Any]:
         "worst_command": command(worst[1].rows[name], name) if worst else "",
         "refuted_command": command(refuted.rows[name], name) if refuted else "",
     }
-
-
-def _kind(source: Mapping[str, Any]) -> str:
-    """Where a world comes from."""
-    if "pair" in source:
-        return "models"
-    return str(source.get("family", source.get("text", "instance")))
 
 
 def _cell(row: Row) -> dict[str, Any]:
@@ -125,30 +122,6 @@ def _pairs(places: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, 
             }  # fmt: skip
 
 
-def command(row: Row, *names: str) -> str:
-    """What prints the numbers of a row again."""
-    source = row["source"]
-    words = ["draftproof", "compare", *names, "--scheme", row["shape"], "--arithmetic", row["arithmetic"]]
-    if "family" in source:
-        known = ("family", "vocab_size", "seed", "denominator", "sampling")
-        given = ",".join(f"{key}={value:g}" for key, value in source.items() if key not in known)
-        words += ["--family", source["family"] + (f":{given}" if given else "")]
-        words += ["--seed", source["seed"], "--vocab", source["vocab_size"], "--denominator", source["denominator"]]
-    elif "text" in source:
-        words += ["--text", source["text"], "--vocab", source["vocab_size"], "--denominator", source["denominator"]]
-        words += ["--target-order", source["target_order"], "--draft-order", source["draft_order"]]
-        count = str(source["root"]).partition(" most frequent")
-        words += ["--roots", count[0]] if count[1] else ["--root", source["root"]]
-    elif "pair" in source:
-        words += ["--pair", "FOLDER", "--vocab", source["vocab_size"], "--roots", len(source["roots"])]
-    else:
-        words += ["--instance", "FILE"]
-    warp = source.get("warp") or source.get("sampling") or {}
-    sampling = ",".join(f"{key}={value:g}" for key, value in warp.items() if value is not None)
-    words += ["--sampling", sampling] if sampling else []
-    return shlex.join(map(str, words))
-
-
 def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
     if summary["rows"]:
         yield from _compared(summary)
@@ -195,6 +168,7 @@ def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
         shown = f"{best['share']:.2%} of it on average, {best['worst']:.2%} at worst"
         yield f"Closest to the optimum: {best['verifier']}, {shown}."
         yield f"Farthest: {last['verifier']}, {last['share']:.2%} on average, {last['worst']:.2%} at worst."
+    yield from equal_terms.findings(summary)
     controls = {row["verifier"] for row in verifiers if row["control"]}
     pairs = [pair for pair in summary["pairs"] if not controls & {pair["verifier"], pair["other"]}]
     never = [f"{pair['verifier']} below {pair['other']}" for pair in pairs if not pair["below"]]

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.report.figures import bars, curves
-from experiments.commands.report.summary import command
+from experiments.commands.report.matched import TIMES, comparisons, matched
+from experiments.commands.report.ordering import agreement, ordering
+from experiments.commands.report.places import Place, command
 from tests.experiments.commands.test_sweep import SMALL
 
 
@@ -101,7 +103,7 @@ def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftpro
     assert "<h2>On equal terms</h2>" in page
     world = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20)
     rows = [row for row in summary["matched"] if row["verifier"] == "block"]
-    assert {row["term"] for row in rows} == {"drafted tokens", "depth", "time"}
+    assert {row["term"] for row in rows} == {"drafted tokens", "depth", "time"}  # no tree of one step
     shapes = {row["scheme"]: row["nodes"] for row in summary["by_scheme"]}
     for row in rows:
         if row["term"] != "drafted tokens":
@@ -117,17 +119,89 @@ def test_terms_are_equal_and_the_best_scheme_of_each_world_counts(made, draftpro
         assert row["mean"] == pytest.approx(sum(best) / 3, rel=1e-12)
         assert row["median"] == pytest.approx(sorted(best)[1], rel=1e-12)
     for term in {(row["term"], row["value"]) for row in summary["matched"]}:
-        group = [row for row in summary["matched"] if (row["term"], row["value"]) == term]
+        line, *group = [row for row in summary["matched"] if (row["term"], row["value"]) == term]
+        if line["verifier"] != "optimum":  # bounds are of delayed trees only
+            line, group = None, [line, *group]
         assert sum(row["wins"] for row in group) >= 1
         assert all(0 <= row["wins"] <= 1 for row in group)
-    [fastest] = [row for row in rows if row["term"] == "time"]
-    assert 0 < fastest["mean"] < 1  # a target pass takes ten
+        assert (line is None) == (term[1] == 2)
+        assert all(line is None or row["mean"] <= line["mean"] + 1e-9 for row in group)
+    fastest = {row["value"]: row["mean"] for row in rows if row["term"] == "time"}
+    assert list(fastest) == list(TIMES)
+    assert 1 < max(fastest.values()) == fastest[TIMES[0]]
+
+
+def test_the_speed_up_of_the_best_scheme_is_that_of_compare(made, draftproof):
+    summary, _ = made
+    [row] = [row for row in summary["matched"] if (row["verifier"], row["value"]) == ("block", TIMES[1])]
+    world = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20, "--cost", TIMES[1])
+    best = []
+    for seed in range(3):
+        shapes = ("--K", "1..2", "--L1", 0, "--L2", 2, "--seed", seed)
+        found = draftproof("compare", "block", *shapes, *world, "--json", "-").json["rows"]
+        best.append(max(each["speedup"] for each in found))
+    assert row["mean"] == pytest.approx(sum(best) / 3, rel=1e-12)
+    assert row["cells"] == {"perturbed:s=1, T = 1": row["mean"]}
+
+
+def place(values: dict[str, float], world: int = 0, lossy: tuple[str, ...] = (), upper: float | None = None, **scheme):
+    """A place with these block efficiencies, as rows of a store say it."""
+    fields = {"name": "delayed", "K": 2, "L1": 0, "L2": 2, **scheme}
+    source = {"family": "dirichlet", "vocab_size": 2, "seed": world, "denominator": 9}
+    row = {"source": source, "scheme": fields, "shape": str(fields), "nodes": 4}
+    rows = {name: {**row, "block_efficiency_float": v, "lossless": name not in lossy} for name, v in values.items()}
+    return Place(row, upper, rows)
+
+
+def test_who_is_not_on_all_drafts_of_a_comparison_does_not_stand_in_it():
+    both = [place({"block": 2.0, "gbv": 2.5}, world, upper=2.6) for world in (0, 1)]
+
+    def names(*places):
+        return {row["verifier"] for row in matched(list(comparisons(places))) if row["term"] == "drafted tokens"}
+
+    assert names(*both) == {"optimum", "block", "gbv"}
+    assert names(*both, place({"block": 2.0}, 2, upper=2.6)) == {"optimum", "block"}
+    assert names(*both, place({"block": 2.0, "gbv": 9.0}, 2, lossy=("gbv",), upper=2.6)) == {"optimum", "block"}
+    assert names(*both, place({"block": 2.0, "gbv": 2.5}, 2)) == {"block", "gbv"}
+    assert names(*both, place({"spectr": 2.0}, 2)) == set()
+
+
+def test_the_best_scheme_counts_for_each_by_itself():
+    places = [place({"block": 2.0, "gbv": 1.5}), place({"block": 1.0, "gbv": 2.5}, K=4, L2=1)]
+    rows = {row["verifier"]: row for row in matched(list(comparisons(places))) if row["term"] == "drafted tokens"}
+    assert {name: row["mean"] for name, row in rows.items()} == {"block": 2.0, "gbv": 2.5}
+    assert {name: row["wins"] for name, row in rows.items()} == {"block": 0, "gbv": 1}
+    one = {row["verifier"]: row for row in matched(list(comparisons(places))) if row["term"] == "acceptance"}
+    assert one["gbv"]["mean"] == 1.5
+
+
+def test_the_reported_order_is_counted_two_by_two():
+    places = [place({"nss": 1.0, "naive": 2.0, "block": 2.0}), place({"nss": 2.5, "naive": 2.0, "block": 2.5}, 1)]
+    for each in places:
+        for row in each.rows.values():
+            row["arithmetic"] = "float64"
+    found = {(row["lower"], row["higher"]): row for row in ordering(places)}
+    assert set(found) == {("nss", "block"), ("nss", "naive"), ("block", "naive")}
+    mixed, never = found["nss", "naive"], found["block", "naive"]
+    assert (mixed["as_reported"], mixed["equal"], mixed["reversed"]) == (1, 0, 1)
+    assert mixed["verdict"] == "holds on average"
+    assert mixed["witness"].startswith("draftproof compare nss naive ")
+    assert "--seed 1 " in mixed["witness"]
+    assert (never["as_reported"], never["equal"], never["reversed"]) == (0, 1, 1)
+    assert never["verdict"].startswith("impossible")
+    assert found["nss", "block"]["verdict"] == "holds on all drafts"
+    assert found["nss", "block"]["witness"] == ""
+    assert ordering([place({"nss": 1.0, "naive": 2.0}, K=1)]) == []  # one path: there nothing is to be chosen
+    [row] = [row for row in agreement(list(comparisons(places))) if row["term"] == "drafted tokens"]
+    assert (row["pairs"], row["as_reported"], row["cells"], row["block_below_naive"]) == (3, 2, 1, 0)
+    assert row["order"] == "nss < naive < block"
 
 
 def test_names_are_escaped():
-    assert "<script>" not in bars({"<script>": 1.0}, "<b>", {})
-    assert "<i>" not in curves({"<i>": [(1, 2.0)]}, "t", "x", "y")
-    assert curves({}, "t", "x", "y") == ""
+    assert "<script>" not in bars({"<script>": 1.0}, "a", "<b>", {})
+    assert "<i>" not in curves({"<i>": [(1, 2.0)]}, "a", "t", "x", "y")
+    assert curves({}, "a", "t", "x", "y") is None
+    assert bars({}, "a", "t", {}) is None
 
 
 def test_a_text_and_a_file_have_commands_too():

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
+import json
 from pathlib import Path
 
 import pytest
 
+from experiments.studies import opening
 from tests.experiments.commands.test_sweep import SMALL
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="a report is opened by selenium: the extra `browser`")
-PROGRAMS = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-if None in PROGRAMS.values():
-    pytest.skip("a report is opened in Chromium: no chromium and chromedriver here", allow_module_level=True)
+if opening.missing():
+    pytest.skip(str(opening.missing()), allow_module_level=True)
 
 
 @pytest.fixture
-def browser(tmp_path):
-    options = webdriver.ChromeOptions()
-    options.binary_location = PROGRAMS["chromium"]
-    for word in ("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync"):
-        options.add_argument(f"--{word}")
-    for word in ("disable-background-networking", "disable-component-update", f"user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(f"--{word}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(PROGRAMS["chromedriver"]))
-    yield driver
-    driver.quit()
+def browser():
+    with opening.browser() as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -83,8 +74,46 @@ def test_words_filter(report):
     assert all("naive" in text and "block" in text for text in texts)
 
 
+def test_figures_say_their_numbers_on_hover_and_have_no_scripts(report):
+    titles = report.execute_script("return [...document.querySelectorAll('svg .dots > title')].map(t => t.textContent)")
+    assert any(text.startswith("block: ") for text in titles)
+    bars = report.execute_script("return [...document.querySelectorAll('svg .bar > title')].map(t => t.textContent)")
+    assert any(text.startswith("naive: ") and "of the optimum" in text for text in bars)
+    assert report.find_elements("css selector", "svg script") == []
+    legends = report.execute_script(
+        "return [...document.querySelectorAll('svg')].every(svg => { const all = svg.getBoundingClientRect();"
+        "return [...svg.querySelectorAll('text')].every(t => t.getBoundingClientRect().bottom <= all.bottom + 1) })"
+    )
+    assert legends  # nothing is cut off below
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_figures_have_the_colours_of_the_page(report, dark):
+    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    report.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    body, words = report.execute_script(
+        "return [getComputedStyle(document.body).color,"
+        "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fill)]"
+    )
+    assert set(words) == {body}
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_is_wider_than_the_window(report, width):
-    report.set_window_size(width, 900)
+    report.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+    )
     inner, whole = report.execute_script("return [window.innerWidth, document.documentElement.scrollWidth]")
-    assert whole <= inner
+    assert whole <= inner == width
+
+
+def test_how_long_it_takes_is_measured_and_shown(report, draftproof, tmp_path, capsys):
+    (tmp_path / "shots").mkdir()
+    file = Path("report.html").resolve()
+    assert opening.main(file, times=1, shots=tmp_path / "shots", json_target="told.json") == 0
+    told = json.loads(Path("told.json").read_text())
+    assert told["bytes"] == file.stat().st_size
+    assert 0 < told["parsed_ms"] <= told["loaded_ms"]
+    assert "medians of 1: parsed" in capsys.readouterr().out
+    assert len({path.read_bytes() for path in (tmp_path / "shots").iterdir()}) == 4
