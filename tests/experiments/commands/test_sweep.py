@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import signal
 import sqlite3
 import subprocess
@@ -69,41 +67,6 @@ def test_a_plan_says_rows_and_computes_nothing(draftproof, small):
     assert (ran.json["rows"], ran.json["missing"]) == (ROWS, ROWS)
     assert ran.json["left_out"] == ["specinfer on dyspec(nodes=2)"]
     assert not Path("sweep.db").exists()
-
-
-def test_limits_leave_out_what_is_larger_and_nothing_else(draftproof, tmp_path, small):
-    def planned(head: str, scheme: str = "L2 = 2") -> dict:
-        text = SMALL.replace("[sweep]\n", f"[sweep]\n{head}\n").replace("L2 = 2", scheme, 1)
-        (tmp_path / "limited.toml").write_text(text)
-        return swept(draftproof, "limited.toml", "--plan", "--json", "-").json
-
-    assert planned("most_runs = 100_000\nmost_steps = 100_000\nmost_paths = 100")["rows"] == ROWS
-    paths = planned("most_paths = 3")  # two tokens deep there are four; one path needs no program
-    assert paths["rows"] == ROWS - 3
-    assert "the optimum of delayed(K=2, L1=0, L2=2)" in paths["left_out"]
-    steps = planned("most_steps = 10")
-    assert 0 < steps["rows"] < ROWS
-    assert "specinfer on delayed(K=2, L1=0, L2=2)" in steps["left_out"]
-    assert steps == planned("most_steps = 10") | {"hours": steps["hours"]}  # by steps, not by the clock
-    runs = planned("most_runs = 1")  # dyspec is enumerated
-    assert (runs["rows"], {"block on dyspec(nodes=2)"} < set(runs["left_out"])) == (ROWS - 3 * 3, True)
-    huge = 'verifiers = ["block_by_weights"]'
-    (tmp_path / "huge.toml").write_text(re.sub(r"verifiers = .*", huge, SMALL).replace("L2 = 2", "L2 = 30", 1))
-    assert swept(draftproof, "huge.toml", "--plan").code == 2
-    shallow = planned("", 'L2 = "1..3"\nmax_depth = 2')
-    assert shallow["rows"] == planned("", 'L2 = "1..2"')["rows"] == ROWS + 3 * 2 * 5
-
-
-def test_worlds_have_a_temperature(draftproof, tmp_path, small):
-    warm = SMALL.replace("denominator = 20", 'denominator = 20\nsampling = "temperature=.5"')
-    (tmp_path / "warm.toml").write_text(warm)
-    assert swept(draftproof, "warm.toml", "--export", "warm.csv").code == 0
-    again = draftproof("report", "sweep.db", "--json", "-").json
-    words = shlex.split(next(row for row in again["verifiers"] if row["verifier"] == "naive")["worst_command"])
-    assert "--sampling temperature=0.5" in " ".join(words)
-    [row] = draftproof(*words[1:], "--optimum", "--json", "-").json["rows"]
-    [worst] = [row["worst"] for row in again["verifiers"] if row["verifier"] == "naive"]
-    assert row["block_efficiency_float"] / row["optimum_float"] == pytest.approx(worst, rel=1e-6)
 
 
 def test_rows_are_those_of_compare_and_come_back_from_csv(draftproof, small):
