@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.errors import InvalidVerifier
 from simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
 from simulator.symbolic.knowledge.session import current
 from simulator.symbolic.numbers.functions import is_random
@@ -136,6 +137,46 @@ def _rand(original: Any) -> Any:
     return function
 
 
+def _absolute(original: Any) -> Any:
+    return lambda self, arg: type(arg)(np.abs(arg.data), arg.dtype) if _is_followed(arg.data) else original(self, arg)
+
+
+def _guarded(name: str, original: Any) -> Any:
+    """An operation of the interpreter; what it cannot do with random numbers is refused, not raised in the kernel."""
+
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        handles = [getattr(each, "handle", each) for each in _flat(arguments)]
+        if current() is None or not any(_is_followed(getattr(each, "data", None)) for each in handles):
+            return original(self, *arguments, **options)
+        try:
+            return original(self, *arguments, **options)
+        except InvalidVerifier:
+            raise
+        except (TypeError, ValueError, AttributeError) as error:
+            raise refused_operation(f"{name} in a Triton kernel") from error
+
+    return method
+
+
+def _flat(values: Any) -> list[Any]:
+    return [each for value in values for each in (value if isinstance(value, (tuple, list)) else [value])]
+
+
+def _atomic(name: str, original: Any) -> Any:
+    """An atomic operation, which the interpreter computes in memory itself."""
+
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        session = current()
+        for each in arguments if session is not None else ():
+            data = getattr(each, "data", None)
+            pointers = data is not None and getattr(each.dtype, "is_ptr", lambda: False)()
+            if _is_followed(data) or (pointers and any(session.tensors.at(int(a)) is not None for a in data.flat)):
+                raise refused_operation(f"{name} in a Triton kernel")
+        return original(self, *arguments, **options)
+
+    return method
+
+
 def _unfollowed(name: str, original: Any) -> Any:
     def function(*arguments: Any, **options: Any) -> Any:
         if current() is not None:
@@ -145,15 +186,26 @@ def _unfollowed(name: str, original: Any) -> Any:
     return function
 
 
+_METHODS = {
+    "create_masked_load": _load, "create_masked_store": _store, "create_splat": _splat, "cast_impl": _cast,
+    "create_fp_to_fp": _cast, "create_fabs": _absolute,
+}  # fmt: skip
+
+
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for Triton's interpreter and its random numbers."""
     interpreter: Any = sys.modules["triton.runtime.interpreter"]
     language: Any = sys.modules["triton.language"]
     builder, reductions = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
-    methods = {"create_masked_load": _load, "create_masked_store": _store, "create_splat": _splat, "cast_impl": _cast}
-    found = [(builder, name, rule(getattr(builder, name))) for name, rule in methods.items()]
+    found = []
+    for name in (each for each in dir(builder) if each in _METHODS or each.startswith("create_")):
+        original = getattr(builder, name)
+        rule = _METHODS.get(name)
+        guard = _atomic if name.startswith("create_atomic") else _guarded
+        found.append((builder, name, rule(original) if rule else guard(name.removeprefix("create_"), original)))
+    for kind in (interpreter.ReduceOps, interpreter.ScanOps):
+        found.append((kind, "apply_impl", _guarded("a reduction", kind.apply_impl)))
     found += [
-        (builder, "create_fp_to_fp", _cast(builder.create_fp_to_fp)),
         (interpreter, "_validate_np_data_size", _fits(interpreter._validate_np_data_size)),
         (reductions, "to_tensor", _to_tensor(reductions.to_tensor)),
         (interpreter.GridExecutor, "_restore_args_dev", _restore(interpreter.GridExecutor._restore_args_dev)),

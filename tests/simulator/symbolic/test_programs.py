@@ -1,19 +1,22 @@
 """Random programs with loops, branches, state and numbers that are used again: the exact law against sampling.
 
-Numbers come from Python, numpy or torch (in float32), one library a program. Sampling runs the very same function with
-the true generators.
+Numbers come from Python, numpy or torch (in float32), one library a program, or from memory and `tl.rand` in a Triton
+kernel. Sampling runs the very same function with the true generators.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import random
 from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from simulator.symbolic import NotFollowed
+from simulator.symbolic import NotFollowed, load
 
 torch = pytest.importorskip("torch")
 
@@ -64,44 +67,91 @@ def program(seed):
                 v = u
         return state, noted
 
+    run.kind = f"{library}, float32" if library == "torch" else library
     return run
 
 
-def compared(seeds, follow):
-    """How many programs agree, and how many are refused; any other one fails the test."""
-    agreed = refused = 0
+def _kernels():
+    """The generator of kernels, which stands beside this file."""
+    spec = importlib.util.spec_from_file_location("kernel_programs", Path(__file__).with_name("kernel_programs.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def kernel(folder):
+    """From a seed to a function that launches a kernel, out of a file in the folder."""
+
+    def make(seed):
+        file = folder / f"kernel_{seed}.py"
+        text = _kernels().source(seed)
+        file.write_text(text)
+        function = load(file, "run")
+        function.kind = f"kernel, {'float32' if 'float32).' in text else 'float64'}"
+        return function
+
+    return make
+
+
+def frozen(value):
+    return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
+
+
+def compared(seeds, follow, make=program):
+    """How many programs of each kind agree ("agree", kind), or are refused; any other one fails the test."""
+    found = Counter()
     for seed in seeds:
-        function = program(seed)
+        function = make(seed)
         try:
             law = {key: float(mass) for key, mass in follow(function).law.items()}
         except NotFollowed:
-            refused += 1
+            found["refused", function.kind] += 1
             continue
         random.seed(seed)
         np.random.seed(seed)
         torch.manual_seed(seed)
-        counts = Counter((state, tuple(noted)) for state, noted in (function() for _ in range(SAMPLES)))
+        with np.errstate(all="ignore"):
+            counts = Counter(frozen(function()) for _ in range(SAMPLES))
         assert abs(sum(law.values()) - 1) < 1e-9, seed
         for key in law.keys() | counts.keys():
             mass = law.get(key, 0.0)
             slack = SIGMAS * math.sqrt(SAMPLES * mass * (1 - mass)) + 5 * (mass > 0)
             assert abs(counts[key] - SAMPLES * mass) <= slack, (seed, key, mass, counts[key])
-        agreed += 1
-    return agreed, refused
+        found["agree", function.kind] += 1
+    return found
+
+
+def agreed(found):
+    return sum(count for (verdict, _), count in found.items() if verdict == "agree")
+
+
+needs_triton = pytest.mark.skipif(
+    find_spec("triton") is None, reason="kernels need triton: pip install 'draftproof[kernels]'"
+)
 
 
 def test_random_programs_agree_with_sampling(follow):
-    agreed, refused = compared(range(60), follow)
-    assert agreed + refused == 60
-    assert agreed >= 45
+    found = compared(range(60), follow)
+    assert found.total() == 60
+    assert agreed(found) >= 45
 
 
+@needs_triton
+def test_random_kernels_agree_with_sampling(follow, tmp_path):
+    assert agreed(compared(range(4), follow, kernel(tmp_path))) == 4
+
+
+@needs_triton
 @pytest.mark.heavy
-def test_two_thousand_random_programs_agree_with_sampling(follow, capsys):
-    agreed, refused = compared(range(1000, 3000), follow)
+def test_two_thousand_random_programs_agree_with_sampling(follow, capsys, tmp_path):
+    """Three in four with loops, branches and state; every fourth a kernel."""
+    found = compared(range(1000, 2500), follow) + compared(range(1000, 1500), follow, kernel(tmp_path))
     with capsys.disabled():
-        print(f"\n{agreed} programs agree, {refused} are refused, 0 differ")
-    assert agreed >= 1500
+        print(f"\n{agreed(found)} programs agree, {found.total() - agreed(found)} are refused, 0 differ")
+        for (verdict, kind), count in sorted(found.items()):
+            print(f"  {verdict}: {count} of {kind}")
+    assert found.total() == 2000
+    assert agreed(found) >= 1600
 
 
 def test_the_comparison_sees_a_wrong_law(follow):

@@ -67,6 +67,33 @@ def twice():
         kernel[(1,)](row, noise, 3, B=2)
     return out.tolist()
 
+@triton.jit
+def size_kernel(out, noise, B: tl.constexpr):
+    tl.store(out, (tl.sum(tl.abs(tl.load(noise + tl.arange(0, B)) - 0.5)) < 0.5).to(tl.int32))
+
+def size():
+    out = torch.zeros(1, dtype=torch.int32)
+    size_kernel[(1,)](out, torch.empty(2).uniform_(), B=2)
+    return bool(out[0])
+
+@triton.jit
+def bits_kernel(out, noise, B: tl.constexpr):
+    tl.store(out + tl.arange(0, B), tl.load(noise + tl.arange(0, B)).to(tl.int32, bitcast=True))
+
+def bits():
+    out = torch.zeros(2, dtype=torch.int32)
+    bits_kernel[(1,)](out, torch.empty(2).uniform_(), B=2)
+    return out.tolist()
+
+@triton.jit
+def atomic_kernel(noise, B: tl.constexpr):
+    tl.atomic_add(noise + tl.arange(0, B), 1.0)
+
+def atomic():
+    noise = torch.empty(2).uniform_()
+    atomic_kernel[(1,)](noise, B=2)
+    return bool(noise[0] < 1.5)
+
 def normal(out, B: tl.constexpr):
     tl.store(out + tl.arange(0, B), tl.randn(3, tl.arange(0, B)))
 
@@ -97,6 +124,19 @@ def test_stores_keep_random_numbers_and_a_seed_gives_the_same_ones_again(follow,
     again = follow(written("twice"))
     assert {rows[0] == rows[1] for rows in again.law} == {True}
     assert any("tl.rand" in each for each in again.reuse)
+
+
+def test_the_size_of_a_number_is_followed(law, written):
+    """The interpreter takes it from the bits."""
+    assert {key: str(mass) for key, mass in law(written("size")).items()} == {True: "1/2", False: "1/2"}
+
+
+@pytest.mark.parametrize(("name", "operation"), [("bits", "bitcast"), ("atomic", "atomic_rmw")])
+def test_what_the_interpreter_cannot_do_is_refused_and_not_raised_by_the_kernel(law, written, name, operation):
+    from simulator.symbolic import NotFollowed
+
+    with pytest.raises(NotFollowed, match=rf"{operation} in a Triton kernel.*kernels.py:\d+"):
+        law(written(name))
 
 
 def test_normal_noise_of_triton_is_refused_by_name(law, written):
