@@ -166,11 +166,11 @@ def _atomic(name: str, original: Any) -> Any:
     """An atomic operation, which the interpreter computes in memory itself."""
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        session = current()
+        session: Any = current()
         for each in arguments if session is not None else ():
-            data = getattr(each, "data", None)
-            pointers = data is not None and getattr(each.dtype, "is_ptr", lambda: False)()
-            if _is_followed(data) or (pointers and any(session.tensors.at(int(a)) is not None for a in data.flat)):
+            data: Any = getattr(each, "data", None)
+            addresses = data.flat if data is not None and each.dtype.is_ptr() else ()
+            if _is_followed(data) or any(session.tensors.at(int(address)) is not None for address in addresses):
                 raise refused_operation(f"{name} in a Triton kernel")
         return original(self, *arguments, **options)
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+
+import pytest
+
 from simulator.symbolic.where import caller, place, reading
 
 
@@ -18,3 +23,18 @@ def test_a_line_that_is_read_comes_before_that_of_the_frame():
         assert caller().startswith("test_where.py:")
     assert caller().startswith("test_where.py:")
     assert caller() != own
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "side"])
+def test_lines_of_a_library_are_never_named_wherever_it_is_installed(tmp_path, monkeypatch, folder):
+    """`pip install --target` puts packages into any folder that is then on the path."""
+    file = tmp_path / folder / "jaxlib" / "__init__.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("def asks(function):\n    return function()\n")
+    spec = spec_from_file_location("jaxlib", file)
+    package = module_from_spec(spec)
+    spec.loader.exec_module(package)
+    assert package.asks(caller).startswith("__init__.py:")  # not loaded as that library, it is anybody's
+    monkeypatch.setitem(sys.modules, "jaxlib", package)
+    monkeypatch.setattr("simulator.symbolic.where._verdicts", {})
+    assert package.asks(caller).startswith("test_where.py:")
