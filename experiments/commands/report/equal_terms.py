@@ -26,7 +26,8 @@ def sections(summary: Mapping[str, Any]) -> Iterator[Section]:
 def cell_tables(rows: Sequence[Row]) -> Iterator[Section]:
     """The layout of the paper: a line for each verifier, a column for each kind and temperature, the mean last.
 
-    Of each vocabulary the acceptance of two branches, the most drafted tokens, the deepest trees, and the usual draft.
+    Of each vocabulary the acceptance of two branches, the drafted tokens and the depth of which there are most schemes,
+    and the usual times.
     """
     for size in dict.fromkeys(row["vocab_size"] for row in rows):
         here = [row for row in rows if row["vocab_size"] == size]
@@ -37,14 +38,14 @@ def cell_tables(rows: Sequence[Row]) -> Iterator[Section]:
 
 
 def _told(rows: Sequence[Row], term: str) -> list[Row]:
-    """The rows of one value of a term: the one that says most."""
-    values = [row["value"] for row in rows if row["term"] == term]
-    if not values:
+    """The rows of one value of a term, the one that says most: with the most schemes; of times the usual one."""
+    known = {row["value"]: row["schemes"] for row in rows if row["term"] == term}
+    if not known:
         return []
     if term == TIME:
-        chosen = TIMES[1] if TIMES[1] in values else values[0]
+        chosen = TIMES[1] if TIMES[1] in known else next(iter(known))
     else:
-        chosen = 2 if term == ACCEPTANCE and 2 in values else max(values)
+        chosen = 2 if term == ACCEPTANCE and 2 in known else max(known, key=lambda value: (known[value], value))
     return [row for row in rows if (row["term"], row["value"]) == (term, chosen)]
 
 
@@ -63,7 +64,9 @@ def _cells(term: str, size: int | None, group: Sequence[Row]) -> Section:
         for row in ranked
     ]  # fmt: skip
     headings = ("verifier", *columns, "mean", "median", "share of optimum", "best of all")
-    note = f"Each of {count(group[0]['worlds'])[0]} worlds with the best scheme for the verifier. T: temperature."
+    first = group[0]
+    chosen = f"the best of {first['schemes']} schemes" if first["schemes"] > 1 else "one scheme"
+    note = f"{first['worlds']:,} worlds, each with {chosen} for the verifier. T: temperature."
     note += f" Times: {value}." if term == TIME else ""
     name = f"{term.partition(' ')[0]}-{size}"
     return Section(name, title + (f", V = {size}" if size else ""), headings, rows, note=note)

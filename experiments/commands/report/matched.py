@@ -27,11 +27,15 @@ Values = dict[str, float]
 
 @dataclass(frozen=True)
 class Term:
-    """What is equal in a comparison: so many branches of one step, drafted tokens, levels, or the times of passes."""
+    """What is equal in a comparison: so many branches of one step, drafted tokens, levels, or the times of passes.
+
+    schemes: how many there are to choose from.
+    """
 
     name: str
     value: int | str
     vocab_size: int | None
+    schemes: int
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def matched(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
             wins = fmean(_is_best(name, world.best) for world in worlds)
             yield {
                 "term": term.name, "value": term.value, "vocab_size": term.vocab_size, "verifier": name,
-                "worlds": len(worlds), "mean": fmean(values), "median": median(values),
+                "schemes": term.schemes, "worlds": len(worlds), "mean": fmean(values), "median": median(values),
                 "wins": None if name == OPTIMUM else wins,
                 "share": _share(name, worlds), "cells": _cells(name, worlds),
             }  # fmt: skip
@@ -76,9 +80,9 @@ def comparisons(places: Sequence[Place], times: Sequence[str] = TIMES) -> Iterat
             (DEPTH, group, _depth, _tokens),
         ):
             for value, chosen in _by(some, of):
-                yield from _compared(Term(name, value, size), chosen, amount)
+                yield from _compared(Term(name, value, size, _schemes(chosen)), chosen, amount)
         for spec, model in models:
-            yield from _compared(Term(TIME, spec, size), delayed, _speed(model))
+            yield from _compared(Term(TIME, spec, size, _schemes(delayed)), delayed, _speed(model))
 
 
 def _compared(term: Term, places: Sequence[Place], amount: Callable[[Place, float], float]) -> Iterator[Comparison]:
@@ -91,6 +95,10 @@ def _compared(term: Term, places: Sequence[Place], amount: Callable[[Place, floa
     if worlds and (shared := set.intersection(*(set(world.best) for world in worlds)) - {OPTIMUM}):
         kept = shared | ({OPTIMUM} if all(OPTIMUM in world.best for world in worlds) else set())
         yield term, [World(world.cell, {name: world.best[name] for name in sorted(kept)}) for world in worlds]
+
+
+def _schemes(places: Sequence[Place]) -> int:
+    return len({place.row["shape"] for place in places})
 
 
 def _known(place: Place) -> Mapping[str, float]:

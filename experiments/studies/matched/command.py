@@ -1,0 +1,84 @@
+"""The matched comparison: a sweep over its grids, then the tables of its rows.
+
+`python -m experiments.studies.matched --store runs/matched.db --markdown runs/matched.md`
+
+The grids stand beside this file; each is a sweep of its own, which `draftproof sweep FILE --store STORE` (or `--dask`)
+computes as well. An interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from experiments.commands.sweep import asked, work
+from experiments.commands.sweep.store import Store
+from experiments.shared.output import check_files, write_json, write_whole
+from experiments.shared.progress import INTERRUPTED, duration, remark
+from experiments.studies.matched import views
+
+HERE = Path(__file__).parent
+#: The cells, or more worlds of each; then all shapes to depth 8 on one world of each kind.
+CELLS, LARGE, DEEP = "cells.toml", "large.toml", "deep.toml"
+TEMPERATURES = (0.25, 0.5, 1, 2)
+_PAIR = """
+[[worlds]]
+pair = {folder!r}
+vocab = 3
+roots = 1
+sampling = "temperature={temperature:g}"
+"""
+
+
+def main(
+    store: Annotated[str, typer.Option(help="Where rows are kept as they come, and found again.")] = "matched.db",
+    large: Annotated[bool, typer.Option("--large", help="A hundred worlds of each family and temperature.")] = False,
+    pair: Annotated[str | None, typer.Option(help="Folder that train made: four cells more.")] = None,
+    deep: Annotated[bool, typer.Option("--deep/--no-deep", help="Shapes to depth 8, too.")] = True,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    markdown: Annotated[str | None, typer.Option(help="The tables, as Markdown.")] = None,
+    json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
+) -> int:
+    """Compute what is missing of the matched comparison, and print its tables."""
+    from experiments.commands.report.sources import Found
+    from experiments.commands.report.summary import summarise
+    from experiments.shared.consoles import console_for
+
+    check_files((), {"--store": store, "--markdown": markdown, "--json": json_target})
+    plans = [work.plan(grid(LARGE if large else CELLS, pair))]
+    plans += [work.plan(grid(DEEP))] if deep else []
+    groups = [group for plan in plans for group in plan.groups]
+    kept = Store(store)
+    missing = [group for group in groups if not kept.has(group.ids)]
+    rows = sum(plan.rows for plan in plans)
+    left = sum(len(group.asked) for group in missing)
+    seconds = sum(plan.seconds for plan in plans) * left / max(rows, 1) / jobs
+    remark(f"{rows:,} rows, {left:,} to compute: {duration(seconds)} on {jobs} process{'es' * (jobs > 1)}")
+    if not work.run(missing, kept, work.on_processes(min(jobs, len(missing) or 1))):
+        remark(f"interrupted; {len(kept.rows):,} rows are kept in {store}: run again to go on")
+        kept.close()
+        return INTERRUPTED
+    ours = {name for group in groups for name in group.ids}
+    summary = summarise(Found(compared=[row for row in kept.all_rows() if row["strong_id"] in ours]))
+    kept.close()
+    text = views.markdown(summary)
+    console_for(json_target).print(text, soft_wrap=True, markup=False, highlight=False)
+    if markdown is not None:
+        write_whole(markdown, text)
+    write_json(json_target, summary)
+    return 0
+
+
+def grid(name: str, pair: str | None = None) -> asked.Asked:
+    """A grid; pair: the folder of a trained pair, for as many worlds as there are temperatures."""
+    if pair is None:
+        return asked.read(str(HERE / name))
+    more = "".join(_PAIR.format(folder=os.path.abspath(pair), temperature=each) for each in TEMPERATURES)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_text((HERE / name).read_text(encoding="utf-8") + more, encoding="utf-8")
+        return asked.read(str(file))

@@ -1,0 +1,69 @@
+"""The tables of the matched comparison as Markdown: those of the report, with all terms side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from experiments.commands.report import equal_terms
+from experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TOKENS
+from experiments.commands.report.section import Section, percent, text
+
+Row = Mapping[str, Any]
+#: So many schemes are a choice.
+CHOICE = 3
+
+
+def markdown(summary: Mapping[str, Any]) -> str:
+    """The findings, then the tables."""
+    return "\n".join(_lines(summary)) + "\n"
+
+
+def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"- {text}" for text in summary["findings"])
+    for section in equal_terms.sections(summary):
+        if section.name == "matched":
+            yield from _section(side_by_side(summary["matched"], "share", "Mean share of the optimum on equal terms"))
+            yield from _section(side_by_side(summary["matched"], "wins", "Worlds where it is best of all"))
+        elif section.rows:
+            yield from _section(section)
+
+
+def side_by_side(rows: Sequence[Row], key: str, title: str) -> Section:
+    """One figure of every verifier on every term with something to choose, a column each.
+
+    Nothing where a verifier does not stand in the comparison.
+    """
+    rows = [row for row in rows if row["term"] == ACCEPTANCE or row["schemes"] >= CHOICE]
+    terms = list(dict.fromkeys((row["vocab_size"], row["term"], row["value"]) for row in rows))
+    known = {(row["verifier"], row["vocab_size"], row["term"], row["value"]): row[key] for row in rows}
+    names = [name for name in dict.fromkeys(row["verifier"] for row in rows) if name != OPTIMUM]
+    told = {name: [value for term in terms if (value := known.get((name, *term))) is not None] for name in names}
+    names.sort(key=lambda name: (-len(told[name]), -sum(told[name])))
+    cells = [[text(name), *(percent(known.get((name, *term))) for term in terms)] for name in names]
+    headings = ["verifier", *(f"V = {size}, {_short(term, value)}" for size, term, value in terms)]
+    return Section(key, title, headings, cells)
+
+
+def _short(term: str, value: Any) -> str:
+    """A term in a few letters: branches K of one step, nodes N, depth L, times."""
+    letter = {ACCEPTANCE: "K", TOKENS: "N", DEPTH: "L"}.get(term)
+    return f"{letter} = {value}" if letter else str(value).partition(",")[0]
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"\n### {section.title}\n"
+    if section.note:
+        yield section.note + "\n"
+    yield _line(section.headings)
+    yield _line(["---"] * len(section.headings))
+    for row in section.rows:
+        yield _line([_cell(text, place == section.commands) for place, (text, _) in enumerate(row)])
+
+
+def _cell(words: str, is_command: bool) -> str:
+    return f"`{words}`" if is_command and words else words
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

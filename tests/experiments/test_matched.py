@@ -1,0 +1,134 @@
+"""The matched comparison: its grids, that it resumes, that its tables are those of its rows and of the report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.cli import run_command
+from experiments.commands.sweep import asked, work
+from experiments.commands.sweep.store import Store
+from experiments.studies.matched import command, views
+
+SMALL = """
+[sweep]
+verifiers = ["nss", "naive", "block", "traversal", "block_by_weights"]
+questions = ["check", "bound"]
+
+[[worlds]]
+family = "perturbed:s=1"
+vocab = 2
+seeds = "0..1"
+sampling = "temperature=.5"
+
+[[worlds]]
+family = "dirichlet"
+vocab = 2
+seeds = "0..1"
+
+[[schemes]]
+K = 1
+L2 = "1..2"
+
+[[schemes]]
+K = 2
+L2 = "1..2"
+"""
+
+
+@pytest.fixture
+def study(monkeypatch, capsys, tmp_path):
+    (tmp_path / command.CELLS).write_text(SMALL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "HERE", tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["matched", "--no-deep", "--jobs", "1", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            run_command(command.main)
+        return int(stop.value.code or 0), capsys.readouterr()
+
+    return run
+
+
+def cells_of(grid: asked.Asked) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for world in grid.worlds:
+        source = world.source
+        warmth = source.get("sampling", {"temperature": 1.0})["temperature"]
+        key = f"{source.get('family', source.get('text'))} {source.get('s')} {warmth:g}"
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+def test_the_grids_are_six_kinds_at_four_temperatures_and_all_shapes_as_far_as_exact_goes():
+    cells, deep = command.grid(command.CELLS), command.grid(command.DEEP)
+    assert len(cells_of(cells)) == 24
+    assert set(cells_of(cells).values()) == {3}
+    shapes = {(scheme.K, scheme.L1, scheme.L2) for scheme in deep.schemes}
+    assert shapes == {(1, 0, L2) for L2 in range(1, 9)} | {
+        (K, L1, L2) for K in (2, 3, 4) for L1 in range(9) for L2 in range(1, 9) if L1 + L2 <= 8
+    }
+    assert {scheme for scheme in cells.schemes if scheme.nodes == 6 or scheme.depth == 4} <= set(deep.schemes)
+    assert cells.verifiers == deep.verifiers
+    assert len(command.grid(command.LARGE).worlds) > 2000
+
+
+def test_tables_are_those_of_the_rows_and_of_the_report(study, draftproof):
+    code, out = study("--store", "m.db", "--markdown", "m.md", "--json", "m.json")
+    assert code == 0
+    assert "96 rows, 96 to compute" in out.err  # four worlds, four schemes, five verifiers and a bound
+    summary, text = json.loads(Path("m.json").read_text()), Path("m.md").read_text()
+    assert text in out.out
+    assert summary["matched"] == draftproof("report", "m.db", "--json", "-").json["matched"]
+    table = text.partition("### Block efficiency at depth 2, V = 2")[2].partition("\n###")[0]
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    assert lines[0][:3] == ["verifier", "dirichlet, T = 1", "perturbed:s=1, T = 0.5"]
+    assert [line[0] for line in lines[2:4]] == ["optimum", "traversal"]
+    means = {row["verifier"]: row["mean"] for row in summary["matched"] if (row["term"], row["value"]) == ("depth", 2)}
+    assert {line[0]: line[3] for line in lines[2:]} == {name: f"{mean:.4f}" for name, mean in means.items()}
+    assert "block_by_weights" not in means  # a control
+    assert "impossible: never so on the same drafts" in text
+
+
+def test_it_goes_on_where_it_stopped_and_shows_its_own_rows_alone(study, monkeypatch):
+    compute, done = work.compute, []
+
+    def interrupted(group):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(group)
+        return compute(group)
+
+    monkeypatch.setattr(work, "compute", interrupted)
+    code, out = study("--store", "m.db")
+    assert (code, "run again to go on" in out.err) == (130, True)
+    assert len(Store("m.db").rows) == sum(len(group.asked) for group in done)
+    monkeypatch.setattr(work, "compute", compute)
+    assert study("--store", "m.db")[0] == 0
+    other = SMALL.replace('"dirichlet"', '"equal"')
+    Path(command.CELLS).write_text(other)
+    code, out = study("--store", "m.db")
+    assert code == 0
+    assert "(equal, perturbed)" in out.out
+
+
+def test_all_terms_stand_side_by_side():
+    def row(term, value, verifier, share, schemes=4):
+        about = {"term": term, "value": value, "vocab_size": 2, "schemes": schemes}
+        return {**about, "verifier": verifier, "share": share}
+
+    rows = [
+        row("drafted tokens", 4, "optimum", 1.0), row("drafted tokens", 4, "block", 0.5),
+        row("depth", 3, "block", 0.75), row("depth", 3, "gbv", 0.9), row("depth", 7, "gbv", 0.9, schemes=1),
+        row("time", "draft=.1,target=1", "gbv", 0.8),
+    ]  # fmt: skip
+    table = views.side_by_side(rows, "share", "t")
+    assert list(table.headings) == ["verifier", "V = 2, N = 4", "V = 2, L = 3", "V = 2, draft=.1"]
+    assert [[text for text, _ in line] for line in table.rows] == [
+        ["gbv", "", "90.00%", "80.00%"],
+        ["block", "50.00%", "75.00%", ""],
+    ]
