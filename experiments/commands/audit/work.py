@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import verifiers
 from experiments.commands.audit.report import Beside, Failure, Report, Request
@@ -163,23 +165,29 @@ def announced(report: Report, surveyed: Sequence[tuple[Case, Size]]) -> float:
     import lp_analysis  # noqa: F401 - what its import takes is no part of a case
 
     (case, first), *others = surveyed
-    started = time.perf_counter()
+    started = time.thread_time()  # it runs once, so that a pause of the machine would count for every tree
     with quiet():
         report.first = case, _beside(report.request.audit, case)
-    once = time.perf_counter() - started
+    once = time.thread_time() - started
     beside = once * sum(size.trees for _, size in others) / first.trees
     return sum(size.seconds for _, size in surveyed) + beside
 
 
 def _size(audit: Audit, case: Case) -> Size:
-    """Some trees are tried, more of them as long as that is quick: where trees differ, few of them say little."""
+    """Some trees are tried, more of them as long as that is quick: where trees differ, few of them say little.
+
+    A call takes the median of what it took on them: a pause of the machine in one says nothing about the others.
+    """
     trees = audit.trees(case.instance, case.scheme)
     most = min(trees, SAMPLES) if audit.batch == 1 else 1
     runs: list[float] = []
-    started = time.perf_counter()
-    while len(runs) < most and (not runs or time.perf_counter() - started < PATIENCE):
+    clock = [time.perf_counter()]
+    while len(runs) < most and (not runs or clock[-1] - clock[0] < PATIENCE):
         runs.append(audit.runs(case.instance, case.scheme, 1, seed=len(runs)))
-    return Size(trees, sum(runs) / len(runs), (time.perf_counter() - started) / len(runs) * trees)
+        clock.append(time.perf_counter())
+    wanted = sum(runs) / len(runs)
+    a_call = median((end - start) / count * trees for (start, end), count in zip(pairwise(clock), runs, strict=True))
+    return Size(trees, wanted, a_call * wanted)
 
 
 def _run_corners(report: Report) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.gallery.adapters import distill_spec, eagle, installed, sequoia, vllm, vllm_ascend
+from experiments.commands.gallery.adapters import distill_spec, eagle, installed, sequoia, sglang, vllm, vllm_ascend
 from simulator.audit.interfaces import SelfDrafted
 from simulator.drafts import Delayed, Greedy, WithoutReplacement
 from simulator.protocol import DraftScheme
@@ -63,6 +63,11 @@ _ASCEND = (
     "vllm_ascend/sample/rejection_sampler.py",
 )
 _VLLM = ("vllm-project/vllm", "0097a7bbf1d91c71f03e35dc6c6fe978b88181f5", "vllm/v1/sample/rejection_sampler.py")
+_SGLANG = (
+    "sgl-project/sglang",
+    "f60f793838054ff89e7882f2dd9973d2b4817cd8",
+    "python/sglang/kernels/ops/speculative/reject_sampling.py",
+)
 _DISTILL = ("Rmuk655/Distill-Spec-Research", "08571bb7c182457493043fe15e9cda871e82b4df", "verifiers/verifier.py")
 #: Independent paths of one length, which is all that `TreeVerifier` is made for.
 _EVEN = (
@@ -91,6 +96,7 @@ ENTRIES = (
     Entry("sequoia-specinfer", *_SEQUOIA, "Tree/SpecInferTree.py", "SpecInferTree.accept_step, independent drafts",
           sequoia.specinfer_tree, "paths", None, None, _ROWS),
     Entry("vllm-kernels", *_VLLM, "rejection_sample: its Triton kernels", vllm.kernels, "chain", None, None, _ROWS),
+    Entry("sglang-chain", *_SGLANG, "chain_speculative_sampling_triton", sglang.chain, "chain", None, None, _ROWS),
     Entry("vllm-ascend-tokens", *_ASCEND, "rejection_random_sample_pytorch", vllm_ascend.token_wise, "chain",
           None, None, _ROWS),
     Entry(
