@@ -9,15 +9,17 @@ from typing import Any
 
 from rich.console import Console
 
+from experiments.models.loop.coins import coin_for
 from experiments.models.options import PairOptions, ShapeOptions
 from experiments.models.pair.opened import Opened, open_pair
 from experiments.models.pair.roots import CONTEXT, roots_of
 from experiments.models.pair.warp import Warp
 from experiments.models.selector.at_roots import check_sampling
-from experiments.models.selector.contest import PolicyContest, report_of
+from experiments.models.selector.contest import PolicyContest, agreement, written
 from experiments.models.selector.deciding import ByFunction, BySelector, Chooser
 from experiments.models.selector.features import hidden_widths
 from experiments.models.selector.saved import load_selector, selector_path
+from experiments.models.selector.timed import timed
 from experiments.models.speed.latency_fit import measured_times
 from experiments.models.validation.contest import Setting, setting
 from experiments.policies.actions import shapes_of
@@ -25,6 +27,7 @@ from experiments.policies.own import own_policy
 from experiments.shared.latency import TimeModel
 from experiments.shared.names import NamedVerifier, from_file
 from experiments.shared.output import write_json
+from experiments.shared.progress import named_errors
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.policies.policy import Action
@@ -80,6 +83,17 @@ def validate_policy(
         return {"policy": spec, **_about(opened, where), **report_of(contest)}
 
 
+def report_of(contest: PolicyContest) -> dict[str, Any]:
+    """Everything about a policy in the loop, as plain data."""
+    setting = contest.setting
+    coin = coin_for(setting.vectors, setting.seed, setting.pair.device)
+    each = max(1, -(-contest.blocks // len(setting.roots)))
+    with named_errors(contest.label), contest.loop(contest.chooser) as loop:
+        made = [decided for root in setting.roots for decided in written(loop, root, each, coin)]
+    found = agreement(contest, made)
+    return {**found, **timed(contest, each, coin, found["predicted"], made)}
+
+
 def _actions(shape: ShapeOptions) -> list[Delayed] | None:
     given = (shape.K, shape.L1, shape.L2)
     if not any(given):
@@ -95,7 +109,7 @@ def _of_selector(
     found = load_selector(path, named.label, where.digest, where.pair.vocab_size, widths, wanted)
     number = check_sampling(path, found, where.warp)
     base = found.actions.index(Delayed(*found.fields["base"][number]))
-    chooser = BySelector(found.network, where.warp, widths)
+    chooser = BySelector(found.network, where.warp)
     return _contest(where, named, found.actions, chooser, found.times, base, amount)
 
 
@@ -140,8 +154,9 @@ def deliver(console: Console, report: dict[str, Any], json_target: str | None) -
     used = "; ".join(f"{shape}: {count}" for shape, count in report["actions"].items())
     console.print(f"K, L1, L2 and blocks: {used}", soft_wrap=True)
     console.print(
-        f"tokens a second: {_interval(report['policy_per_second'], '.1f')}, predicted "
-        f"{report['predicted_per_second']:.1f} from fitted passes and the time around them",
+        f"tokens a second: {_interval(report['policy_per_second'], '.1f')}; predicted from its shapes, each alone in "
+        f"turn, and choosing: {report['predicted_per_second']:.1f}; measured over predicted: "
+        f"{_interval(report['measured_over_predicted'], '.3f')}",
         soft_wrap=True,
     )
     if "static_per_second" in report:
@@ -150,9 +165,17 @@ def deliver(console: Console, report: dict[str, Any], json_target: str | None) -
             f"taken in turn: {_interval(report['over_static'], '.3f')}",
             soft_wrap=True,
         )
+    step, parts = report["step_seconds"], report["seconds_by_part"]
+    around = parts["draft"] + parts["target"] - parts["passes"]
+    named = {"passes": parts["passes"], "around passes": around, **{n: parts[n] for n in ("verify", "cache", "choose")}}
     console.print(
-        f"choosing takes {report['choose_seconds'] * 1e3:.3f} ms of a step of {report['step_seconds'] * 1e3:.2f} ms: "
-        f"{report['overhead']:.2%}",
+        f"a step of {step * 1e3:.2f} ms: {', '.join(f'{name} {time / step:.1%}' for name, time in named.items())}; "
+        f"fitted passes are {report['fitted_pass_seconds'] / report['pass_seconds']:.2f} times those in the loop: "
+        f"{report['predicted_from_passes']:.1f} tokens a second",
+        soft_wrap=True,
+    )
+    console.print(
+        f"choosing takes {report['choose_seconds'] * 1e6:.0f} us a step: {report['overhead']:.2%}",
         soft_wrap=True,
     )
     console.print("as predicted" if report["agrees"] else "NOT as predicted: tokens a block")

@@ -101,9 +101,13 @@ def scalars(known: Known) -> list[float]:
     root = floats(known.draft_root)
     if known.target_before is None or known.draft_before is None:
         return [entropy(root), float(root.max()), *[0.0] * 5]
-    p, q = floats(known.target_before), floats(known.draft_before)
-    rest = [entropy(p), entropy(q), _divergence(p, q), _divergence(q, p), float(abs(p - q).sum())]
-    return [entropy(root), float(root.max()), *rest]
+    rows = np.array([root, floats(known.target_before), floats(known.draft_before)])
+    whole = rows.all()
+    logs = np.log(rows if whole else np.maximum(rows, LEAST))
+    own = [float(row.dot(log)) for row, log in zip(rows, logs, strict=True)]
+    p, q = rows[1], rows[2]
+    divergences = [_divergence(own[1], p, q, logs[2], whole), _divergence(own[2], q, p, logs[1], whole)]
+    return [0.0 - own[0], float(root.max()), 0.0 - own[1], 0.0 - own[2], *divergences, float(abs(p - q).sum())]
 
 
 def floats(row: Vector) -> Any:
@@ -119,12 +123,12 @@ def entropy(row: Any) -> float:
     return float(-(masses * np.log(masses)).sum()) + 0.0
 
 
-#: What an infinite divergence counts as.
-FAR = 50.0
+#: What an infinite divergence counts as, and what stands for a probability of 0 under a logarithm that counts nothing.
+FAR, LEAST = 50.0, 5e-324
 
 
-def _divergence(p: Any, q: Any) -> float:
-    kept = p > 0
-    if (q[kept] == 0).any():
+def _divergence(own: float, p: Any, q: Any, logs: Any, whole: bool) -> float:
+    """`sum p log(p/q)`. own: `sum p log p`; logs: those of q; whole: whether no entry is 0."""
+    if not whole and (p[q == 0] > 0).any():
         return FAR
-    return min(float((p[kept] * np.log(p[kept] / q[kept])).sum()), FAR)
+    return min(max(own - float(p.dot(logs)), 0.0), FAR)

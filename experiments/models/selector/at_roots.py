@@ -36,7 +36,7 @@ def selector_choices(
     widths = hidden_widths(pair)
     found = load_selector(path, label, pair_digest(pair), pair.vocab_size, widths, actions)
     check_sampling(path, found, warp)
-    chooser = BySelector(found.network, warp, widths)
+    chooser = BySelector(found.network, warp)
     views = views_of(pair, contexts, warp, found.times)
     return [list(actions).index(found.actions[chooser(view)]) for view in views]
 

@@ -1,4 +1,4 @@
-"""A policy in the loop: predicted tokens a block against measured, tokens a second, and what choosing costs.
+"""A policy in the loop: predicted tokens a block against measured.
 
 Each block's prediction is the law of its own action at its own start. The gaps between blocks and their predictions are
 then a martingale: their sum has the sum of the variances, whatever the policy does.
@@ -12,22 +12,19 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
 
-from experiments.models.loop.coins import coin_for
 from experiments.models.predicted.sampled import predict_sampled
 from experiments.models.selector.deciding import Chooser, Decided, PolicyLoop, deciding
 from experiments.models.selector.labels import exact_labels, labels_are_exact
-from experiments.models.speed.latency_fit import measured_times
 from experiments.models.validation.comparison import MOST_ERRORS
 from experiments.models.validation.contest import Setting
 from experiments.shared.latency import TimeModel
-from experiments.shared.progress import bar, named_errors
+from experiments.shared.progress import bar
 from simulator.drafts import Delayed
 from simulator.protocol import Coin, Context, Verifier
 
-#: Sampled trees where a law would take too long; rounds in which the policy and the static action take turns.
-TREES, ROUNDS = 32, 6
+#: Sampled trees where a law would take too long.
+TREES = 32
 
 
 @dataclass(frozen=True)
@@ -49,18 +46,7 @@ class PolicyContest:
         return deciding(given.pair, self.verifier, self.actions, chooser, given.warp, self.times, given.vectors)
 
 
-def report_of(contest: PolicyContest) -> dict[str, Any]:
-    """Everything, as plain data."""
-    setting = contest.setting
-    coin = coin_for(setting.vectors, setting.seed, setting.pair.device)
-    each = max(1, -(-contest.blocks // len(setting.roots)))
-    with named_errors(contest.label), contest.loop(contest.chooser) as loop:
-        made = [decided for root in setting.roots for decided in _written(loop, root, each, coin)]
-    predicted = _agreement(contest, made)
-    return {**predicted, **_timed(contest, each, coin, predicted["predicted"], made)}
-
-
-def _written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[Decided]:
+def written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[Decided]:
     """So many blocks after a root."""
     standing, found = loop.start(root, 0), []
     for _ in range(blocks):
@@ -69,7 +55,8 @@ def _written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[D
     return found
 
 
-def _agreement(contest: PolicyContest, made: Sequence[Decided]) -> dict[str, Any]:
+def agreement(contest: PolicyContest, made: Sequence[Decided]) -> dict[str, Any]:
+    """Tokens a block as predicted and as measured, and which actions were taken."""
     with bar("predictions", len(made)) as tick:
         laws = []
         for each in made:
@@ -108,57 +95,3 @@ def _law(contest: PolicyContest, context: Context, scheme: Delayed) -> tuple[flo
     generator = np.random.default_rng([setting.seed, *context[-64:]])
     found = predict_sampled(setting.pair, contest.verifier, scheme, setting.warp, [context], TREES, generator)
     return found.mean, found.variance, found.error**2
-
-
-def _timed(
-    contest: PolicyContest, blocks: int, coin: Coin, predicted: float, made: Sequence[Decided]
-) -> dict[str, Any]:
-    """Tokens a second of the policy and of the base in turn, with 95 % intervals over rounds; where the time goes."""
-    choosers = {"policy": contest.chooser}
-    if contest.base is not None:
-        choosers["static"] = _Always(contest.base)
-    speeds: dict[str, list[float]] = {name: [] for name in choosers}
-    seconds: dict[str, float] = {}
-    total = count = 0.0
-    for turn in range(ROUNDS + 1):
-        for name, chooser in choosers.items():
-            with contest.loop(chooser) as loop:
-                started, found = loop.now(), []
-                for root in contest.setting.roots:
-                    found += _written(loop, root, blocks, coin)
-                spent = loop.now() - started - loop.seconds["prompt"]
-            if turn:  # the first round warms up
-                speeds[name].append(sum(each.block.depth + 1 for each in found) / spent)
-            if turn and name == "policy":
-                total, count = total + spent, count + len(found)
-                seconds = {part: seconds.get(part, 0.0) + time for part, time in loop.seconds.items()}
-    fields: dict[str, Any] = {f"{name}_per_second": _interval(each) for name, each in speeds.items()}
-    if contest.base is not None:
-        fields["over_static"] = _interval([a / b for a, b in zip(speeds["policy"], speeds["static"], strict=True)])
-    context = sum(len(each.context) for each in made) // len(made)
-    times = measured_times(contest.setting.pair, context, contest.actions)
-    passes = float(np.mean([times.time(contest.actions[each.action].as_dict()) for each in made]))
-    around = (total - seconds["draft"] - seconds["target"]) / count
-    return {
-        **fields,
-        "predicted_per_second": predicted / (passes + around),
-        "step_seconds": total / count,
-        "choose_seconds": seconds["choose"] / count,
-        "overhead": seconds["choose"] / total,
-        "seconds_by_part": seconds,
-    }
-
-
-@dataclass(frozen=True)
-class _Always:
-    action: int
-
-    def __call__(self, view: Any) -> int:
-        return self.action
-
-
-def _interval(values: Sequence[float]) -> dict[str, float]:
-    """Mean and 95 % interval by Student's law."""
-    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1)) / sqrt(len(values))
-    reach = float(t.ppf(0.975, len(values) - 1)) * spread
-    return {"mean": mean, "low": mean - reach, "high": mean + reach}

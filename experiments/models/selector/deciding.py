@@ -10,20 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import torch
 
 from experiments.models.loop.drafting import Begun
 from experiments.models.loop.loop import Block, Loop, State
+from experiments.models.loop.reading import Reading
+from experiments.models.loop.rows import TreeRows
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
-from experiments.models.selector.features import Inputs, View, view_from
+from experiments.models.selector.features import Seen, View, pass_times, seen, view_from
 from experiments.models.selector.glimpses import Glimpse, Passes, watched
 from experiments.models.selector.network import SelectorNetwork
+from experiments.models.selector.ready import Ready
 from experiments.policies.own import Own
 from experiments.shared.latency import TimeModel
 from simulator.drafts import Delayed
@@ -40,14 +43,17 @@ class Chooser(Protocol):
 
 @dataclass(frozen=True)
 class BySelector:
-    """The most probable action of a network. widths: of the target's and the draft's hidden states."""
+    """The most probable action of a network."""
 
     network: SelectorNetwork
     warp: Warp
-    widths: tuple[int, int]
+    ready: Ready = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ready", Ready(self.network))
 
     def __call__(self, view: View) -> int:
-        return int(self.network(Inputs.of([view], [self.warp], self.widths)).argmax())
+        return int(self.ready.logits(view, self.warp).argmax())
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,8 @@ class Standing:
 
     state: State
     context: Context
-    target_before: Glimpse | None
-    draft_before: Glimpse | None
+    target_before: Seen | None
+    draft_before: Seen | None
 
 
 @dataclass(frozen=True)
@@ -95,13 +101,13 @@ class PolicyLoop:
     def __init__(
         self, loops: Sequence[Loop], chooser: Chooser, times: TimeModel, target: Passes, draft: Passes
     ) -> None:
-        self._loops, self._chooser, self._times = loops, chooser, times
+        self._loops, self._chooser, self._times = loops, chooser, pass_times(times)
         self._target, self._draft, self._own = target, draft, Stopwatch(loops[0].pair.device)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """By part of a block; `choose` is the time of the policy."""
-        found: dict[str, float] = {"choose": 0.0}
+        """By part of a block; `choose` is the policy's, `passes` what the models take within other parts."""
+        found: dict[str, float] = {"choose": 0.0, "passes": self._target.seconds + self._draft.seconds}
         for watch in (self._own, *(loop.watch for loop in self._loops)):
             for part, seconds in watch.seconds.items():
                 found[part] = found.get(part, 0.0) + seconds
@@ -117,8 +123,10 @@ class PolicyLoop:
         self._target.forget()
         self._draft.forget()
         deepest = max(self._loops, key=lambda loop: loop.scheme.depth)
+        before_it = self._target.seconds, self._draft.seconds
         state, several = deepest.start(prompt, more), len(prompt) > 1
-        before = (self._target.at(-1), self._draft.at(-1)) if several else (None, None)
+        self._target.seconds, self._draft.seconds = before_it  # of blocks alone
+        before = (self._seen(self._target.at(-1)), self._seen(self._draft.at(-1))) if several else (None, None)
         return Standing(state, tuple(map(int, prompt)), *before)
 
     @torch.inference_mode()
@@ -133,27 +141,39 @@ class PolicyLoop:
                 rows = rows_of.vectors(rows_of.numbers(begun.reading.read([[()]])))
                 begun.known[0][()] = rows[0][0]
             with self._own.part("choose"):
-                action = self._chooser(self._view(standing, begun.reading.sight[0][()]))
+                action = self._chooser(self._view(standing, begun.reading.sight[0][()], rows[0][0]))
             loop = self._loops[action]
             made = loop.made(state, coin, replace(begun, passes=1))
             after, (block,) = loop.after(made), loop.described(made)
-            read = made.drafted.reading.sight[0].get(block.accepted)
             standing = Standing(
                 after,
                 (*standing.context, *block.tokens),
-                self._target.at(made.reading.sight[0][block.accepted][-1]),
-                None if read is None else self._draft.at(read[-1]),
+                self._left(self._target, made.reading, made.rows[0], block.accepted),
+                self._left(self._draft, made.drafted.reading, made.drafted.rows[0], block.accepted),
             )
         return Decided(standing.context[: -len(block.tokens)], action, block), standing
 
-    def _view(self, standing: Standing, slots: Sequence[int]) -> View:
-        """slots: of the tokens that the draft has just read, the root's last."""
+    def _view(self, standing: Standing, slots: Sequence[int], row: Any) -> View:
+        """slots: of the tokens that the draft has just read, the root's last; row: that at the root."""
         before = standing.draft_before
         if before is None and len(slots) > 1:
-            before = self._draft.at(slots[-2])
-        loop = self._loops[0]
-        root, size = self._draft.at(slots[-1]), loop.pair.vocab_size
-        return view_from(standing.context, standing.target_before, before, root, loop.warp, size, self._times)
+            before = self._seen(self._draft.at(slots[-2]))
+        root = Seen(self._draft.at(slots[-1]).hidden, _array(row))
+        return view_from(standing.context, standing.target_before, before, root, self._times)
+
+    def _seen(self, glimpse: Glimpse) -> Seen:
+        """At a token whose row nobody has asked for."""
+        return seen(glimpse, self._loops[0].warp, self._loops[0].pair.vocab_size)
+
+    def _left(self, passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> Seen | None:
+        """What the block has left behind at the accepted node; None where the model has not read it."""
+        read = reading.sight[0].get(accepted)
+        return None if read is None else Seen(passes.at(read[-1]).hidden, _array(rows.row(accepted)))
+
+
+def _array(row: Any) -> Any:
+    """A vector of the loop on the host."""
+    return row.cpu().numpy() if isinstance(row, torch.Tensor) else row
 
 
 @contextmanager
@@ -168,5 +188,6 @@ def deciding(
 ) -> Iterator[PolicyLoop]:
     """The loop of a policy; raises as `Loop` does."""
     loops = [Loop(pair, verifier, scheme, warp, vectors) for scheme in actions]
-    with watched(pair.target) as target, watched(pair.draft) as draft:
+    now = Stopwatch(pair.device).now
+    with watched(pair.target, now) as target, watched(pair.draft, now) as draft:
         yield PolicyLoop(loops, chooser, times, target, draft)

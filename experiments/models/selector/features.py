@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -88,6 +89,19 @@ def hidden_widths(pair: Pair) -> tuple[int, int]:
     return target, draft
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a model said at one token. hidden: its last hidden state, shape `(H,)`. row: float64, shape `(V,)`."""
+
+    hidden: torch.Tensor
+    row: Any
+
+
+def seen(glimpse: Glimpse, warp: Warp, vocab_size: int) -> Seen:
+    """The same from logits."""
+    return Seen(glimpse.hidden, warp.rows(glimpse.logits[:vocab_size]).cpu().numpy())
+
+
 @torch.inference_mode()
 def views_of(pair: Pair, contexts: Sequence[Context], warp: Warp, times: TimeModel) -> list[View]:
     """What is known after each context, from one plain pass of each model over it."""
@@ -100,28 +114,20 @@ def _view(pair: Pair, context: Context, warp: Warp, times: TimeModel) -> View:
         if len(context) > 1:
             pair.target(tokens[:, :-1], use_cache=False)
         pair.draft(tokens, use_cache=False)
-        p, q = (target.at(-1), draft.at(-2)) if len(context) > 1 else (None, None)
-        return view_from(context, p, q, draft.at(-1), warp, pair.vocab_size, times)
+        found = [target.at(-1), draft.at(-2)] if len(context) > 1 else []
+        p, q = [seen(each, warp, pair.vocab_size) for each in found] or (None, None)
+        return view_from(context, p, q, seen(draft.at(-1), warp, pair.vocab_size), pass_times(times))
 
 
 def view_from(
     context: Context,
-    target_before: Glimpse | None,
-    draft_before: Glimpse | None,
-    draft_root: Glimpse,
-    warp: Warp,
-    vocab_size: int,
-    times: TimeModel,
+    target_before: Seen | None,
+    draft_before: Seen | None,
+    draft_root: Seen,
+    times: tuple[float, float],
 ) -> View:
-    """The view from glimpses at the previous token and at the root."""
-
-    seen = [each for each in (draft_root, target_before, draft_before) if each is not None]
-    rows = warp.rows(torch.stack([each.logits[:vocab_size] for each in seen])).cpu().numpy()
-    p, q = (rows[1], rows[2]) if len(rows) == 3 else (None, None)
-    known = Known(context, rows[0], p, q, *pass_times(times))
-    return View(
-        known,
-        None if target_before is None else target_before.hidden,
-        None if draft_before is None else draft_before.hidden,
-        draft_root.hidden,
-    )
+    """The view from what was seen at the previous token, by both models or by none, and at the root."""
+    if target_before is None or draft_before is None:
+        return View(Known(context, draft_root.row, None, None, *times), None, None, draft_root.hidden)
+    known = Known(context, draft_root.row, target_before.row, draft_before.row, *times)
+    return View(known, target_before.hidden, draft_before.hidden, draft_root.hidden)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -21,11 +22,24 @@ class Glimpse:
 
 
 class Passes:
-    """All passes of one model since `forget`: token after token as they were read, for every sequence alike."""
+    """All passes of one model since `forget`: token after token as they were read, for every sequence alike.
 
-    def __init__(self) -> None:
+    seconds: that they have taken since the beginning.
+    """
+
+    def __init__(self, now: Callable[[], float] = perf_counter) -> None:
         self.hidden: list[torch.Tensor] = []
         self.logits: list[torch.Tensor] = []
+        self.seconds, self._now, self._began = 0.0, now, 0.0
+
+    def begins(self) -> None:
+        """A pass."""
+        self._began = self._now()
+
+    def ends(self, logits: torch.Tensor) -> None:
+        """The pass that began."""
+        self.seconds += self._now() - self._began
+        self.logits.append(logits.detach())
 
     def forget(self) -> None:
         """Nothing has been read."""
@@ -44,14 +58,18 @@ class Passes:
 
 
 @contextmanager
-def watched(model: Any) -> Iterator[Passes]:
-    """The passes that the model makes meanwhile; raises `InvalidInput` for a model without an output layer."""
-    passes, head = Passes(), model.get_output_embeddings()
+def watched(model: Any, now: Callable[[], float] = perf_counter) -> Iterator[Passes]:
+    """The passes that the model makes meanwhile; raises `InvalidInput` for a model without an output layer.
+
+    now: the clock of their seconds.
+    """
+    passes, head = Passes(now), model.get_output_embeddings()
     if head is None:
         raise InvalidInput(f"{type(model).__name__} has no output layer whose input could be looked at")
     hooks = [
         head.register_forward_pre_hook(lambda _, given: passes.hidden.append(given[0].detach())),
-        model.register_forward_hook(lambda _, __, output: passes.logits.append(output.logits.detach())),
+        model.register_forward_pre_hook(lambda *_: passes.begins()),
+        model.register_forward_hook(lambda _, __, output: passes.ends(output.logits)),
     ]
     try:
         yield passes

@@ -17,10 +17,11 @@ from experiments.models.loop.coins import coin_for
 from experiments.models.pair.pair import Pair, load_folder
 from experiments.models.pair.roots import pair_digest
 from experiments.models.pair.warp import Warp
-from experiments.models.selector import contest, saved
+from experiments.models.selector import contest, saved, timed
 from experiments.models.selector.deciding import deciding
-from experiments.models.selector.features import View, views_of
+from experiments.models.selector.features import Inputs, View, views_of
 from experiments.models.selector.network import SelectorNetwork
+from experiments.models.selector.ready import Ready
 from experiments.shared.latency import time_model
 from experiments.shared.text import EMBEDDED, read_text
 from simulator import Delayed
@@ -81,7 +82,7 @@ def small(folder: Path, **other: Any) -> Path:
 def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
     draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contest, "ROUNDS", 2)
+    monkeypatch.setattr(timed, "ROUNDS", 2)
     own = (*given, "--policy", f"{tmp_path}/own.py:mine", "--K", "1..2", "--L1", 0, "--L2", "0..1")
     ran = draftproof(*own, "--json", "a.json")
     assert ran.code == 0, ran.err
@@ -95,6 +96,13 @@ def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
     found = json.loads(Path("a.json").read_text())
     assert found["over_static"]["low"] <= found["over_static"]["mean"] <= found["over_static"]["high"]
     assert 0 < found["overhead"] < 1
+    parts, step = found["seconds_by_part"], found["step_seconds"]
+    inside = sum(parts[name] for name in ("draft", "target", "verify", "cache", "choose"))
+    assert 0 < parts["passes"] < parts["draft"] + parts["target"] < inside <= step
+    for each in (found["measured_over_predicted"], found["policy_per_second"]):
+        assert each["low"] <= each["mean"] <= each["high"]
+    rest = found["predicted"] / found["predicted_from_passes"] - found["fitted_pass_seconds"]
+    assert rest == pytest.approx(step - parts["passes"])
     right = contest.exact_labels
     monkeypatch.setattr(contest, "exact_labels", lambda *a: [(mean + 0.5, spread) for mean, spread in right(*a)])
     ran = draftproof(*given, "--policy", "selector")
@@ -129,3 +137,21 @@ def test_what_cannot_choose_is_one_line(
     ran = draftproof(*given, *policy)
     assert ran.code == 2
     assert "no selector" in ran.err
+
+
+def test_a_selector_made_ready_says_what_its_network_says(exact_pair: Pair) -> None:
+    """Trained statistics, dropout, a number that never changes, a text of one token, rows with zeros."""
+    torch.manual_seed(2)
+    network = SelectorNetwork((32, 16), 5, dropout=0.5)
+    with torch.no_grad():
+        for values in network.parameters():
+            values.add_(torch.randn_like(values) * 0.1)
+    warp = Warp(0.8, None, 0.7)
+    contexts = [(1, 2, 3), (5,), (0, 4, 4, 6, 2, 2), (7, 7)]
+    inputs = Inputs.of(views_of(exact_pair, contexts, warp, TIMES), [warp] * 4, (32, 16))
+    network.standardise(inputs.scalars)
+    expected = network.eval()(inputs).detach().numpy()
+    ready = Ready(network)
+    for view, logits in zip(views_of(exact_pair, contexts, warp, TIMES), expected, strict=True):
+        assert ready.logits(view, warp) == pytest.approx(logits, abs=2e-5)  # single precision, in another order
+    assert abs(expected[0] - expected[2]).max() > 1e-2
