@@ -102,7 +102,7 @@ def scalars(known: Known) -> list[float]:
     if known.target_before is None or known.draft_before is None:
         return [entropy(root), float(root.max()), *[0.0] * 5]
     rows = np.array([root, floats(known.target_before), floats(known.draft_before)])
-    whole = rows.all()
+    whole = bool(rows.all())
     logs = np.log(rows if whole else np.maximum(rows, LEAST))
     own = [float(row.dot(log)) for row, log in zip(rows, logs, strict=True)]
     p, q = rows[1], rows[2]
