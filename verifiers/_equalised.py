@@ -10,7 +10,10 @@ rule gives the pairs a law `r`; all laws together are the base polytope of
 2. For a fixed rest `f` is concave in `q(S_c)`, so only prefixes of the classes by falling `t/q` matter in each node.
    On these `f` is concave in `X = sum_c x_c`, `x_c = -k_c log(1 - q(S_c))`, so only minimisers of `X - slope * t`
    matter: for each node a corner of the lower hull of `(t, x_c)`. All corners merged by slope are one chain of sets.
-3. A branch of the best block that is drafted is selected, among several with probabilities proportional to weights;
+3. Blocks with `r > t` can have more than they are owed. They become one, the last, in which nobody races too, so that
+   each pair has just what it is owed: a score then depends as little as may be on what else is drafted, which leaves
+   the next depth more.
+4. A branch of the best block that is drafted is selected, among several with probabilities proportional to weights;
    `v <- v (t/r)^(3/2)`, repeated, gives the block its law. Weights are rounded to a few bits.
 
 Shapes: `B` layers, `N = n J` pairs.
@@ -26,11 +29,13 @@ from verifiers._race import SPAN, Race, over_segments, race_integral, segments, 
 from verifiers._room import MOST_NUMBERS, check_room
 
 #: The bits that a weight keeps.
-BITS = 10
-#: Rounds of step 3 at most; `(t/r)` to a power of 2 would swing to and fro. They end when weights change by less.
+BITS = 12
+#: Rounds of step 4 at most; `(t/r)` to a power of 2 would swing to and fro. They end when weights change by less.
 ROUNDS, POWER, STEADY = 48, 1.5, 2.0**-11
 #: How finely those rounds integrate.
-ROUGH = (1.0, 9.0)
+ROUGH = (0.5, 14.0)
+#: `r/t` of a block that can have more than it is owed, and what is aimed at there: rounded weights should not miss it.
+LOOSE, AIM = 1 + 2.0**-20, 1 + 2.0**-10
 #: Numbers that a hull holds at once for a pair of its items.
 HELD = 4
 #: Levels `r/t` closer than this, relatively, are one block: what rounding leaves of equal ones.
@@ -38,11 +43,16 @@ _SAME = 1e-9
 
 
 class Chain(NamedTuple):
-    """Pairs in the order of the chain, shapes `(B, N)`. order: their places in the layer. valid: owed and drafted."""
+    """Pairs in the order of the chain, shapes `(B, N)`. order: their places in the layer. valid: owed and drafted.
+
+    levels: `r/t` of their blocks, infinite where not valid. met: `f` of the pairs up to here.
+    """
 
     order: Any
     node: Any
     blocks: Any
+    levels: Any
+    met: Any
     draft: Any
     owed: Any
     valid: Any
@@ -61,13 +71,12 @@ def equalised(owed: Any, draft: Any, branches: tuple[int, ...], rounds: int = RO
         starts = range(0, batch, most)
         parts = [equalised(owed[i : i + most], draft[i : i + most], branches, rounds) for i in starts]
         return Race(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
-    chain = equal_blocks(owed, draft, branches)
-    mantissas, exponents = np.frexp(_solved(chain, branches, rounds))
-    whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64)
+    chain = _loosened(equal_blocks(owed, draft, branches))
+    solved, nobody = _solved(chain, branches, rounds)
     blocks, weights = np.empty_like(chain.blocks), np.empty_like(chain.blocks)
     np.put_along_axis(blocks, chain.order, chain.blocks, axis=1)
-    np.put_along_axis(weights, chain.order, whole * chain.valid, axis=1)
-    return Race(blocks.reshape(owed.shape), weights.reshape(owed.shape))
+    np.put_along_axis(weights, chain.order, _whole(solved) * chain.valid, axis=1)
+    return Race(blocks.reshape(owed.shape), weights.reshape(owed.shape), chain.blocks[:, -1], _whole(nobody))
 
 
 def equal_blocks(owed: Any, draft: Any, branches: tuple[int, ...]) -> Chain:
@@ -89,7 +98,7 @@ def equal_blocks(owed: Any, draft: Any, branches: tuple[int, ...]) -> Chain:
     levels = np.where(ok, _hull_slopes(t, met), np.inf)
     rises = levels[:, 1:] > levels[:, :-1] * (1 + _SAME)
     blocks = np.concatenate([np.zeros((batch, 1), dtype=np.int64), rises.cumsum(axis=1)], axis=1)
-    return Chain(order, node, blocks, q, t, ok)
+    return Chain(order, node, blocks, levels, met, q, t, ok)
 
 
 def _hull_slopes(t: Any, heights: Any) -> Any:
@@ -107,27 +116,61 @@ def _hull_slopes(t: Any, heights: Any) -> Any:
     return np.maximum.accumulate(np.where(upper, best, -np.inf), axis=-2).diagonal(axis1=-2, axis2=-1)
 
 
-def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
-    """Step 3: weights of at most 1, the largest of every block 1."""
+def _loosened(chain: Chain) -> Chain:
+    """Step 3: what can have more than it is owed, in one block."""
+    loose = chain.levels > LOOSE
+    first = np.where(loose, chain.blocks, chain.blocks[:, -1:]).min(axis=1, keepdims=True)
+    return chain._replace(blocks=np.where(loose, first, chain.blocks))
+
+
+def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> tuple[Any, Any]:
+    """Step 4: weights of at most 1, the largest of every block 1, and nobody's, shape `(B,)`."""
     first, last = segments(chain.blocks)
+    loose = chain.levels > LOOSE
     ratio = np.where(chain.valid, chain.owed / np.where(chain.valid, chain.draft, 1), 0.0)
-    weights = _scaled(ratio**2, first, last)
-    unsettled = np.flatnonzero((chain.valid & (last > first)).any(axis=1))
+    due = np.where(loose, chain.owed * np.sqrt(np.clip(chain.levels, 1, AIM**2)), chain.owed)
+    before = np.where(first > 0, taken(chain.met, np.maximum(first - 1, 0)), 0.0)
+    room = np.where(loose, taken(chain.met, last) - before, 0.0)
+    weights = np.where(loose, ratio / np.maximum(chain.levels - 1, LOOSE - 1), ratio**2)
+    weights, nobody = _scaled(weights, loose.any(axis=1) * 1.0, first, last)
+    unsettled = np.flatnonzero((chain.valid & (loose | (last > first))).any(axis=1))
     for _ in range(rounds):
         if not unsettled.size:
             break
-        part = [each[unsettled] for each in (chain.node, first, last, chain.draft, chain.owed, weights)]
-        node, start, end, draft, owed, now = part
-        law = race_integral(node, start, end, draft, now, branches, *ROUGH)
-        short = np.where(law > 0, owed / np.where(law > 0, law, 1), 1.0)
-        after = _scaled(now * short**POWER, start, end)
-        weights[unsettled] = after
-        unsettled = unsettled[(abs(np.log2(after / now)) * (draft > 0)).max(axis=1) > STEADY]
-    return weights
+        every = (chain.node, first, last, chain.draft, weights, loose, due, room)
+        node, start, end, draft, now, free, owed, most = (each[unsettled] for each in every)
+        beside = nobody[unsettled]
+        law = race_integral(node, start, end, draft, now, free * beside[:, None], branches, *ROUGH)
+        got, wanted = (over_segments(np.add, part, start, end) for part in (law, owed))
+        after, rest = _scaled(now * _corrections(owed, law, wanted, got, most), beside, start, end)
+        changes = (abs(np.log2(after / now)) * (draft > 0)).max(axis=1)
+        changes = np.maximum(changes, abs(np.log2(np.where(beside > 0, rest / np.where(beside > 0, beside, 1), 1))))
+        weights[unsettled], nobody[unsettled] = after, rest
+        unsettled = unsettled[changes > STEADY]
+    return weights, nobody
 
 
-def _scaled(weights: Any, first: Any, last: Any) -> Any:
-    """Divided by the largest of the block, and not below `2**-SPAN` of it."""
-    logs = np.log2(np.maximum(weights, 1e-300))
+def _corrections(owed: Any, law: Any, wanted: Any, got: Any, room: Any) -> Any:
+    """Factors for weights. wanted, got: sums of owed and law over the block; room: the most there is, 0 where all of it
+    is had anyway.
+
+    Within the block `t/r` to the power, and for all of it against nobody the quotient of the odds.
+    """
+    missed = (law > 0) & (wanted > 0)
+    short = np.where(missed, owed * got / np.where(missed, law * wanted, 1), 1.0)
+    odds = wanted * np.maximum(room - got, 0) / np.maximum(got * (room - wanted), 1e-300)
+    return short**POWER * np.where(room > 0, np.clip(odds, 2.0**-SPAN, 2.0**SPAN), 1.0)
+
+
+def _scaled(weights: Any, nobody: Any, first: Any, last: Any) -> tuple[Any, Any]:
+    """Divided by the largest of the block, nobody's of the last block, and not below `2**-SPAN` of it."""
+    logs, beside = (np.log2(np.maximum(part, 1e-300)) for part in (weights, nobody))
     largest = over_segments(np.maximum, logs, first, last)
-    return 2.0 ** np.maximum(logs - largest, -SPAN)
+    whole = np.where(last == logs.shape[1] - 1, np.maximum(largest, beside[:, None]), largest)
+    rest = 2.0 ** np.maximum(beside - whole[:, -1], -SPAN)
+    return 2.0 ** np.maximum(logs - whole, -SPAN), np.where(nobody > 0, rest, 0.0)
+
+
+def _whole(weights: Any) -> Any:
+    mantissas, exponents = np.frexp(weights)
+    return np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64)

@@ -99,9 +99,10 @@ def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: A
             weight = int(race.weights[c, at]) * scored.node.children.count(token)
             if weight > 0:
                 drafted.append((int(race.blocks[c, at]), c, token, weight, rho[c, at]))
-    best = min((block for block, *_ in drafted), default=0)
+    nobody = int(race.nobody)
+    best = min([*(block for block, *_ in drafted), *([int(race.last)] if nobody else [])], default=0)
     first = [entry for entry in drafted if entry[0] == best]
-    total = sum(weight for _, _, _, weight, _ in first)
+    total = sum(weight for _, _, _, weight, _ in first) + (nobody if best == race.last else 0)
     scores = {}
     for _, c, token, weight, share in first:
         node = forks[c].node

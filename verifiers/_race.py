@@ -1,14 +1,15 @@
 """A race of branches: of the drafted pairs the best block is looked at, and one of it wins proportionally to weights.
 
 `n` nodes with `k_c` i.i.d. branches each and `J` classes of tokens a node. A branch in class `j` of node `c` has the
-block `b`, where 0 is the best, and a whole weight `v`, 0 for never. Its law, for any blocks and weights, is
-`r(c, j) = k_c q(j|c) E[v / (v + W)]`, where `W` adds up the weights of the other branches in its block, and counts only
-where none of them is in a better one.
+block `b`, where 0 is the best, and a whole weight `v`, 0 for never. Nobody races too, in a block and with a weight of
+its own, whatever is drafted: where it wins none is selected. The law of a branch, for any blocks and weights, is
+`r(c, j) = k_c q(j|c) E[v / (v + W)]`, where `W` adds up the weights of the others in its block, and counts only where
+none of them is in a better one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,25 +24,33 @@ Sums = dict[Any, Any]
 
 
 class Race(NamedTuple):
-    """blocks, weights: whole numbers, shape `(B, n, J)` for `B` layers; weight 0 for what is never selected."""
+    """blocks, weights: whole numbers, shape `(B, n, J)` for `B` layers; weight 0 for what is never selected.
+
+    last, nobody: the block that nobody is in, and its weight, shape `(B,)`; weight 0 where it does not race.
+    """
 
     blocks: Any
     weights: Any
+    last: Any
+    nobody: Any
+
+    def layers(self) -> Iterator[Race]:
+        """The races of the `B` layers, one by one."""
+        return (Race(*parts) for parts in zip(*self, strict=True))
 
 
-def exact_law(
-    blocks: Sequence[Sequence[int]],
-    weights: Sequence[Sequence[Any]],
-    draft: Sequence[Sequence[Any]],
-    branches: Sequence[int],
-) -> list[list[Any]]:
-    """The law by adding up over all sums of weights, in the arithmetic of the draft masses; all of shape `(n, J)`.
+def exact_law(race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int]) -> list[list[Any]]:
+    """The law of one layer by adding up over all sums of weights, in the arithmetic of the draft masses, `(n, J)`.
 
     Of a weight only its sign, sums and the quotients of the law are asked for, and sums are keys of a dictionary.
     """
+    blocks, weights = race.blocks.tolist(), race.weights.tolist()
     places = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(weights, draft, strict=True)]
     law = [[mass * 0 for mass in row] for row in draft]
     for block in sorted({blocks[c][j] for c, row in enumerate(places) for j in row}):
+        if race.nobody > 0 and block > race.last:
+            break
+        nobody = race.nobody if block == race.last else 0
         single = []
         for c, row in enumerate(places):
             better = sum((draft[c][j] for j in row if blocks[c][j] < block), start=draft[c][0] * 0)
@@ -61,7 +70,9 @@ def exact_law(
                         others = _added(others, single[other])
                 for j in racing:
                     v = weights[c][j]
-                    share = sum((mass * v / (v + total) for total, mass in others.items()), start=draft[c][j] * 0)
+                    share = sum(
+                        (mass * v / (v + total + nobody) for total, mass in others.items()), start=draft[c][j] * 0
+                    )
                     law[c][j] = branches[c] * draft[c][j] * share
     return law
 
@@ -84,10 +95,12 @@ def race_law(race: Race, draft: Any, branches: tuple[int, ...]) -> Any:
     blocks = taken(blocks, order)
     mass, weights = (taken(part.reshape(batch, -1), order) for part in (draft * racing, race.weights))
     first, last = segments(blocks)
-    scaled = weights / np.maximum(weights.max(axis=1, keepdims=True), 1)
+    largest = np.maximum(weights.max(axis=1), np.maximum(race.nobody, 1))[:, None]
+    beside = np.where(blocks == race.last[:, None], race.nobody[:, None], 0) / largest
     law = np.empty((batch, n * J))
-    ours = race_integral(order // J, first, last, mass, scaled, branches, *FINE)
-    np.put_along_axis(law, order, ours, axis=1)
+    ours = race_integral(order // J, first, last, mass, weights / largest, beside, branches, *FINE)
+    beaten = (race.nobody > 0)[:, None] & (blocks > race.last[:, None])
+    np.put_along_axis(law, order, np.where(beaten, 0.0, ours), axis=1)
     return law.reshape(draft.shape)
 
 
@@ -104,18 +117,28 @@ def segments(blocks: Any) -> tuple[Any, Any]:
 
 
 def race_integral(
-    node: Any, first: Any, last: Any, mass: Any, weights: Any, branches: Sequence[int], step: float, tail: float
+    node: Any,
+    first: Any,
+    last: Any,
+    mass: Any,
+    weights: Any,
+    beside: Any,
+    branches: Sequence[int],
+    step: float,
+    tail: float,
 ) -> Any:
-    """`r` of pairs sorted by block, shapes `(B, N)`; weights from `2**-SPAN` to 1, or 0.
+    """`r` of pairs sorted by block, shapes `(B, N)`; weights from `2**-SPAN` to 1, or 0; beside: nobody's, or 0.
 
     A branch of weight `v` wins a race of exponentials at time `s`; another branch has not won by then with probability
     `sum_z q(z) e^(-s v(z))` over its block and all that is worse. So `r = k_c q` times the integral of `v e^(-s v)`
-    times that of all other branches. With `s = e^u` the trapezoidal rule in `u` converges exponentially: its error is
-    about `e^(-pi^2/step)`, and `e^(-tail)` for what is cut off on the left.
+    times that of all others, nobody too. With `s = e^u` the trapezoidal rule in `u` converges exponentially: its error
+    is about `e^(-pi^2/step)`, and `e^(-tail)` for what is cut off on the left.
     """
     u = np.arange(-tail, 4.0 + SPAN * np.log(2.0), step)  # the same for every layer, whatever stands beside it
     falls = np.exp(-weights[:, :, None] * np.exp(u))  # (B, N, S)
-    product, own = np.ones_like(falls), np.ones_like(falls)
+    nobody = np.exp(-beside.max(axis=1)[:, None] * np.exp(u))  # (B, S)
+    product = np.where((beside > 0)[:, :, None], nobody[:, None, :], 1.0)
+    own = np.ones_like(falls)
     for c, k in enumerate(branches):
         at = node == c
         here = mass * at

@@ -95,7 +95,7 @@ def _outcomes(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[V
     """See `Layered`: many layers with the same branches."""
     posed, masses = _floats(owed).round(DECIMALS), _floats(draft).round(DECIMALS)
     races = equalised(posed, masses, branches)
-    each = [Race(*parts) for parts in zip(races.blocks, races.weights, strict=True)]
+    each = list(races.layers())
     if draft.dtype == object:
         flat = [law_of(race, q.reshape(-1), branches) for race, q in zip(each, draft, strict=True)]
         law = np.array(flat, dtype=object).reshape(draft.shape)
@@ -114,9 +114,9 @@ def _class_race(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple
     posed, masses = (_floats(part).round(DECIMALS).reshape(len(branches), -1) for part in (owed, draft))
     used = (masses > RARE).any(axis=0)  # the others are never selected
     small = equalised(posed[None][:, :, used], masses[None][:, :, used], branches, ROUNDS_OF_CLASSES)
-    race = Race(*(np.zeros(masses.shape, dtype=np.int64) for _ in range(2)))
-    for whole, part in zip(race, small, strict=True):
-        whole[:, used] = part[0]
+    blocks, weights = np.zeros((2, *masses.shape), dtype=np.int64)
+    blocks[:, used], weights[:, used] = small.blocks[0], small.weights[0]
+    race = Race(blocks, weights, small.last[0], small.nobody[0])
     return race, law_of(race, draft, branches)
 
 
@@ -131,18 +131,17 @@ def race_of(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> Race:
     shape = (1, len(branches), -1)
     posed, masses = (_floats(part).round(DECIMALS).reshape(shape) for part in (owed, draft))
     race = equalised(posed, masses, branches)
-    return Race(race.blocks[0], race.weights[0])
+    return next(race.layers())
 
 
 def law_of(race: Race, draft: Vector, branches: tuple[int, ...]) -> Vector:
     """`r` of a race, shape `(n V,)`: rationals by sums, floats by the integral, in the precision of the draft."""
     n = len(branches)
     if isinstance(draft, np.ndarray) and draft.dtype == object:
-        law = exact_law(race.blocks.tolist(), race.weights.tolist(), draft.reshape(n, -1).tolist(), branches)
+        law = exact_law(race, draft.reshape(n, -1).tolist(), branches)
         return np.concatenate([RATIONAL.vector(row) for row in law])
-    floats = race_law(Race(race.blocks[None], race.weights[None]), _floats(draft).reshape(1, n, -1), branches).reshape(
-        -1
-    )
+    one = Race(*(np.asarray(part)[None] for part in race))
+    floats = race_law(one, _floats(draft).reshape(1, n, -1), branches).reshape(-1)
     return draft.new_tensor(floats) if is_tensor(draft) else floats.astype(draft.dtype)
 
 
@@ -158,12 +157,16 @@ def _selected(forks: Sequence[Scored], race: Race, met: Vector, law: Vector) -> 
     if not pairs:
         return {}
     best = min(blocks[place][token] for place, token in pairs)
+    if race.nobody > 0:
+        best = min(best, race.last)
     raced = {
         (place, token): weights[place][token] * forks[place].node.children.count(token)
         for place, token in pairs
         if blocks[place][token] == best
     }
     total, size = sum(raced.values()), len(forks[0].node.target)
+    if race.nobody > 0 and race.last == best:
+        total = total + race.nobody
     scores = {}
     for (place, token), weight in raced.items():
         at = place * size + token

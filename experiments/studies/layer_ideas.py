@@ -59,9 +59,9 @@ def weights_to_the_power(power: float) -> Racing:
     """Within a block further from the first branch, or nearer to it, than equal shares ask for."""
 
     def racing(owed: Any, draft: Any, branches: tuple[int, ...]) -> Race:
-        blocks, weights = equalised(owed, draft, branches)
-        changed = np.rint(2.0**30 * (weights / 2.0**30) ** power).astype(np.int64)
-        return Race(blocks, np.where(weights > 0, np.maximum(changed, changed.max() >> SPAN), 0))
+        race = equalised(owed, draft, branches)
+        changed = np.rint(2.0**30 * (race.weights / 2.0**30) ** power).astype(np.int64)
+        return race._replace(weights=np.where(race.weights > 0, np.maximum(changed, changed.max() >> SPAN), 0))
 
     return racing
 
@@ -96,11 +96,8 @@ def structure(racing: Racing) -> Layered:
         races = racing(owed, draft, branches)
         law = race_law(races, draft, branches)
         met = minimum(owed, law)
-        parts = zip(races.blocks, races.weights, draft, met / (law + (law <= 0)), strict=True)
-        return met, (
-            race_outcomes(Race(blocks, weights), q.tolist(), branches, kept.tolist())
-            for blocks, weights, q, kept in parts
-        )
+        parts = zip(races.layers(), draft, met / (law + (law <= 0)), strict=True)
+        return met, (race_outcomes(race, q.tolist(), branches, kept.tolist()) for race, q, kept in parts)
 
     return Layered(step)
 

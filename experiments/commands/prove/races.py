@@ -2,8 +2,8 @@
 
 A layer verifier lets the drafted pairs of node and token race, see `verifiers._race` and `verifiers._layer_sets`. Its
 solver knows the paths that are drafted down to the layer, and the rows there.
-`solver`: for any paths and any drafted pairs below them, each pair is selected with any probability, all together 1.
-Every race is such a choice, whatever its weights and blocks; see `Drafted`.
+`solver`: for any paths and any drafted pairs below them, each pair is selected with any probability, all together at
+most 1, or 1 where nobody races. Every race is such a choice, whatever its weights and blocks; see `Drafted`.
 `weights`: for any paths every pair has a weight in [0, 1], 0 for never, and a place, equal places being one block, the
 smaller one the better. So more of the code is followed, the sums of the law of blocks; see `Weight`.
 """
@@ -34,6 +34,8 @@ from verifiers._layers import Scored, Step, sweep
 from verifiers._race import Race
 
 WEIGHTS, CHOICES = "weights", "solver"
+#: What stands for nobody among pairs; it comes last.
+NOBODY = "n"
 Values = Mapping[str, Any]
 
 
@@ -191,9 +193,12 @@ class FreeRaces:
             blocks[at] = self._values.get(weight_name("b", pair, beside), 0)
         if not self._racing.blocks:
             return weights
-        places = blocks.ravel().tolist()
-        ranks = [sum(int(other < place) for other in places) for place in places]
-        return Race(np.array(ranks).reshape(blocks.shape), weights)
+        nobody: Any = Drafted((NOBODY,), beside, self._values)
+        if self._kind != CHOICES:
+            nobody = Weight((NOBODY,), self._values[weight_name("v", NOBODY, beside)])
+        places = [*blocks.ravel().tolist(), self._values.get(weight_name("b", NOBODY, beside), 0)]
+        *ranks, last = [sum(int(other < place) for other in places) for place in places]
+        return Race(np.array(ranks).reshape(blocks.shape), weights, last, nobody)
 
 
 @contextmanager
@@ -253,14 +258,15 @@ def _names_of(racing: Racing, kind: str, nodes: Sequence[DraftNode], size: int, 
     """The free numbers of one layer."""
     pairs = {node.context: [_text([(*node.context, y)]) for y in range(size)] for node in nodes}
     if kind == WEIGHTS:
+        all_pairs = [pair for row in pairs.values() for pair in row] + [NOBODY] * racing.blocks
         for letter in "vb" if racing.blocks else "v":
-            yield from (weight_name(letter, pair, beside) for row in pairs.values() for pair in row)
+            yield from (weight_name(letter, pair, beside) for pair in all_pairs)
         return
     draws = combinations_with_replacement if racing.blocks else combinations
     for count in range(1, len(nodes) + 1):
         for scored in combinations(nodes, count):
             for drawn in product(*(draws(pairs[node.context], len(node.children)) for node in scored)):
-                drafted = sorted(pair for part in drawn for pair in part)
+                drafted = sorted(pair for part in drawn for pair in part) + [NOBODY] * racing.blocks
                 yield from (chance_name(pair, drafted, beside) for pair in sorted(set(drafted))[:-1])
 
 
