@@ -44,13 +44,13 @@ def exact_law(race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int
 
     Of a weight only its sign, sums and the quotients of the law are asked for, and sums are keys of a dictionary.
     """
-    blocks, weights = race.blocks.tolist(), race.weights.tolist()
+    blocks, weights, present = race.blocks.tolist(), race.weights.tolist(), race.nobody > 0
     places = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(weights, draft, strict=True)]
     law = [[mass * 0 for mass in row] for row in draft]
     for block in sorted({blocks[c][j] for c, row in enumerate(places) for j in row}):
-        if race.nobody > 0 and block > race.last:
+        if present and block > race.last:
             break
-        nobody = race.nobody if block == race.last else 0
+        nobody = race.nobody if present and block == race.last else 0
         single = []
         for c, row in enumerate(places):
             better = sum((draft[c][j] for j in row if blocks[c][j] < block), start=draft[c][0] * 0)

@@ -5,7 +5,8 @@ solver knows the paths that are drafted down to the layer, and the rows there.
 `solver`: for any paths and any drafted pairs below them, each pair is selected with any probability, all together at
 most 1, or 1 where nobody races. Every race is such a choice, whatever its weights and blocks; see `Drafted`.
 `weights`: for any paths every pair has a weight in [0, 1], 0 for never, and a place, equal places being one block, the
-smaller one the better. So more of the code is followed, the sums of the law of blocks; see `Weight`.
+smaller one the better; nobody is in the last one. So more of the code is followed, the sums of the law of blocks; see
+`Weight`.
 """
 
 from __future__ import annotations
@@ -196,9 +197,9 @@ class FreeRaces:
         nobody: Any = Drafted((NOBODY,), beside, self._values)
         if self._kind != CHOICES:
             nobody = Weight((NOBODY,), self._values[weight_name("v", NOBODY, beside)])
-        places = [*blocks.ravel().tolist(), self._values.get(weight_name("b", NOBODY, beside), 0)]
-        *ranks, last = [sum(int(other < place) for other in places) for place in places]
-        return Race(np.array(ranks).reshape(blocks.shape), weights, last, nobody)
+        places = blocks.ravel().tolist()
+        ranks = [sum(int(other < place) for other in places) for place in places]
+        return Race(np.array(ranks).reshape(blocks.shape), weights, max(ranks), nobody)
 
 
 @contextmanager
@@ -258,9 +259,10 @@ def _names_of(racing: Racing, kind: str, nodes: Sequence[DraftNode], size: int, 
     """The free numbers of one layer."""
     pairs = {node.context: [_text([(*node.context, y)]) for y in range(size)] for node in nodes}
     if kind == WEIGHTS:
-        all_pairs = [pair for row in pairs.values() for pair in row] + [NOBODY] * racing.blocks
         for letter in "vb" if racing.blocks else "v":
-            yield from (weight_name(letter, pair, beside) for pair in all_pairs)
+            yield from (weight_name(letter, pair, beside) for row in pairs.values() for pair in row)
+        if racing.blocks:
+            yield weight_name("v", NOBODY, beside)
         return
     draws = combinations_with_replacement if racing.blocks else combinations
     for count in range(1, len(nodes) + 1):

@@ -9,7 +9,7 @@ from flint import fmpq
 
 from experiments.commands.prove import races
 from experiments.commands.prove.free import subject_of
-from experiments.commands.prove.races import RACES, Drafted, Weight, free_names
+from experiments.commands.prove.races import NOBODY, RACES, Drafted, Weight, free_names
 from experiments.shared.names import find_verifier
 from simulator.drafts import Delayed, Greedy, WithoutReplacement
 from simulator.errors import InvalidInput
@@ -59,11 +59,11 @@ def test_a_law_that_is_not_that_of_the_race_is_refuted(monkeypatch):
 
 def test_each_race_has_numbers_of_its_own():
     names = free_names(RACES["layer_transport"], "solver", 2, DEEP)
-    assert "s0_in_0_1" in names
-    assert {"s00_in_00_10_of_0_1", "s00_in_00_11_of_0_1", "s01_in_01_10_of_0_1", "s01_in_01_11_of_0_1"} < set(names)
-    assert {"s00_in_00_01_of_0_0", "s10_in_10_11_of_1_1"} < set(names)
-    assert len(names) == 7
-    assert len(free_names(RACES["layer_transport"], "weights", 2, DEEP)) == 2 * (2 + 2 + 2 + 4)
+    assert {"s0_in_0_1_n", "s1_in_0_1_n", "s0_in_0_0_n"} < set(names)
+    assert {"s00_in_00_10_n_of_0_1", "s10_in_00_10_n_of_0_1", "s01_in_01_n_of_0_1"} < set(names)
+    assert {"s00_in_00_01_n_of_0_0", "s10_in_10_11_n_of_1_1"} < set(names)
+    assert len(names) == 4 + 4 + 4 + 12
+    assert len(free_names(RACES["layer_transport"], "weights", 2, DEEP)) == 2 * (2 + 2 + 2 + 4) + 4
     assert len(free_names(RACES["layer_without_replacement"], "solver", 3, WithoutReplacement(2, 0, 1))) == 3
 
 
@@ -114,6 +114,8 @@ def test_with_the_choices_of_the_solver_it_is_the_verifier_itself(name, size, sc
             for place, each in enumerate(pairs):
                 for y, pair in enumerate(each):
                     found[beside, pair] = int(blocks[place, y]), int(weights[place, y])
+            if racing.blocks:
+                found[beside, NOBODY] = int(race.last), int(race.nobody)
             return race
 
         monkeypatch.setattr(races.FreeRaces, "_race", kept)
