@@ -33,7 +33,7 @@ BITS = 12
 #: Rounds of step 4 at most; `(t/r)` to a power of 2 would swing to and fro. They end when weights change by less.
 ROUNDS, POWER, STEADY = 48, 1.5, 2.0**-11
 #: How finely those rounds integrate.
-ROUGH = (0.5, 14.0)
+ROUGH = (1.0, 9.0)
 #: `r/t` of a block that can have more than it is owed, and what is aimed at there: rounded weights should not miss it.
 LOOSE, AIM = 1 + 2.0**-20, 1 + 2.0**-10
 #: Numbers that a hull holds at once for a pair of its items.
@@ -71,12 +71,13 @@ def equalised(owed: Any, draft: Any, branches: tuple[int, ...], rounds: int = RO
         starts = range(0, batch, most)
         parts = [equalised(owed[i : i + most], draft[i : i + most], branches, rounds) for i in starts]
         return Race(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
-    chain = _loosened(equal_blocks(owed, draft, branches))
-    solved, nobody = _solved(chain, branches, rounds)
-    blocks, weights = np.empty_like(chain.blocks), np.empty_like(chain.blocks)
-    np.put_along_axis(blocks, chain.order, chain.blocks, axis=1)
-    np.put_along_axis(weights, chain.order, _whole(solved) * chain.valid, axis=1)
-    return Race(blocks.reshape(owed.shape), weights.reshape(owed.shape), chain.blocks[:, -1], _whole(nobody))
+    chain = _loosened(equal_blocks(owed, draft, branches), n)
+    mantissas, exponents = np.frexp(_solved(chain, branches, rounds))
+    whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64) * chain.valid
+    blocks, weights = np.empty((2, batch, n * J), dtype=np.int64)
+    np.put_along_axis(blocks, chain.order[:, :-1], chain.blocks[:, :-1], axis=1)
+    np.put_along_axis(weights, chain.order[:, :-1], whole[:, :-1], axis=1)
+    return Race(blocks.reshape(owed.shape), weights.reshape(owed.shape), chain.blocks[:, -1], whole[:, -1])
 
 
 def equal_blocks(owed: Any, draft: Any, branches: tuple[int, ...]) -> Chain:
@@ -116,61 +117,47 @@ def _hull_slopes(t: Any, heights: Any) -> Any:
     return np.maximum.accumulate(np.where(upper, best, -np.inf), axis=-2).diagonal(axis1=-2, axis2=-1)
 
 
-def _loosened(chain: Chain) -> Chain:
-    """Step 3: what can have more than it is owed, in one block."""
+def _loosened(chain: Chain, nodes: int) -> Chain:
+    """Step 3: what can have more than it is owed in one block, and nobody at its end, as a node of its own.
+
+    Nobody is owed what is left there of `f`; where nothing is left its mass is 0.
+    """
     loose = chain.levels > LOOSE
-    first = np.where(loose, chain.blocks, chain.blocks[:, -1:]).min(axis=1, keepdims=True)
-    return chain._replace(blocks=np.where(loose, first, chain.blocks))
+    first = np.where(loose, chain.blocks, chain.blocks[:, -1:] + 1).min(axis=1, keepdims=True)
+    owed = np.where(loose, chain.owed * np.sqrt(np.clip(chain.levels, 1, AIM**2)), chain.owed)
+    before = np.where(loose, 0.0, chain.met).max(axis=1)
+    left = np.maximum(chain.met[:, -1] - before - np.where(loose, owed, 0).sum(axis=1), 0)
+    ends = (-1, nodes, first[:, 0], np.inf, chain.met[:, -1], left > 0, left, left > 0)
+    fields = chain._replace(blocks=np.where(loose, first, chain.blocks), owed=owed)
+    return Chain(*(np.column_stack([part, np.full(len(left), end)]) for part, end in zip(fields, ends, strict=True)))
 
 
-def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> tuple[Any, Any]:
-    """Step 4: weights of at most 1, the largest of every block 1, and nobody's, shape `(B,)`."""
+def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
+    """Step 4: weights of at most 1, the largest of every block 1."""
     first, last = segments(chain.blocks)
-    loose = chain.levels > LOOSE
     ratio = np.where(chain.valid, chain.owed / np.where(chain.valid, chain.draft, 1), 0.0)
-    due = np.where(loose, chain.owed * np.sqrt(np.clip(chain.levels, 1, AIM**2)), chain.owed)
-    before = np.where(first > 0, taken(chain.met, np.maximum(first - 1, 0)), 0.0)
-    room = np.where(loose, taken(chain.met, last) - before, 0.0)
-    weights = np.where(loose, ratio / np.maximum(chain.levels - 1, LOOSE - 1), ratio**2)
-    weights, nobody = _scaled(weights, loose.any(axis=1) * 1.0, first, last)
-    unsettled = np.flatnonzero((chain.valid & (loose | (last > first))).any(axis=1))
+    above = np.where(chain.levels < np.inf, chain.levels - 1, 1.0)
+    start = np.where(chain.levels > LOOSE, ratio / np.maximum(above, LOOSE - 1), ratio**2)
+    start[:, -1] = chain.valid[:, -1]
+    weights = _scaled(start, first, last)
+    idle = np.zeros_like(weights)
+    idle[:, -1] = 1 - chain.met[:, -1]
+    unsettled = np.flatnonzero((chain.valid & (last > first)).any(axis=1))
     for _ in range(rounds):
         if not unsettled.size:
             break
-        every = (chain.node, first, last, chain.draft, weights, loose, due, room)
-        node, start, end, draft, now, free, owed, most = (each[unsettled] for each in every)
-        beside = nobody[unsettled]
-        law = race_integral(node, start, end, draft, now, free * beside[:, None], branches, *ROUGH)
-        got, wanted = (over_segments(np.add, part, start, end) for part in (law, owed))
-        after, rest = _scaled(now * _corrections(owed, law, wanted, got, most), beside, start, end)
-        changes = (abs(np.log2(after / now)) * (draft > 0)).max(axis=1)
-        changes = np.maximum(changes, abs(np.log2(np.where(beside > 0, rest / np.where(beside > 0, beside, 1), 1))))
-        weights[unsettled], nobody[unsettled] = after, rest
-        unsettled = unsettled[changes > STEADY]
-    return weights, nobody
+        every = (chain.node, first, last, chain.draft, weights, idle, chain.owed)
+        node, begin, end, draft, now, alone, owed = (part[unsettled] for part in every)
+        law = race_integral(node, begin, end, draft, now, alone, (*branches, 1), *ROUGH)
+        short = np.where(law > 0, owed / np.where(law > 0, law, 1), 1.0)
+        after = _scaled(now * short**POWER, begin, end)
+        weights[unsettled] = after
+        unsettled = unsettled[(abs(np.log2(after / now)) * (draft > 0)).max(axis=1) > STEADY]
+    return weights
 
 
-def _corrections(owed: Any, law: Any, wanted: Any, got: Any, room: Any) -> Any:
-    """Factors for weights. wanted, got: sums of owed and law over the block; room: the most there is, 0 where all of it
-    is had anyway.
-
-    Within the block `t/r` to the power, and for all of it against nobody the quotient of the odds.
-    """
-    missed = (law > 0) & (wanted > 0)
-    short = np.where(missed, owed * got / np.where(missed, law * wanted, 1), 1.0)
-    odds = wanted * np.maximum(room - got, 0) / np.maximum(got * (room - wanted), 1e-300)
-    return short**POWER * np.where(room > 0, np.clip(odds, 2.0**-SPAN, 2.0**SPAN), 1.0)
-
-
-def _scaled(weights: Any, nobody: Any, first: Any, last: Any) -> tuple[Any, Any]:
-    """Divided by the largest of the block, nobody's of the last block, and not below `2**-SPAN` of it."""
-    logs, beside = (np.log2(np.maximum(part, 1e-300)) for part in (weights, nobody))
+def _scaled(weights: Any, first: Any, last: Any) -> Any:
+    """Divided by the largest of the block, and not below `2**-SPAN` of it."""
+    logs = np.log2(np.maximum(weights, 1e-300))
     largest = over_segments(np.maximum, logs, first, last)
-    whole = np.where(last == logs.shape[1] - 1, np.maximum(largest, beside[:, None]), largest)
-    rest = 2.0 ** np.maximum(beside - whole[:, -1], -SPAN)
-    return 2.0 ** np.maximum(logs - whole, -SPAN), np.where(nobody > 0, rest, 0.0)
-
-
-def _whole(weights: Any) -> Any:
-    mantissas, exponents = np.frexp(weights)
-    return np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64)
+    return 2.0 ** np.maximum(logs - largest, -SPAN)

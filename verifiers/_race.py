@@ -43,14 +43,16 @@ def exact_law(race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int
     """The law of one layer by adding up over all sums of weights, in the arithmetic of the draft masses, `(n, J)`.
 
     Of a weight only its sign, sums and the quotients of the law are asked for, and sums are keys of a dictionary.
+    Nobody is one more node, whose single token is always drafted.
     """
-    blocks, weights, present = race.blocks.tolist(), race.weights.tolist(), race.nobody > 0
+    blocks, weights = race.blocks.tolist(), race.weights.tolist()
     places = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(weights, draft, strict=True)]
     law = [[mass * 0 for mass in row] for row in draft]
+    if race.nobody > 0:
+        whole = draft[0][0] * 0 + 1
+        blocks, weights, places = [*blocks, [race.last]], [*weights, [race.nobody]], [*places, [0]]
+        law, draft, branches = [*law, [whole]], [*draft, [whole]], [*branches, 1]
     for block in sorted({blocks[c][j] for c, row in enumerate(places) for j in row}):
-        if present and block > race.last:
-            break
-        nobody = race.nobody if present and block == race.last else 0
         single = []
         for c, row in enumerate(places):
             better = sum((draft[c][j] for j in row if blocks[c][j] < block), start=draft[c][0] * 0)
@@ -70,11 +72,9 @@ def exact_law(race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int
                         others = _added(others, single[other])
                 for j in racing:
                     v = weights[c][j]
-                    share = sum(
-                        (mass * v / (v + total + nobody) for total, mass in others.items()), start=draft[c][j] * 0
-                    )
+                    share = sum((mass * v / (v + total) for total, mass in others.items()), start=draft[c][j] * 0)
                     law[c][j] = branches[c] * draft[c][j] * share
-    return law
+    return law[: len(race.blocks)]
 
 
 def _added(one: Sums, other: Sums) -> Sums:
@@ -90,18 +90,19 @@ def race_law(race: Race, draft: Any, branches: tuple[int, ...]) -> Any:
     """The law of `B` layers in float64, shape `(B, n, J)`, by the integral."""
     batch, n, J = draft.shape
     racing = (race.weights > 0) & (draft > 0)
-    blocks = np.where(racing, race.blocks, n * J).reshape(batch, -1)
+    columns = (
+        (np.where(racing, race.blocks, n * J), race.last),
+        (draft * racing, race.nobody > 0),
+        (race.weights, race.nobody),
+    )
+    blocks, mass, weights = (np.column_stack([part.reshape(batch, -1), nobody]) for part, nobody in columns)
     order = np.argsort(blocks, axis=1, kind="stable")
-    blocks = taken(blocks, order)
-    mass, weights = (taken(part.reshape(batch, -1), order) for part in (draft * racing, race.weights))
-    first, last = segments(blocks)
-    largest = np.maximum(weights.max(axis=1), np.maximum(race.nobody, 1))[:, None]
-    beside = np.where(blocks == race.last[:, None], race.nobody[:, None], 0) / largest
-    law = np.empty((batch, n * J))
-    ours = race_integral(order // J, first, last, mass, weights / largest, beside, branches, *FINE)
-    beaten = (race.nobody > 0)[:, None] & (blocks > race.last[:, None])
-    np.put_along_axis(law, order, np.where(beaten, 0.0, ours), axis=1)
-    return law.reshape(draft.shape)
+    blocks, mass, weights = (taken(part, order) for part in (blocks, mass, weights))
+    scaled = weights / np.maximum(weights.max(axis=1, keepdims=True), 1)
+    law = np.empty(blocks.shape)
+    ours = race_integral(order // J, *segments(blocks), mass, scaled, 0.0, (*branches, 1), *FINE)
+    np.put_along_axis(law, order, ours, axis=1)
+    return law[:, :-1].reshape(draft.shape)
 
 
 def segments(blocks: Any) -> tuple[Any, Any]:
@@ -122,23 +123,22 @@ def race_integral(
     last: Any,
     mass: Any,
     weights: Any,
-    beside: Any,
+    idle: Any,
     branches: Sequence[int],
     step: float,
     tail: float,
 ) -> Any:
-    """`r` of pairs sorted by block, shapes `(B, N)`; weights from `2**-SPAN` to 1, or 0; beside: nobody's, or 0.
+    """`r` of pairs sorted by block, shapes `(B, N)`; weights from `2**-SPAN` to 1, or 0.
 
     A branch of weight `v` wins a race of exponentials at time `s`; another branch has not won by then with probability
     `sum_z q(z) e^(-s v(z))` over its block and all that is worse. So `r = k_c q` times the integral of `v e^(-s v)`
-    times that of all others, nobody too. With `s = e^u` the trapezoidal rule in `u` converges exponentially: its error
-    is about `e^(-pi^2/step)`, and `e^(-tail)` for what is cut off on the left.
+    times that of all other branches. With `s = e^u` the trapezoidal rule in `u` converges exponentially: its error is
+    about `e^(-pi^2/step)`, and `e^(-tail)` for what is cut off on the left. idle: a probability that no other branch is
+    in the block or in a better one, which does not count; a part of the same integral, so that little is left of much.
     """
     u = np.arange(-tail, 4.0 + SPAN * np.log(2.0), step)  # the same for every layer, whatever stands beside it
     falls = np.exp(-weights[:, :, None] * np.exp(u))  # (B, N, S)
-    nobody = np.exp(-beside.max(axis=1)[:, None] * np.exp(u))  # (B, S)
-    product = np.where((beside > 0)[:, :, None], nobody[:, None, :], 1.0)
-    own = np.ones_like(falls)
+    product, own = np.ones_like(falls), np.ones_like(falls)
     for c, k in enumerate(branches):
         at = node == c
         here = mass * at
@@ -147,8 +147,9 @@ def race_integral(
         own = np.where(at[:, :, None], waits, own)
         for _ in range(k):
             product *= waits
-    product *= falls
     product /= np.where(own > 0, own, 1.0)
+    product -= np.asarray(idle)[..., None]
+    product *= falls
     won = product @ (np.exp(u) * step) * weights
     return np.array(branches, dtype=np.float64)[node] * mass * won
 

@@ -38,7 +38,7 @@ from verifiers._weights import child_weight
 #: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
 DECIMALS = 10
 #: Rounds in which the weights of classes are found.
-ROUNDS_OF_CLASSES = 4
+ROUNDS_OF_CLASSES = 8
 #: Classes of less draft mass than this in every node of a layer are left out.
 RARE = 1e-6
 
