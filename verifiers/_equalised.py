@@ -1,4 +1,4 @@
-"""The equalised law of a layer and the weights of a race that has it, in float64, for many layers at once.
+"""The equalised law of a layer and the weights of a race with its shortfalls, in float64, for many layers at once.
 
 A layer has `n` nodes; from node `c` go `k_c` i.i.d. branches. `J` classes of tokens a node (one token each, or tokens
 of like `t/q`); `t = a_c p` is owed to a pair of node and class, `q` its draft mass. Selecting one drafted branch by any

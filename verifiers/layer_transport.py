@@ -2,10 +2,11 @@
 
 New here, after [cha2026layer], who score the nodes of a layer and sweep layer by layer; the sweep and its proof are in
 `verifiers._layers`. On a delayed tree, from a layer with scores `a_c`, whose node `c` has `k_c` branches:
-1. To the pair of node and token `t(c, y) = a_c p(y|c)` is owed. Select one of the branches by a race, see
+1. To the pair of node and token `t(c, y) = a_c p(y|c)` is owed. Select one of the branches, or nobody, by a race, see
    `verifiers._race`: blocks of pairs in strict order, whole weights within a block. Its law is `r(c, y)`.
-2. Blocks and weights are those of the equalised law, `r/t` as equal as any selection allows, see
-   `verifiers._equalised`; it has the largest `sum min(t, r)`, the probability to get one layer further.
+2. Blocks and weights, see `verifiers._equalised`: of what cannot have all it is owed `r/t` is as equal as any selection
+   allows, which has the largest `sum min(t, r)`, the probability to get one layer further. What could have more than
+   it is owed is one block, in which nobody races too, and has `r = t`.
 3. The score of a drafted pair is the probability that it is selected, given what is drafted, times `min(1, t/r)`. So
    `m(c, y) = min(r, t)`.
 

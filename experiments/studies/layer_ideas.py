@@ -1,6 +1,6 @@
 """Other races for layer transport, as lossless as its own: `python -m experiments.studies.layer_ideas`.
 
-Every race gives a verifier, so the equalised one can be replaced by what might leave more for the next depth. Share of
+Every race gives a verifier, so its own can be replaced by what might leave more for the next depth. Share of
 the certified optimum, on instances of the study of shares that are three or four deep.
 """
 
@@ -76,8 +76,14 @@ def leaning_on_the_draft(share: float) -> Racing:
     return racing
 
 
+def all_in_strict_order(owed: Any, draft: Any, branches: tuple[int, ...]) -> Race:
+    """The equalised law for what can have more than it is owed, too, as if it were owed more; then it is cut down."""
+    return equalised(owed * 2.0**20, draft, branches)
+
+
 IDEAS: Mapping[str, Racing] = {
-    "equalised": equalised,
+    "as it is": equalised,
+    "all in strict order": all_in_strict_order,
     "owed to the power 0.8": owed_to_the_power(0.8),
     "owed to the power 1.2": owed_to_the_power(1.2),
     "20 % more a branch": more_for_branches(0.2),
@@ -132,11 +138,11 @@ def _efficiency(racing: Racing, rows: TableRows, scheme: Delayed) -> float:
 def table(found: list[dict[str, float]]) -> Table:
     """One line an idea."""
     view = Table(title=f"share of the optimum on {len(found)} instances of depth 3 and 4", title_justify="left")
-    for heading in ("race", "mean", "worst", "better than equalised"):
+    for heading in ("race", "mean", "worst", "better than as it is"):
         view.add_column(heading, justify="left" if heading == "race" else "right")
     for name in IDEAS:
         values = [each[name] for each in found]
-        better = sum(each[name] > each["equalised"] + 1e-6 for each in found)
+        better = sum(each[name] > each["as it is"] + 1e-6 for each in found)
         view.add_row(name, f"{mean(values):.4f}", f"{min(values):.4f}", str(better))
     return view
 
@@ -145,7 +151,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
     first: Annotated[int | None, typer.Option(min=1, help="Only so many instances.")] = None,
 ) -> int:
-    """Races that look further down, or less far, than the equalised one."""
+    """Races that look further down, or less far, than its own."""
     from experiments.shared.consoles import console_for
 
     check_files((), {"--json": json_target})
