@@ -29,13 +29,13 @@ from verifiers._race import SPAN, Race, over_segments, race_integral, segments, 
 from verifiers._room import MOST_NUMBERS, check_room
 
 #: The bits that a weight keeps.
-BITS = 12
+BITS = 10
 #: Rounds of step 4 at most; `(t/r)` to a power of 2 would swing to and fro. They end when weights change by less.
 ROUNDS, POWER, STEADY = 48, 1.5, 2.0**-11
 #: How finely those rounds integrate.
 ROUGH = (1.0, 9.0)
 #: `r/t` of a block that can have more than it is owed, and what is aimed at there: rounded weights should not miss it.
-LOOSE, AIM = 1 + 2.0**-20, 1 + 2.0**-10
+LOOSE, AIM = 1 + 2.0**-20, 1 + 2.0**-9
 #: Numbers that a hull holds at once for a pair of its items.
 HELD = 4
 #: Levels `r/t` closer than this, relatively, are one block: what rounding leaves of equal ones.
