@@ -28,8 +28,9 @@ from simulator.verdicts.lossless import check
 FREE = (
     "`solver` stands for the weights of khisti's tournaments, spectr's rho wherever it is allowed, the mixtures of\n"
     "path_transport. In the layer verifiers it is the whole selection: whatever is drafted below a layer, one of the\n"
-    "drafted pairs is selected with any probabilities (in `layer_transport`, at most one), which covers every race, its\n"
-    "weights and its blocks; with `weights` the sums over those are followed as well. `typical` is lossless where nothing passes: with `solver`\n"
+    "drafted pairs is selected with any probabilities (in `layer_transport`, at most one), which covers every race,\n"
+    "its weights and its blocks; with `weights` the sums over those are followed as well. `typical` is lossless where\n"
+    "nothing passes: with `solver` "
     "free its row is about every epsilon and delta that are no smaller, and any `exp(-H)` between the harmonic and\n"
     "the arithmetic mean of p. `relaxed` is lossless for w = 1 alone: its balance has the factor 1 - w, and one that\n"
     "no w makes zero (`pytest tests/experiments/commands/test_prove_parameters.py`).\n",
