@@ -5,13 +5,14 @@
 For each verifier labels of all roots, exact laws unless `--sampled`, then the network of appendix E of 2602.16994 for
 each time of a target pass, one for all temperatures. On held-out roots it stands beside one action for all
 temperatures, the best for each, rules on a few numbers and the oracle, so that regret is exact. What is missing is
-computed; runs can share a file. `--roots` and `--max-nodes` make it larger.
+computed; runs can share a file. `--roots`, `--max-nodes` and `--networks` make it larger.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ Folder = Annotated[str, typer.Option("--pair", help="Folder of `train`.")]
 Temperatures = Annotated[list[float] | None, typer.Option("--temperature", help="Default 1 and 0.6; may be repeated.")]
 Roots = Annotated[int, typer.Option(min=20, help="Root contexts of the held-out text, a fifth of them held out.")]
 MaxNodes = Annotated[int, typer.Option(min=1, help="Shapes of at most so many tokens; K 1..3, L1 and L2 0..2.")]
+Networks = Annotated[int, typer.Option(min=1, max=12, help="Networks that one is chosen of; 12 are all of the grid.")]
 Exact = Annotated[bool, typer.Option("--exact/--sampled", help="Labels: laws, or means over 16 sampled trees.")]
 
 
@@ -45,8 +47,9 @@ def main(
     *,
     folder: Folder,
     temperature: Temperatures = None,
-    roots: Roots = 240,
-    max_nodes: MaxNodes = 6,
+    roots: Roots = 200,
+    max_nodes: MaxNodes = 5,
+    networks: Networks = 4,
     exact: Exact = True,
     text: opt.TextName = EMBEDDED,
     device: opt.Device = "auto",
@@ -75,7 +78,7 @@ def main(
     with on_threads(pair):
         try:
             for plan in plans:
-                rows += _ladder(pair, pair.encode(corpus.held_out), plan, kept)
+                rows += _ladder(pair, pair.encode(corpus.held_out), plan, networks, kept)
         except KeyboardInterrupt:
             complete = False
     if not rows:
@@ -97,12 +100,13 @@ def _times(target: float) -> Any:
     return time_model(f"draft=1,branch=.1,target={target},node=.1")
 
 
-def _ladder(pair: Any, held_out: Sequence[int], plan: Any, kept: RowFile) -> list[dict[str, Any]]:
+def _ladder(pair: Any, held_out: Sequence[int], plan: Any, networks: int, kept: RowFile) -> list[dict[str, Any]]:
     """The rows of one verifier, one for each time of a target pass."""
     from experiments.models.pair.roots import pair_digest
     from experiments.models.selector.making import labelled, spread_roots
     from experiments.models.selector.training import GRID
 
+    grid = GRID[:: len(GRID) // networks][:networks]
     roots, digest = spread_roots(held_out, plan.roots), pair_digest(pair)
     about = {
         "study": "selectors 1",
@@ -113,15 +117,16 @@ def _ladder(pair: Any, held_out: Sequence[int], plan: Any, kept: RowFile) -> lis
         "roots": [list(root) for root in roots],
         "labels": plan.trees,
         "seed": plan.seed,
+        "grid": [asdict(each) for each in grid],
         "package": versions()["draftproof"],
     }
     keys = {target: strong_id({**about, "target": target}) for target in TARGET_TIMES}
     if missing := [target for target in TARGET_TIMES if keys[target] not in kept.rows]:
         given = labelled(pair, digest, plan, roots, kept)
-        with bar(f"{plan.verifier.label}, networks", len(missing) * len(GRID)) as tick:
+        with bar(f"{plan.verifier.label}, networks", len(missing) * len(grid)) as tick:
             for target in missing:
                 started = time.process_time()
-                fields = _judged(given, plan, target, tick)
+                fields = _judged(given, plan, target, grid, tick)
                 fields |= {"strong_id": keys[target], "kind": "selectors", "verifier": plan.verifier.label}
                 fields |= {"V": pair.vocab_size, "target_time": target, "shapes": len(plan.actions)}
                 fields |= {"labels": "exact" if plan.trees is None else f"{plan.trees} trees", "versions": versions()}
@@ -129,20 +134,18 @@ def _ladder(pair: Any, held_out: Sequence[int], plan: Any, kept: RowFile) -> lis
     return [kept.rows[key] for key in keys.values()]
 
 
-def _judged(given: Any, plan: Any, target: float, tick: Any) -> dict[str, Any]:
+def _judged(given: Any, plan: Any, target: float, grid: Any, tick: Any) -> dict[str, Any]:
     """Tokens and times of every policy at each held-out root, by temperature; what the network was chosen by."""
-    from dataclasses import replace
-
     from experiments.models.selector.judging import choices_of
     from experiments.models.selector.making import shared_out
-    from experiments.models.selector.training import GRID, best_static, search
+    from experiments.models.selector.training import best_static, search
 
     model = _times(target)
     timed = replace(given, times=np.array([model.time(action.as_dict()) for action in plan.actions]))
     parts = shared_out(timed, plan)
     training, validating, held_out = (timed.of(each) for each in parts)
     base, one = best_static(training), _one_for_all(training)
-    best = search(training, validating, timed.widths, plan.seed, tick, GRID)[0]
+    best = search(training, validating, timed.widths, plan.seed, tick, grid)[0]
     seen, settings = timed.of(parts[0] | parts[1]), []
     for number in held_out.settings:
         known, new = seen.of(seen.setting == number), held_out.of(held_out.setting == number)

@@ -23,7 +23,7 @@ def test_the_study_of_a_small_pair_and_its_figures(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(training, "EPOCHS", 5)
-    monkeypatch.setattr(training, "GRID", (Choice(0.0, 1.0, 0.0, 1e-3, 0.1),))
+    monkeypatch.setattr(training, "GRID", (Choice(0.0, 1.0, 0.0, 1e-3, 0.1),) * 4)
     shutil.copytree(tiny_folder, "pair")
     Path("text.txt").write_text(read_text(EMBEDDED)[:60_000], encoding="utf-8")
 
