@@ -109,7 +109,7 @@ def _ladder(pair: Any, held_out: Sequence[int], plan: Any, networks: int, kept: 
     grid = GRID[:: len(GRID) // networks][:networks]
     roots, digest = spread_roots(held_out, plan.roots), pair_digest(pair)
     about = {
-        "study": "selectors 1",
+        "study": "selectors 2",
         "pair": digest,
         "verifier": plan.verifier.identity,
         "actions": [[each.K, each.L1, each.L2] for each in plan.actions],
@@ -128,7 +128,7 @@ def _ladder(pair: Any, held_out: Sequence[int], plan: Any, networks: int, kept: 
                 started = time.process_time()
                 fields = _judged(given, plan, target, grid, tick)
                 fields |= {"strong_id": keys[target], "kind": "selectors", "verifier": plan.verifier.label}
-                fields |= {"V": pair.vocab_size, "target_time": target, "shapes": len(plan.actions)}
+                fields |= {"V": pair.vocab_size, "target_time": target, "shapes": about["actions"]}
                 fields |= {"labels": "exact" if plan.trees is None else f"{plan.trees} trees", "versions": versions()}
                 kept.add({**fields, "seconds": round(time.process_time() - started, 2)})
     return [kept.rows[key] for key in keys.values()]
@@ -160,7 +160,9 @@ def _judged(given: Any, plan: Any, target: float, grid: Any, tick: Any) -> dict[
         }
         shape = plan.actions[base[number]]
         static = {"static": [shape.K, shape.L1, shape.L2]}
-        settings.append({"temperature": plan.warps[number].temperature, "policies": found, **static})
+        everywhere = timed.tokens[timed.setting == number].mean(0).tolist()
+        about = {"temperature": plan.warps[number].temperature, "mean_tokens": everywhere, **static}
+        settings.append({**about, "policies": found})
     return {"settings": settings, "chosen": best.fields(), "held_out": len(held_out.tokens) // len(settings)}
 
 

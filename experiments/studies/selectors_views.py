@@ -19,7 +19,7 @@ RIVAL = "traversal"
 def markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Every table for which there are rows."""
     parts = [_ladder(rows, target) for target in _targets(rows)]
-    return "\n".join(part for part in [*parts, _across(rows)] if part)
+    return "\n".join(part for part in [*parts, _across(rows), _delay(rows)] if part)
 
 
 def rate(policy: Mapping[str, Any]) -> float:
@@ -74,7 +74,7 @@ def _ladder(rows: Sequence[dict[str, Any]], target: float) -> str:
     headings = ["temperature", "verifier", "static", "K, L1, L2", *known, "regret", "used"]
     first = of[0]
     title = (
-        f"A target pass takes {target:g} draft passes: V = {first['V']}, {first['shapes']} shapes, labels "
+        f"A target pass takes {target:g} draft passes: V = {first['V']}, {len(first['shapes'])} shapes, labels "
         f"{first['labels']}, {first['held_out']} held-out roots a temperature"
     )
     return _table(title, headings, lines)
@@ -97,6 +97,30 @@ def _across(rows: Sequence[dict[str, Any]]) -> str:
     headings = ["t_p", "temperature", "verifier", "static, both", f"selector against static `{RIVAL}`"]
     headings += ["selector, both", "oracle, both"]
     return _table(f"Against `{RIVAL}` at the same roots", headings, lines)
+
+
+def _delay(rows: Sequence[dict[str, Any]]) -> str:
+    """Tokens a block over all roots of shapes with as many drafted tokens, by the length of the trunk."""
+    of = [row for row in rows if row["target_time"] == rows[0]["target_time"]]
+    budgets: dict[int, list[tuple[int, int]]] = {}
+    for place, (K, L1, L2) in enumerate(of[0]["shapes"]):
+        budgets.setdefault(L1 + K * L2, []).append((L1 + L2 if K == 1 else L1, place))
+    columns = [(n, place) for n, each in sorted(budgets.items()) if len(each) > 1 for _, place in sorted(each)]
+    if not columns:
+        return ""
+    headings = ["temperature", "verifier"]
+    headings += [f"{n}: {', '.join(map(str, of[0]['shapes'][place]))}" for n, place in columns]
+    lines = [
+        [
+            f"{setting['temperature']:g}",
+            f"`{row['verifier']}`",
+            *(f"{setting['mean_tokens'][p]:.4f}" for _, p in columns),
+        ]
+        for number in range(len(of[0]["settings"]))
+        for row in of
+        for setting in [row["settings"][number]]
+    ]
+    return _table("Tokens a block over all roots, drafted tokens: K, L1, L2", headings, lines)
 
 
 def figure(rows: Sequence[dict[str, Any]]) -> bytes:

@@ -37,8 +37,8 @@ def show(console: Console, report: dict[str, Any]) -> None:
     console.print(table)
     bases = "; ".join(", ".join(map(str, base)) for base in report["base"])
     console.print(
-        f"static: K, L1, L2 = {bases}, the best on the roots to train on. oracle: the best action of every root, which "
-        "no policy can pass. used: actions.",
+        f"static: K, L1, L2 = {bases}, the best on the roots to train on. oracle: the best action of every root, "
+        f"{_oracle(report['labels'])} used: actions.",
         soft_wrap=True,
     )
     console.print(
@@ -48,6 +48,13 @@ def show(console: Console, report: dict[str, Any]) -> None:
         soft_wrap=True,
     )
     console.print(f"selector: {report['file']}", soft_wrap=True)
+
+
+def _oracle(labels: str) -> str:
+    """What its figure means."""
+    if labels == "exact":
+        return "which no policy can pass."
+    return "by noisy labels: the largest of them is too large, and so is regret; other figures have no bias."
 
 
 def _sampling(warp: dict[str, Any]) -> str:

@@ -151,6 +151,17 @@ def test_a_selector_is_made_and_its_labels_are_kept(
     assert len(list(folder.glob("selector-*.safetensors"))) == 1
 
 
+def test_labels_are_what_is_asked_for_and_noisy_ones_say_so(trained: Callable[..., Any]) -> None:
+    ran = trained("--sampled", "--trees", 2, "--json", "a.json")
+    assert ran.code == 0, ran.err
+    assert "by noisy labels: the largest of them is too large" in ran.out
+    assert json.loads(Path("a.json").read_text())["labels"] == "mean over 2 trees"
+    ran = trained("traversal", "--exact", "--json", "a.json")
+    assert ran.code == 0, ran.err
+    assert "which no policy can pass" in ran.out
+    assert json.loads(Path("a.json").read_text())["labels"] == "exact"
+
+
 def test_bad_selectors_are_one_line(folder: Path) -> None:
     network, actions = SelectorNetwork((32, 16), 2), [Delayed(1, 0, 1), Delayed(2, 0, 1)]
     fields: dict[str, Any] = {"verifier": "naive", "pair": "one", "vocab_size": 8, "widths": [32, 16], "outputs": 2}

@@ -68,9 +68,12 @@ def test_gains_are_ratios_with_intervals_that_hold_them() -> None:
 
 def test_tables_and_picture_without_the_rival_or_learners() -> None:
     policies = {"static": policy(2, 2), "entropy": policy(2, 3), "selector": policy(3, 3), "oracle": policy(3, 4)}
-    setting = {"temperature": 1.0, "static": [1, 0, 2], "policies": policies}
-    row = {"verifier": "block", "target_time": 4, "V": 8, "shapes": 3, "labels": "exact", "held_out": 2}
+    setting = {"temperature": 1.0, "static": [1, 0, 2], "policies": policies, "mean_tokens": [2.5, 2.25, 2.75, 1.0]}
+    shapes = [[2, 0, 2], [1, 0, 4], [2, 2, 1], [1, 0, 1]]
+    row = {"verifier": "block", "target_time": 4, "V": 8, "shapes": shapes, "labels": "exact", "held_out": 2}
     text = markdown([{**row, "settings": [setting]}])
     assert "| 1 | `block` | 1.00000 | 1, 0, 2 | +25.00% | +50.00% (+50.00% to +50.00%) | +75.00% | 14.29% | 1 |" in text
     assert "Against" not in text
+    assert "| temperature | verifier | 4: 2, 0, 2 | 4: 2, 2, 1 | 4: 1, 0, 4 |" in text
+    assert "| 1 | `block` | 2.5000 | 2.7500 | 2.2500 |" in text
     assert figure([{**row, "settings": [setting]}]).startswith(b"\x89PNG")
