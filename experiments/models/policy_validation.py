@@ -108,7 +108,7 @@ def _of_selector(
     widths = hidden_widths(where.pair)
     found = load_selector(path, named.label, where.digest, where.pair.vocab_size, widths, wanted)
     number = check_sampling(path, found, where.warp)
-    base = found.actions.index(Delayed(*found.fields["base"][number]))
+    base = found.base[number]
     chooser = BySelector(found.network, where.warp)
     return _contest(where, named, found.actions, chooser, found.times, base, amount)
 

@@ -57,10 +57,9 @@ def own_choices(
 
 def check_sampling(path: Path, found: Saved, warp: Warp) -> int:
     """The number of this sampling among those that a selector was trained for; raises `InvalidInput`."""
-    settings = found.fields["settings"]
-    if warp.as_dict() not in settings:
+    if warp.as_dict() not in found.settings:
         known = "; ".join(
-            ", ".join(f"{name}={value}" for name, value in each.items() if value is not None) for each in settings
+            ", ".join(f"{name}={value}" for name, value in each.items() if value is not None) for each in found.settings
         )
         raise InvalidInput(f"{path} was trained for {known}, not for {warp}; train one for this sampling")
-    return int(settings.index(warp.as_dict()))
+    return found.settings.index(warp.as_dict())

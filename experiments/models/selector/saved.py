@@ -31,11 +31,16 @@ _DAMAGED = (InvalidInput, OSError, ValueError, KeyError, TypeError, RuntimeError
 
 @dataclass(frozen=True)
 class Saved:
-    """A selector. actions: by position. times: what it was trained for. fields: all that its file says."""
+    """A selector. actions: by position. times: what it was trained for. fields: all that its file says.
+
+    settings: the samplings that it was trained for; base: the best static action of each.
+    """
 
     network: SelectorNetwork
     actions: tuple[Delayed, ...]
     times: TimeModel
+    settings: tuple[dict[str, Any], ...]
+    base: tuple[int, ...]
     fields: dict[str, Any]
 
 
@@ -47,7 +52,8 @@ def selector_path(folder: str | Path, verifier: str) -> Path:
 def save_selector(folder: str | Path, network: SelectorNetwork, fields: Mapping[str, Any]) -> Path:
     """Write both files, remove weights that they replace; raises `InvalidInput` for a folder that cannot be written.
 
-    fields: `verifier`, `pair`, `vocab_size`, `widths`, `actions`, `times`, and whatever else is worth knowing.
+    fields: `verifier`, `pair`, `vocab_size`, `widths`, `outputs`, `actions`, `times`, `settings`, `base`, and whatever
+    else is worth knowing.
     """
     from safetensors.torch import save
 
@@ -96,6 +102,11 @@ def load_selector(
             raise damaged
         there = tuple(Delayed(*map(int, action)) for action in fields["actions"])
         times = _times(fields["times"])
+        times.check(there)
+        settings = tuple(dict(each) for each in fields["settings"])
+        base = tuple(there.index(Delayed(*map(int, action))) for action in fields["base"])
+        if not settings or len(base) != len(settings) or 1 not in times.draft or 0 not in times.target:
+            raise damaged
         said = str(fields["verifier"]), int(fields["vocab_size"]), str(fields["pair"])
         sizes = tuple(fields["widths"]), fields["outputs"]
     except _DAMAGED:
@@ -113,7 +124,7 @@ def load_selector(
             "list only; give the ranges that it was trained for, or train a selector for these"
         )
     try:
-        return Saved(_network(path, widths, len(there), fields), there, times, fields)
+        return Saved(_network(path, widths, len(there), fields), there, times, settings, base, fields)
     except _DAMAGED:
         raise damaged from None
 

@@ -145,6 +145,7 @@ def selector_formats(folder: Path) -> dict[str, Format]:
     actions, widths = [(1, 0, 0), (1, 0, 1), (2, 0, 1)], (4, 4)
     times = times_fields(time_model("draft=1,target=4"))
     fields = {"verifier": "naive", "pair": "0123456789abcdef", "vocab_size": 4, "widths": widths, "outputs": 3}
+    fields |= {"settings": [{"temperature": 1.0, "top_k": None, "top_p": None}], "base": actions[1:2]}
     path = save_selector(folder, SelectorNetwork(widths, 3), {**fields, "actions": actions, "times": times})
     [weights] = folder.glob("*.safetensors")
     whole = {each: each.read_bytes() for each in (path, weights)}

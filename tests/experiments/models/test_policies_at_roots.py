@@ -53,6 +53,7 @@ def test_a_policy_is_the_rows_of_its_shapes(
     network, times = SelectorNetwork((32, 16), 4), time_model("draft=1,target=9")
     fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8, "widths": [32, 16], "outputs": 4}
     fields |= {"actions": list(reversed(SHAPES)), "times": saved.times_fields(times), "settings": [Warp().as_dict()]}
+    fields["base"] = [SHAPES[0]]
     saved.save_selector(tmp_path / "pair", network.eval(), fields)
     inputs = Inputs.of(views_of(pair, contexts, Warp(), times), [Warp()] * 5, (32, 16))
     choices = {
@@ -88,7 +89,7 @@ def test_what_cannot_choose_at_roots_is_one_line(
     ):
         fields = {"verifier": "specinfer", "pair": pair_digest(pair), "vocab_size": 8, "widths": [32, 16]}
         fields |= {"outputs": 2, "actions": SHAPES[:2], "settings": [Warp().as_dict()]}
-        fields |= {"times": saved.times_fields(time_model(COST)), **other}
+        fields |= {"times": saved.times_fields(time_model(COST)), "base": SHAPES[:1], **other}
         path = saved.save_selector(tmp_path / "pair", SelectorNetwork((32, 16), fields["outputs"]), fields)
         ran = draftproof(*given, "--policy", "selector")
         assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err

@@ -166,6 +166,7 @@ def test_bad_selectors_are_one_line(folder: Path) -> None:
     network, actions = SelectorNetwork((32, 16), 2), [Delayed(1, 0, 1), Delayed(2, 0, 1)]
     fields: dict[str, Any] = {"verifier": "naive", "pair": "one", "vocab_size": 8, "widths": [32, 16], "outputs": 2}
     fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "times": saved.times_fields(time_model(COST))}
+    fields |= {"settings": [Warp().as_dict()], "base": [[2, 0, 1]]}
     path = saved.save_selector(folder, network, fields)
     assert saved.load_selector(path, "naive", "one", 8, (32, 16), actions).actions == tuple(actions)
 
@@ -191,8 +192,18 @@ def test_bad_selectors_are_one_line(folder: Path) -> None:
         assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
     weights.unlink()
     assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
-    saved.save_selector(folder, network, {**fields, "actions": [[1, 0, 1]]})
+    saved.save_selector(folder, network, {**fields, "actions": [[2, 0, 1]]})
     assert "lists 1 actions" in refused(path, "naive", "one", 8, (32, 16))
+    saved.save_selector(folder, network, fields)
+    assert saved.load_selector(path, "naive", "one", 8, (32, 16)).base == (1,)
+    whole = json.loads(path.read_text())
+    wrong = [{key: value for key, value in whole.items() if key != name} for name in ("settings", "base", "times")]
+    wrong += [{**whole, "base": other} for other in ([], [[9, 9, 9]], 5)] + [{**whole, "settings": 5}]
+    for points in ({"draft": {"1": 1}, "target": {"0": 1}}, {"draft": {"2": 1}, "target": {"0": 1, "2": 1}}):
+        wrong.append({**whole, "times": {**points, "open_ended": True}})
+    for each in wrong:
+        path.write_text(json.dumps(each))
+        assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
     for text in ("", "[]", "{", json.dumps({**fields, "format": "other"})):
         path.write_text(text)
         assert "damaged" in refused(path, "naive", "one", 8, (32, 16))
