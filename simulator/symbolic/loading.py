@@ -160,7 +160,7 @@ def keep_random(convert: Any, value: Any) -> Any:
     """`convert(value)`, but a random number (also in an array or tensor of one element) as it is."""
     if convert is float:
         if isinstance(value, Symbol):
-            return value
+            return value.of_python()
         if isinstance(value, SymbolicArray) and value.size == 1:
             return value.item()
         session = current()

@@ -115,7 +115,7 @@ def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
         return _wrapped_all(function(*(_stripped(name, each) for each in arguments), **kept))
     except InvalidVerifier:
         raise
-    except (TypeError, ValueError, IndexError) as error:
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
         _tried(function, arguments, options)
         raise refused_operation(f"numpy.{name} ({error})") from error
 
@@ -191,10 +191,19 @@ _METHODS = (
 )
 
 
+def _as_array(self: Symbol, name: str) -> Any:
+    """What a number that stood in an array has as numpy's scalars do, and Python's floats do not."""
+    if name.startswith("_") or not hasattr(np.float64, name):
+        raise AttributeError(f"'float' object has no attribute {name!r}")
+    if self.variable.index not in self.variable.region.in_arrays:
+        raise AttributeError(f"'float' object has no attribute {name!r}")
+    return getattr(boxed(self).view(SymbolicArray), name)
+
+
 def register() -> None:
     """Make what numpy does with random numbers come here: they stand below, and know nothing of arrays."""
     registered: dict[type, dict[str, Any]] = {
-        Symbol: {"__array_ufunc__": _ufunc, "__array_function__": _function},
+        Symbol: {"__array_ufunc__": _ufunc, "__array_function__": _function, "__getattr__": _as_array},
         SymbolicArray: {"__array_function__": _function, "sort": _sort_in_place, "partition": _partition_in_place}
         | {n: _method(n) for n in _METHODS},
     }

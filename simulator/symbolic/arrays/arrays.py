@@ -66,7 +66,8 @@ def wrapped(array: Any) -> Any:
     if not isinstance(array, np.ndarray):
         return array
     if array.shape == ():
-        return array[()]
+        value: Any = array[()]
+        return value.of_array() if is_random(value) else value
     if any(is_random(value) for value in array.flat):
         return array.view(SymbolicArray)
     return array.astype(np.float64) if all(isinstance(value, (int, float)) for value in array.flat) else array
@@ -167,12 +168,14 @@ class SymbolicArray(np.ndarray):
 
     def __getitem__(self, index: Any) -> Any:
         found = super().__getitem__(index)
+        if isinstance(found, Symbol):
+            found.of_array()
         if self.fetches is None:
             return found
         session = self.fetches
         fetch, fresh = session.region.next_fetch(), session.fresh == "fetches"
         if isinstance(found, Symbol):
-            return found.fetched(fetch, fresh)
+            return found.fetched(fetch, fresh).of_array()
         copied = elementwise(lambda x: x.fetched(fetch, fresh) if is_random(x) else x, found).view(SymbolicArray)
         copied.fetches = session
         copied.flags.writeable = False  # it stands for a part of the coins, and what is written would not reach them
@@ -183,6 +186,15 @@ class SymbolicArray(np.ndarray):
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
+
+    def tolist(self) -> Any:
+        """Floats of Python, in lists."""
+        return elementwise(lambda x: x.of_python() if is_random(x) else x, self).tolist()
+
+    def item(self, *index: Any) -> Any:
+        """One float of Python."""
+        found = super().item(*index)
+        return found.of_python() if is_random(found) else found
 
     def astype(self, dtype: Any, *arguments: Any, **options: Any) -> Any:
         """A float type keeps the numbers random; whole numbers and booleans are decided now."""

@@ -71,6 +71,7 @@ class Region:
         self.events: list[BoundaryEvent] = []
         self.notes: list[str] = []
         self.closed = False
+        self.in_arrays: set[int] = set()  # numbers that code has fetched from an array, where a division by 0 is none
         self._known: list[_Known] = []
         self._fetches = 0
 

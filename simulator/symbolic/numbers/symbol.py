@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 from flint import fmpq
 
+from simulator.symbolic.numbers.element import Element
 from simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log, real
-from simulator.symbolic.where import asked_by_us, method_called, refusal, refused_operation
+from simulator.symbolic.where import method_called, refusal, refused_operation
 
 
 class Variable:
@@ -29,7 +30,7 @@ class Variable:
         self.fetch = fetch
 
 
-class Symbol:
+class Symbol(Element):
     """Base of all random numbers. `rank` orders the classes: of two, the one of higher rank combines them."""
 
     __slots__ = ()
@@ -123,7 +124,7 @@ class Symbol:
         if type(c) is not fmpq:
             return c if math.isnan(c) else 0.0
         if c == 0:
-            return math.inf if self > 0 else -math.inf
+            return self.over_zero(other)
         return self.scale(1 / c)
 
     def __rtruediv__(self, other: Any) -> Any:
@@ -195,57 +196,17 @@ class Symbol:
         return (self + fmpq(1, 2)).__floor__()
 
     def __floordiv__(self, other: Any) -> Any:
-        return math.floor(self / other)
+        found = self / other
+        if not isinstance(found, Symbol):
+            raise refused_operation("a division by zero or an infinite number, rounded,")
+        return math.floor(found)
 
     def __mod__(self, other: Any) -> Any:
-        return self - other * math.floor(self / other)
+        return self - other * (self // other)
 
     def __divmod__(self, other: Any) -> Any:
-        whole = math.floor(self / other)
+        whole = self // other
         return whole, self - other * whole
-
-    # Functions that numpy looks up on the elements of an object array.
-    def sqrt(self) -> Any:
-        """Square root."""
-        return self.raised(fmpq(1, 2))
-
-    def log1p(self) -> Any:
-        """`log(1 + self)`."""
-        return self.shift(ONE).log()
-
-    def expm1(self) -> Any:
-        """`exp(self) - 1`."""
-        return self.exp() - 1
-
-    def log2(self) -> Any:
-        """Logarithm to base 2."""
-        return self.log() / math.log(2)
-
-    def rint(self) -> float:
-        """The nearest whole number, as a float."""
-        return float(round(self))
-
-    def item(self) -> Symbol:
-        """Itself: Python scalars stay random."""
-        return self
-
-    def minimum(self, other: Any) -> Any:
-        """The smaller of two numbers, undecided."""
-        return self.variable.region.extreme("min", (self, other))
-
-    def maximum(self, other: Any) -> Any:
-        """The larger of two numbers, undecided."""
-        return self.variable.region.extreme("max", (self, other))
-
-    @property
-    def __array_struct__(self) -> Any:
-        """Numpy asks for it where it makes an array by itself: of objects, which do not compare as floats do."""
-        if asked_by_us() or method_called(2) == "searchsorted":  # which only asks what is smaller
-            raise AttributeError("__array_struct__")
-        raise refusal(
-            "a list of random numbers becomes an array within an operation, which cannot be followed",
-            "make an array of it first: numpy.array(...)",
-        )
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

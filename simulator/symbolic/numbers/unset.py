@@ -42,7 +42,18 @@ def _refuse(self: Unset, *others: Any) -> NoReturn:
 _COMPUTES = (
     *("shift", "scale", "raised", "log", "exp", "plus", "times", "fetched", "sqrt", "log1p", "expm1", "log2", "rint"),
     *("minimum", "maximum", "__neg__", "__abs__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"),
-    *("__truediv__", "__rtruediv__", "__pow__", "__rpow__", "__floordiv__", "__mod__"),
+    *(
+        "__truediv__",
+        "__rtruediv__",
+        "__pow__",
+        "__rpow__",
+        "__floordiv__",
+        "__mod__",
+        "over_zero",
+        "of_python",
+        "of_array",
+        "conjugate",
+    ),
 )
 _DECIDES = ("__bool__", "__int__", "__floor__", "__ceil__", "__trunc__", "__round__", "__index__")
 for _name in _COMPUTES:

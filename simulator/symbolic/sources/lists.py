@@ -112,4 +112,5 @@ def replacements() -> list[tuple[Any, str, Any]]:
             found.append((np, name, Ufunc(value)))
         elif type(value) is kind and name not in _MAKERS and name != "empty_like":
             found.append((np, name, _function(value.__name__, value)))
+    found.append((np, "isscalar", lambda element, original=np.isscalar: is_random(element) or original(element)))
     return found

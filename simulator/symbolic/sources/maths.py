@@ -16,18 +16,25 @@ def _log(x: Any, base: Any = None) -> Any:
     return x.log() if base is None else x.log() / math.log(base)
 
 
+def _checked(value: Any) -> Any:
+    """What numpy calls infinite or NaN is an error of `math`."""
+    if not isinstance(value, Symbol) and not math.isfinite(value):
+        raise ValueError("math domain error")
+    return value
+
+
 def _apply(name: str, arguments: tuple[Any, ...]) -> Any:
     x = arguments[0]
     if name == "log":
-        return _log(*arguments)
+        return _checked(_log(*arguments))
     if name == "pow":
-        return arguments[0] ** arguments[1]
+        return _checked(arguments[0] ** arguments[1])
     if name in ("isnan", "isinf"):
         return False
     if name == "isfinite":
         return True
     if name in _METHODS and len(arguments) == 1 and isinstance(x, Symbol):
-        return getattr(x, _METHODS[name])()
+        return _checked(getattr(x, _METHODS[name])())
     raise refused_operation(f"math.{name}")
 
 

@@ -21,6 +21,8 @@ def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
 
 
 def _filled(shape: tuple[int, ...], make: Callable[[], Any]) -> Any:
+    if shape == ():
+        return make()  # a float of Python
     result = np.empty(shape, dtype=object)
     for index in np.ndindex(*shape):
         result[index] = make()
@@ -82,7 +84,9 @@ def _choice(
     weights = [ONE] * count if p is None else [real(weight) for weight in np.asarray(p).tolist()]
     if len(weights) != count:
         raise ValueError("'a' and 'p' must have same size")
-    if p is not None and not (abs(float(np.sum(p)) - 1) <= 1e-8 and np.min(p) >= 0):  # as numpy has it
+    coarse = np.finfo(p.dtype).eps if isinstance(p, np.ndarray) and p.dtype.kind == "f" else 0.0
+    slack = max(np.finfo(np.float64).eps, coarse) ** 0.5  # as numpy has it
+    if p is not None and not (abs(float(np.sum(p, dtype=np.float64)) - 1) <= slack and np.min(p) >= 0):
         raise ValueError(f"probabilities {np.asarray(p).tolist()} are negative, NaN or do not sum to 1")
     shape = _shape(size)
     if not (replace or shuffle or p is not None) and math.prod(shape) > 1:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random as _random
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
-from simulator.symbolic.numbers.exact import ONE, real
+from simulator.symbolic.numbers.exact import ONE, ZERO, real
 from simulator.symbolic.where import refusal
 
 
@@ -46,7 +47,20 @@ def _choices(
         raise ValueError("The number of weights does not match the population")
     if any(type(number) is float for number in numbers):
         raise ValueError(f"Total of weights must be finite, not that of {weights}")
+    if not sum(numbers, start=ZERO) > 0:
+        raise ValueError("Total of weights must be greater than zero")
+    if min(numbers) < 0:  # Python does not look, and bisects what is not sorted
+        return [population[_bisected(s, g, list(accumulate(numbers)))] for _ in range(k)]
     return [population[s.search(g, numbers, "random.choices")] for _ in range(k)]
+
+
+def _bisected(s: Session, g: Stream, edges: list[Any]) -> int:
+    x = s.uniform(g, "random.choices") * edges[-1]
+    low, high = 0, len(edges) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if x < edges[middle] else (middle + 1, high)
+    return low
 
 
 def _randrange(s: Session, g: Stream, start: int, stop: int | None = None, step: int = 1) -> int:

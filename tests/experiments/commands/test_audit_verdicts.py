@@ -131,6 +131,47 @@ def test_what_is_no_number_is_a_failure_of_the_function(audit, name, code):
     assert all("torch.multinomial was given" in each["error"] for each in ran.json["failures"])
 
 
+RACES = """
+import numpy as np
+
+def verify(tokens, q, p, pick):
+    for i, token in enumerate(tokens):
+        if random.random() * q[i][token] >= p[i][token]:
+            return i, pick(rest(p[i], q[i]))
+    return len(tokens), pick(p[-1])
+
+def listed(row, nothing):
+    return int(np.argmax([mass / random.expovariate(1.0) if mass else nothing for mass in row]))
+
+def divided(row, guarded):
+    places = [token for token, mass in enumerate(row) if mass or not guarded]
+    return min(places, key=lambda token: random.expovariate(1.0) / row[token])
+
+def wrong_list(tokens, q, p):
+    return verify(tokens, q, p, lambda row: listed(row, float("nan")))
+
+def right_list(tokens, q, p):
+    return verify(tokens, q, p, lambda row: listed(row, float("-inf")))
+
+def wrong_division(tokens, q, p):
+    return verify(tokens, q, p, lambda row: divided(row, False))
+
+def right_division(tokens, q, p):
+    return verify(tokens, q, p, lambda row: divided(row, True))
+"""
+
+
+@pytest.mark.parametrize(("name", "refuted", "fails"), [
+    ("wrong_list", True, False), ("right_list", False, False),  # of a list of floats numpy finds the NaN
+    ("wrong_division", False, True), ("right_division", False, False),  # a float of Python is not divided by zero
+])  # fmt: skip
+def test_races_beside_nothing(audit, name, refuted, fails):
+    ran = audit(RACES, name, "--interface", "chain", "--cases", "zeros,short", "--json", "-")
+    assert ran.code == int(refuted or fails)
+    assert bool(ran.json["failures"]) is fails
+    assert all("ZeroDivisionError" in each["error"] for each in ran.json["failures"])
+
+
 def test_a_function_that_wants_other_arguments_is_asked_for_wrongly(audit):
     ran = audit("def two(a, b):\n    return 0, 0\n", "two", "--interface", "chain")
     assert ran.code == 2

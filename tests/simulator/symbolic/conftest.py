@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import os
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,7 @@ from flint import fmpq
 
 from simulator.arithmetic import RATIONAL
 from simulator.coins import outcomes
-from simulator.symbolic import concrete, intercepted
+from simulator.symbolic import NotFollowed, concrete, intercepted
 
 try:
     import torch
@@ -131,3 +132,56 @@ def answers() -> Callable[..., dict[tuple[bool, ...], Any]]:
 def chance(answers: Any) -> Callable[..., Any]:
     """The probability that one test is true."""
     return lambda test, kinds, library="python": answers([test], kinds, library).get((True,), 0)
+
+
+#: Samples of a function, and standard deviations that a frequency may be off: of some thousand, none is by chance.
+SAMPLES, SIGMAS = 400, 5.5
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_plain, value))
+    value = value.tolist() if hasattr(value, "tolist") else value
+    # NaN is equal to nothing, and a key needs to be.
+    return _plain(value) if isinstance(value, list) else "nan" if value != value else value  # noqa: PLR0124
+
+
+def written(text: str, **names: Any) -> Callable[[], Any]:
+    """The function that evaluates a text, in which u and v are Python's uniform numbers; what it raises is a value."""
+
+    def function() -> Any:
+        given = {"u": random.random(), "v": random.random(), "nan": math.nan, "inf": math.inf, "np": np}
+        given |= {"random": random, "math": math} | names
+        try:
+            return _plain(eval(text, given))
+        except (ArithmeticError, AttributeError, IndexError, RuntimeError, ValueError) as error:
+            if isinstance(error, NotFollowed):
+                raise
+            return type(error).__name__
+
+    return function
+
+
+def sampled_as(function: Callable[[], Any], law: Mapping[Any, Any]) -> None:
+    """Raises where the true generators do not give what the law says as often as it says."""
+    random.seed(1)
+    np.random.seed(1)
+    with np.errstate(all="ignore"):
+        counts = Counter(function() for _ in range(SAMPLES))
+    masses = {key: int(mass.p) / int(mass.q) for key, mass in law.items()}
+    assert abs(sum(masses.values()) - 1) < 1e-9
+    for key in masses.keys() | counts.keys():
+        mass = masses.get(key, 0.0)
+        slack = SIGMAS * math.sqrt(SAMPLES * mass * (1 - mass))
+        assert abs(counts[key] - SAMPLES * mass) <= slack, (key, mass, counts[key])
+
+
+@pytest.fixture(scope="session")
+def agrees() -> Callable[..., None]:
+    """`agrees(text, **names)`: the exact law of a text is how the true generators fall."""
+
+    def check(text: str, law: Any = None, **names: Any) -> None:
+        function = written(text, **names)
+        sampled_as(function, follow(function).law if law is None else law)
+
+    return check

@@ -1,0 +1,84 @@
+"""What numpy asks of an element of an array, and how a number that stood in one differs from a float of Python."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from simulator.symbolic.numbers.exact import ONE
+from simulator.symbolic.where import asked_by_us, method_called, refusal
+
+
+class Element:
+    """A random number as an element of an array; `Symbol` says what can be done with it exactly."""
+
+    __slots__ = ()
+
+    def over_zero(self: Any, zero: Any) -> float:
+        """Infinite, as arrays have it and what stood in one; a float of Python raises `ZeroDivisionError`."""
+        if not isinstance(zero, np.generic) and self.variable.index not in self.variable.region.in_arrays:
+            raise ZeroDivisionError("float division by zero")
+        return math.inf if (self > 0) == (math.copysign(1, zero) > 0) else -math.inf
+
+    def sqrt(self: Any) -> Any:
+        """Square root."""
+        return self.raised(fmpq(1, 2))
+
+    def log1p(self: Any) -> Any:
+        """`log(1 + self)`."""
+        return self.shift(ONE).log()
+
+    def expm1(self: Any) -> Any:
+        """`exp(self) - 1`."""
+        return self.exp() - 1
+
+    def log2(self: Any) -> Any:
+        """Logarithm to base 2."""
+        return self.log() / math.log(2)
+
+    def rint(self: Any) -> float:
+        """The nearest whole number, as a float."""
+        return float(round(self))
+
+    def item(self: Any) -> Any:
+        """Itself: Python scalars stay random."""
+        return self.of_python()
+
+    def of_python(self: Any) -> Any:
+        """Itself, from now on a float of Python, that stands in no array."""
+        self.variable.region.in_arrays.discard(self.variable.index)
+        return self
+
+    def of_array(self: Any) -> Any:
+        """Itself, fetched from an array or computed by one."""
+        self.variable.region.in_arrays.add(self.variable.index)
+        return self
+
+    def conjugate(self: Any) -> Any:
+        """Itself."""
+        return self
+
+    def is_integer(self: Any) -> bool:
+        """Almost never."""
+        return bool(self == math.floor(self))
+
+    def minimum(self: Any, other: Any) -> Any:
+        """The smaller of two numbers, undecided."""
+        return self.variable.region.extreme("min", (self, other))
+
+    def maximum(self: Any, other: Any) -> Any:
+        """The larger of two numbers, undecided."""
+        return self.variable.region.extreme("max", (self, other))
+
+    @property
+    def __array_struct__(self: Any) -> Any:
+        """Numpy asks for it where it makes an array by itself: of objects, which do not compare as floats do."""
+        if asked_by_us() or method_called(2) == "searchsorted":  # which only asks what is smaller
+            raise AttributeError("__array_struct__")
+        raise refusal(
+            "a random number or a list of them becomes an array within an operation, which cannot be followed",
+            "make an array of it first: numpy.array(...)",
+        )
