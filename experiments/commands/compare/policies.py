@@ -91,6 +91,8 @@ def wanted_policies(
             f"{named[0].label} is not declared lossless on delayed trees, so its tokens per time are no merit; "
             "leave out --policy or choose another verifier"
         )
+    if left := [each.label for each in named if each not in lossless]:
+        remark(f"policies are for what is declared lossless on delayed trees: not for {', '.join(left)}")
     given = Wanted(
         tuple(dict.fromkeys(specs)), problem, folder, tuple(lossless), tuple(distinct(delayed)), arithmetic, costs
     )

@@ -1,7 +1,8 @@
-"""A pair that is trained where the disk becomes full while it is written."""
+"""A pair, and a selector, that are trained where the disk becomes full while they are written."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,10 @@ import torch
 from experiments.models.pair.folder import make_pair
 from experiments.models.pair.recipe import Recipe
 from experiments.models.pair.training import Plan
+from experiments.models.pair.warp import Warp
+from experiments.models.selector.network import SelectorNetwork
+from experiments.models.selector.saved import load_selector, save_selector, times_fields
+from experiments.shared.latency import time_model
 from simulator.errors import InvalidInput
 
 resource = pytest.importorskip("resource", reason="a system without limits on files")
@@ -29,3 +34,21 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tiny_recipe: Recipe, tmp_pat
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list(tmp_path.iterdir()) == []
     assert make_pair(recipe, tmp_path / "pair", CPU)[1] is False
+
+
+@pytest.mark.parametrize("most", [0, 1_000, 500_000])
+def test_a_full_disk_leaves_the_older_selector(tmp_path: Path, most: int) -> None:
+    fields = {"verifier": "naive", "pair": "one", "vocab_size": 8, "widths": [32, 16], "outputs": 2}
+    fields |= {"actions": [[1, 0, 1], [2, 0, 1]], "times": times_fields(time_model("draft=1,target=4"))}
+    fields |= {"settings": [Warp().as_dict()], "base": [[2, 0, 1]]}
+    path = save_selector(tmp_path, SelectorNetwork((32, 16), 2), {**fields, "seed": 1})
+    older, before = sorted(tmp_path.iterdir()), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        with pytest.raises(InvalidInput, match=r"cannot write .*: File too large; choose a folder"):
+            save_selector(tmp_path, SelectorNetwork((32, 16), 2), {**fields, "seed": 2})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert sorted(tmp_path.iterdir()) == older
+    assert json.loads(path.read_text())["seed"] == 1
+    assert load_selector(path, "naive", "one", 8, (32, 16)).base == (1,)
