@@ -71,6 +71,11 @@ LAWS = {
         {(1, 1): (1, 1)},
     ),
     "sorted": (lambda k: jnp.sort(U.uniform(k, (2,)))[1] < 0.5, {True: (1, 4), False: (3, 4)}),
+    "sorted beside NaN": (
+        lambda k: jnp.sort(jnp.array([jnp.nan, 0.0]).at[1].set(U.uniform(k)))[0] < 0.25, {True: (1, 4), False: (3, 4)}),
+    "the sign of a remainder": (
+        lambda k: jax.lax.rem(U.uniform(k) - 1, 0.5) < -0.125, {True: (3, 4), False: (1, 4)}),
+    "divided by zero": (lambda k: U.uniform(k) / jnp.zeros(1) > 1, {(True,): (1, 1)}),
     "old keys": (lambda k: accept(U.wrap_key_data(U.key_data(k))), {True: (1, 4), False: (3, 4)}),
 }  # fmt: skip
 
@@ -91,7 +96,18 @@ def test_the_law_is_exact(follow, name):
 SAMPLES = 20_000
 
 
-@pytest.mark.parametrize("name", ["choice", "two without replacement", "one key, another shape", "scan", "sorted"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "choice",
+        "two without replacement",
+        "one key, another shape",
+        "scan",
+        "sorted",
+        "the sign of a remainder",
+        "sorted beside NaN",
+    ],
+)
 def test_real_samples_have_that_law(name):
     function, wanted = LAWS[name]
     keys = U.split(U.key(1), SAMPLES)
