@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 #: Height of a bar, and of a figure of lines with a line of its legend, in pixels of a figure of `WIDTH`.
-WIDTH, BAR, LINES, LEGEND, COLUMNS = 760, 24, 340, 24, 4
+WIDTH, BAR, LINES, LEGEND, COLUMNS = 760, 24, 340, 24, 3
 #: Ways to tell lines apart in print.
 DASHES = ("", "6,3", "2,3", "8,3,2,3", "1,4", "12,4")
 
