@@ -166,11 +166,12 @@ def _agreement(rows: Sequence[Row]) -> Section:
         [text(row["term"]), text(_shown(row["term"], row["value"])),
          text("" if row["vocab_size"] is None else row["vocab_size"]), count(row["pairs"]), count(row["as_reported"]),
          count(row["cells"]), (f"{row['cells_mean']:.1f}", row["cells_mean"]),
-         text("" if row["block_below_naive"] is None else row["block_below_naive"]), text(row["order"])]
+         text("" if row["block_below_naive"] is None else row["block_below_naive"]), text(row["order"]),
+         text(", ".join(f"{name} {cells}" for name, cells in row["leaders"].items()))]
         for row in rows
     ]  # fmt: skip
     headings = (
         "at equal", "value", "V", "pairs", "in the reported order", "cells", "so in a cell, mean",
-        "cells with block below naive", "order here",
+        "cells with block below naive", "order here", "best of these in cells",
     )  # fmt: skip
     return Section("agreement", "The order on equal terms", headings, cells)

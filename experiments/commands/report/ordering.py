@@ -6,13 +6,14 @@ other models; what can be asked here is whether laws can be ordered so at all.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
-from experiments.commands.report.matched import Comparison, Term, World
+from experiments.commands.report.matched import Comparison, World
 from experiments.commands.report.places import CLOSE, Place, command
 from experiments.shared.names import find_verifier
 
@@ -74,7 +75,7 @@ def agreement(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
         yield {
             "term": term.name, "value": term.value, "vocab_size": term.vocab_size, "pairs": len(pairs),
             "as_reported": whole, "cells": len(cells), "cells_mean": fmean(each), "block_below_naive": below,
-            "order": _order(term, names, worlds),
+            "order": _order(names, worlds), "leaders": _leaders(names, list(cells.values())),
         }  # fmt: skip
 
 
@@ -93,7 +94,16 @@ def _cells_below(one: str, other: str, cells: Sequence[Sequence[World]]) -> int:
     return sum(means[one] < means[other] - CLOSE for means in found)
 
 
-def _order(term: Term, names: Sequence[str], worlds: Sequence[World]) -> str:
+def _leaders(names: Sequence[str], cells: Sequence[Sequence[World]]) -> dict[str, int]:
+    """In how many cells each has the largest mean, alone or with others, the most frequent first."""
+    found = Counter[str]()
+    for group in cells:
+        means = _means(names, group)
+        found.update(name for name in names if means[name] >= max(means.values()) - CLOSE)
+    return dict(found.most_common())
+
+
+def _order(names: Sequence[str], worlds: Sequence[World]) -> str:
     """The verifiers by mean, lowest first; equal ones with = between them."""
     means = _means(names, worlds)
     ranked = sorted(names, key=lambda name: means[name])

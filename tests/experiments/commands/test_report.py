@@ -195,6 +195,7 @@ def test_the_reported_order_is_counted_two_by_two():
     [row] = [row for row in agreement(list(comparisons(places))) if row["term"] == "drafted tokens"]
     assert (row["pairs"], row["as_reported"], row["cells"], row["block_below_naive"]) == (3, 2, 1, 0)
     assert row["order"] == "nss < naive < block"
+    assert row["leaders"] == {"block": 1}
 
 
 def test_names_are_escaped():
