@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.commands.report.figures import curves
 from experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TIME, TIMES, TOKENS
+from experiments.commands.report.places import CLOSE
 from experiments.commands.report.section import Cell, Section, count, number, percent, text
 
 Row = Mapping[str, Any]
@@ -122,6 +123,15 @@ def _below(pairs: Sequence[Row]) -> Section:
     return Section("below", "Below on the same drafts", ("verifier", "never below", *names), cells, note=note)
 
 
+def _best(group: Sequence[Row]) -> str:
+    """The verifiers with the largest mean, and how good that is."""
+    best = max(group, key=lambda row: row["mean"])
+    names = [row["verifier"] for row in group if row["mean"] >= best["mean"] - CLOSE]
+    share = "" if best["share"] is None else f", {best['share']:.2%} of the optimum"
+    often = f"best of {len(group)} in {best['wins']:.0%} of {best['worlds']:,} worlds"
+    return f"{', '.join(names)} {best['mean']:.4f}{share}, {often}"
+
+
 def findings(summary: Mapping[str, Any]) -> Iterator[str]:
     """The comparison in sentences: the best at equal terms of the largest group of worlds, and the reported order."""
     rows = [row for row in summary["matched"] if row["verifier"] != OPTIMUM]
@@ -130,12 +140,7 @@ def findings(summary: Mapping[str, Any]) -> Iterator[str]:
         for term, words in ((TOKENS, "{} drafted tokens"), (DEPTH, "depth {}"), (TIME, "equal time, {}")):
             group = _told([row for row in rows if row["vocab_size"] == size], term)
             if len(group) > 1:
-                best = max(group, key=lambda row: row["mean"])
-                share = "" if best["share"] is None else f", {best['share']:.2%} of the optimum"
-                yield (
-                    f"At {words.format(_shown(term, best['value']))}, V = {size}: {best['verifier']} {best['mean']:.4f}"
-                    f"{share}, best of {len(group)} in {best['wins']:.0%} of {best['worlds']:,} worlds."
-                )
+                yield f"At {words.format(_shown(term, group[0]['value']))}, V = {size}: {_best(group)}."
     order = summary["ordering"]
     if order:
         counts = Counter(row["verdict"].partition(":")[0] for row in order)
