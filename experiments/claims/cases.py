@@ -26,6 +26,8 @@ DROPPED = Cases(
     count=10,
     deeper=((3, WithoutReplacement(3, 0, 2)), (4, WithoutReplacement(2, 0, 2))),
 )
+#: Where token-level verification gets ahead of traversal, which takes some fifty instances and long to shrink.
+DROPPED_WIDE = Cases(((4, WithoutReplacement(2, 0, 2)),), count=50)
 DYSPEC = Cases(((2, DySpec(3)), (2, DySpec(4)), (3, DySpec(3))), deeper=((3, DySpec(5)), (4, DySpec(3))))
 PRUNED = Cases(((2, DySpecPruned(2)), (3, DySpecPruned(2))))
 STOPPING = Cases(((2, Adaptive()), (3, Adaptive(1, 0, 2))), deeper=((3, Adaptive(1, 1, 2)),))

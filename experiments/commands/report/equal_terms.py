@@ -144,7 +144,7 @@ def findings(summary: Mapping[str, Any]) -> Iterator[str]:
     order = summary["ordering"]
     if order:
         counts = Counter(row["verdict"].partition(":")[0] for row in order)
-        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        told = ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common())
         yield f"The order of averages that thomas2026dynamic reports, in {len(order)} pairs: {told}."
 
 

@@ -73,7 +73,8 @@ def agreement(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
         whole, each = _concordant(pairs, worlds), [_concordant(pairs, group) for group in cells.values()]
         below = _cells_below("block", "naive", list(cells.values())) if {"block", "naive"} <= set(names) else None
         yield {
-            "term": term.name, "value": term.value, "vocab_size": term.vocab_size, "pairs": len(pairs),
+            "term": term.name, "value": term.value, "vocab_size": term.vocab_size, "schemes": term.schemes,
+            "pairs": len(pairs),
             "as_reported": whole, "cells": len(cells), "cells_mean": fmean(each), "block_below_naive": below,
             "order": _order(names, worlds), "leaders": _leaders(names, list(cells.values())),
         }  # fmt: skip

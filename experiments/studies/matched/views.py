@@ -11,7 +11,7 @@ from experiments.commands.report.section import Section, percent, text
 
 Row = Mapping[str, Any]
 #: So many schemes are a choice.
-CHOICE = 3
+CHOICE = 5
 
 
 def markdown(summary: Mapping[str, Any]) -> str:
@@ -21,27 +21,32 @@ def markdown(summary: Mapping[str, Any]) -> str:
 
 def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"- {text}" for text in summary["findings"])
-    for section in equal_terms.sections(summary):
+    chosen = {key: [row for row in summary[key] if _is_choice(row)] for key in ("matched", "agreement")}
+    for section in equal_terms.sections({**summary, "agreement": chosen["agreement"]}):
         if section.name == "matched":
-            yield from _section(side_by_side(summary["matched"], "share", "Mean share of the optimum on equal terms"))
-            yield from _section(side_by_side(summary["matched"], "wins", "Worlds where it is best of all"))
+            for size in dict.fromkeys(row["vocab_size"] for row in chosen["matched"]):
+                rows = [row for row in chosen["matched"] if row["vocab_size"] == size]
+                told = f" on equal terms, V = {size}"
+                yield from _section(side_by_side(rows, "share", "Mean share of the optimum" + told))
+                yield from _section(side_by_side(rows, "wins", "Worlds where it is best of all" + told))
         elif section.rows:
             yield from _section(section)
 
 
-def side_by_side(rows: Sequence[Row], key: str, title: str) -> Section:
-    """One figure of every verifier on every term with something to choose, a column each.
+def _is_choice(row: Row) -> bool:
+    """Whether there is something to choose on a term; of one step there are branches."""
+    return bool(row["schemes"] >= CHOICE or (row["term"] == ACCEPTANCE and row["value"] > 1))
 
-    Nothing where a verifier does not stand in the comparison.
-    """
-    rows = [row for row in rows if row["term"] == ACCEPTANCE or row["schemes"] >= CHOICE]
-    terms = list(dict.fromkeys((row["vocab_size"], row["term"], row["value"]) for row in rows))
-    known = {(row["verifier"], row["vocab_size"], row["term"], row["value"]): row[key] for row in rows}
+
+def side_by_side(rows: Sequence[Row], key: str, title: str) -> Section:
+    """One figure of every verifier on every term, a column each; nothing where it does not stand in the comparison."""
+    terms = list(dict.fromkeys((row["term"], row["value"]) for row in rows))
+    known = {(row["verifier"], row["term"], row["value"]): row[key] for row in rows}
     names = [name for name in dict.fromkeys(row["verifier"] for row in rows) if name != OPTIMUM]
     told = {name: [value for term in terms if (value := known.get((name, *term))) is not None] for name in names}
     names.sort(key=lambda name: (-len(told[name]), -sum(told[name])))
     cells = [[text(name), *(percent(known.get((name, *term))) for term in terms)] for name in names]
-    headings = ["verifier", *(f"V = {size}, {_short(term, value)}" for size, term, value in terms)]
+    headings = ["verifier", *(_short(term, value) for term, value in terms)]
     return Section(key, title, headings, cells)
 
 
