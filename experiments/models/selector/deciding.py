@@ -172,8 +172,12 @@ class PolicyLoop:
 
 
 def _array(row: Any) -> Any:
-    """A vector of the loop on the host."""
-    return row.cpu().numpy() if isinstance(row, torch.Tensor) else row
+    """A vector of the loop on the host, for policies to read."""
+    if not isinstance(row, torch.Tensor):
+        return row
+    found = row.cpu().numpy()
+    found.setflags(write=False)
+    return found
 
 
 @contextmanager

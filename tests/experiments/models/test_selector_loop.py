@@ -29,6 +29,16 @@ from verifiers import make
 
 ACTIONS = (Delayed(1, 0, 0), Delayed(1, 0, 2), Delayed(3, 0, 1), Delayed(2, 1, 1))
 TIMES = time_model("draft=1,target=5")
+BAD = """
+def none(known, actions):
+    return 3
+
+def writes(known, actions):
+    known.draft_root[:] = 0
+    return actions[0]
+
+wrong = 7
+"""
 OWN = "def mine(known, actions):\n    return actions[known.context[-1] % len(actions)]\n"
 
 
@@ -114,7 +124,7 @@ def test_what_cannot_choose_is_one_line(
     draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path
 ) -> None:
     policy = ("--policy", "selector")
-    (tmp_path / "bad.py").write_text("def none(known, actions):\n    return 3\nwrong = 7\n", encoding="utf-8")
+    (tmp_path / "bad.py").write_text(BAD, encoding="utf-8")
     path = small(tmp_path / "pair")
     for more, said in (
         ((*policy, "--K", 3, "--L1", 0, "--L2", 1), "not the 1 asked for"),
@@ -125,6 +135,8 @@ def test_what_cannot_choose_is_one_line(
         (("--policy", tmp_path / "none.json"), "make one: draftproof train-selector"),
         (("--policy", f"{tmp_path}/bad.py:none"), "it must be one of the actions"),
         (("--policy", f"{tmp_path}/bad.py:wrong"), "is no policy"),
+        (("--policy", f"{tmp_path}/bad.py:writes"), "read-only"),
+        (("--policy", f"{tmp_path}/bad.py:writes", "--vectors", "torch"), "read-only"),
     ):
         ran = draftproof(*given, *more)
         assert ran.code == 2, more
