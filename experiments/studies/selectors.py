@@ -84,7 +84,7 @@ def main(
     if not rows:
         return INTERRUPTED
     console = console_for(json_target)
-    console.print(selectors_views.markdown(rows))
+    console.print(selectors_views.markdown(rows), soft_wrap=True)
     if not complete:
         return cut_short(len(rows), len(plans) * len(TARGET_TIMES), "rows", resume)
     write_json(json_target, {"rows": rows})

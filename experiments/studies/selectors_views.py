@@ -129,7 +129,12 @@ def figure(rows: Sequence[dict[str, Any]]) -> bytes:
     targets = _targets(rows)
     temperatures = [setting["temperature"] for setting in rows[0]["settings"]]
     board, panels = pyplot.subplots(
-        len(targets), len(temperatures), figsize=(12, 4.2 * len(targets)), layout="constrained", squeeze=False
+        len(targets),
+        len(temperatures),
+        figsize=(12, 4.2 * len(targets)),
+        layout="constrained",
+        squeeze=False,
+        sharey="row",
     )
     for line, target in zip(panels, targets, strict=True):
         for axes, temperature in zip(line, temperatures, strict=True):
