@@ -33,7 +33,7 @@ from verifiers._race import SPAN, Race, race_law
 #: Makes the race of many layers from what is owed, draft masses and branches.
 Racing = Callable[[Any, Any, tuple[int, ...]], Race]
 #: (V, K, L2), each with two families and three seeds.
-SHAPES = ((2, 2, 3), (2, 3, 3), (2, 4, 3), (2, 2, 4), (2, 3, 4), (2, 4, 4), (3, 2, 3))
+SHAPES = ((2, 2, 3), (2, 3, 3), (2, 4, 3), (2, 2, 4), (2, 3, 4), (2, 4, 4), (3, 2, 3), (3, 4, 4))
 FAMILIES_TRIED: tuple[tuple[str, dict[str, float]], ...] = (("dirichlet", {}), ("perturbed", {"s": 1.0}))
 SEEDS = (1, 3, 5)
 
