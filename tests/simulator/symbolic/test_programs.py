@@ -156,7 +156,7 @@ def test_fifteen_hundred_random_programs_agree_with_sampling(follow, capsys, fir
     found = compared(range(first, first + 500), follow)
     _printed(capsys, found)
     assert found.total() == 500
-    assert agreed(found) >= 380
+    assert agreed(found) >= 360
 
 
 @needs_triton
