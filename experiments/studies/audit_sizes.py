@@ -1,8 +1,8 @@
 """`python -m experiments.studies.audit_sizes`: what an audit announces before it begins, against what it then takes.
 
 Twenty audits of verifiers of the zoo, called as somebody else's functions with Python's own random numbers. A line is
-an audit: how many calls were announced and made, and the same of the seconds. Ratios are what counts: seconds depend on
-the machine. Exit 1 if any ratio is beyond a factor of `WITHIN`.
+an audit: how many calls were announced and made, and the same of the seconds of computing. Ratios are what counts:
+seconds depend on the machine. Exit 1 if any ratio is beyond a factor of `WITHIN`.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def rows(audits: Any = AUDITS) -> Iterator[dict[str, Any]]:
         with quiet():
             surveyed = survey(report)
             seconds = announced(report, surveyed)
-            calls[0], started = 0, time.perf_counter()
+            calls[0], started = 0, time.thread_time()
             judge_all(report, [case for case, _ in surveyed], lambda _: None)
-        taken = time.perf_counter() - started
+        taken = time.thread_time() - started
         wanted = sum(size.runs for _, size in surveyed)
         yield {
             "audit": f"{name} on {scheme or 'its usual drafts'}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ from simulator.verdicts.witness import Witness
 EXAMPLES = 40
 #: So many draft trees of each case are tried for its size, fewer where they take longer than so many seconds.
 SAMPLES, PATIENCE = 8, 0.2
+#: Seconds of which it is worth knowing better how many they are.
+WORTH = 0.5
 #: The certified optimum is computed where `V**L` is at most this.
 OPTIMUM_PATHS = 64
 #: Verifiers of the zoo beside which block efficiency is shown.
@@ -120,7 +123,7 @@ def _where(request: Request, case: Case) -> str:
 
 @dataclass(frozen=True)
 class Size:
-    """How large a case is: draft trees, calls of the function, seconds."""
+    """How large a case is: draft trees, calls of the function, seconds of computing, which a busy machine stretches."""
 
     trees: int
     runs: float
@@ -155,7 +158,7 @@ def survey(report: Report) -> list[tuple[Case, Size]]:
 
 
 def announced(report: Report, surveyed: Sequence[tuple[Case, Size]]) -> float:
-    """Seconds that the verdict takes: calls of the function, and of the zoo and the optimum beside it.
+    """Seconds of computing that the verdict takes: calls of the function, and of the zoo and the optimum beside it.
 
     Those are run on the first case, which is kept, and count by draft trees on the others. What follows a refutation,
     the smallest witness and what is tried on it, is not in it: nobody knows how far it shrinks.
@@ -165,26 +168,30 @@ def announced(report: Report, surveyed: Sequence[tuple[Case, Size]]) -> float:
     import lp_analysis  # noqa: F401 - what its import takes is no part of a case
 
     (case, first), *others = surveyed
-    started = time.thread_time()  # it runs once, so that a pause of the machine would count for every tree
-    with quiet():
-        report.first = case, _beside(report.request.audit, case)
-    once = time.thread_time() - started
-    beside = once * sum(size.trees for _, size in others) / first.trees
+    more, once = sum(size.trees for _, size in others) / first.trees, math.inf
+    for _ in range(2):  # the first time includes what is imported and made once
+        started = time.thread_time()  # a pause of the machine would count for every tree
+        with quiet():
+            report.first = case, _beside(report.request.audit, case)
+        once = min(once, time.thread_time() - started)
+        if once * more < WORTH:
+            break
+    beside = once * more
     return sum(size.seconds for _, size in surveyed) + beside
 
 
 def _size(audit: Audit, case: Case) -> Size:
     """Some trees are tried, more of them as long as that is quick: where trees differ, few of them say little.
 
-    A call takes the median of what it took on them: a pause of the machine in one says nothing about the others.
+    A call takes the median of what it took on them: what is made at the first one is not made again.
     """
     trees = audit.trees(case.instance, case.scheme)
     most = min(trees, SAMPLES) if audit.batch == 1 else 1
     runs: list[float] = []
-    clock = [time.perf_counter()]
+    clock = [time.thread_time()]
     while len(runs) < most and (not runs or clock[-1] - clock[0] < PATIENCE):
         runs.append(audit.runs(case.instance, case.scheme, 1, seed=len(runs)))
-        clock.append(time.perf_counter())
+        clock.append(time.thread_time())
     wanted = sum(runs) / len(runs)
     a_call = median((end - start) / count * trees for (start, end), count in zip(pairwise(clock), runs, strict=True))
     return Size(trees, wanted, a_call * wanted)
