@@ -106,6 +106,8 @@ def test_nothing_is_wider_than_the_window(report, width):
     )
     inner, whole = report.execute_script("return [window.innerWidth, document.documentElement.scrollWidth]")
     assert whole <= inner == width
+    tallest = "return Math.max(...[...document.querySelectorAll('#pairs tr, #order tr')].map(r => r.offsetHeight))"
+    assert report.execute_script(tallest) < 250  # commands are not pressed into a column of letters
 
 
 def test_how_long_it_takes_is_measured_and_shown(report, draftproof, tmp_path, capsys):
