@@ -133,10 +133,10 @@ def _page(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield (
         f"{summary(rows)}.\n"
         "*Holds*: on all exact instances that were asked, in rationals. *Refuted*: by an instance, shrunk\n"
-        "unless that takes long, as the command shows. *Measured*: the figures. Each test refutes a false twin of\n"
-        "its claim, and those of refuted claims let a true one pass; both stand in\n"
-        "`draftproof claims NAME`. The numbers are of small vocabularies and trees: a refutation is final, a claim that holds may fail elsewhere\n"
-        "(`draftproof claims --deep` asks twenty times as many instances, and larger ones).\n"
+        "unless that takes long, as the command shows. *Measured*: the figures. Each test refutes a false twin\n"
+        "of its claim, and those of refuted claims let a true one pass; both stand in `draftproof claims NAME`.\n"
+        "The numbers are of small vocabularies and trees: a refutation is final, a claim that holds may fail\n"
+        "elsewhere (`draftproof claims --deep` asks twenty times as many instances, and larger ones).\n"
     )
     for key in dict.fromkeys(row["source"].partition(",")[0] for row in rows):
         yield f"\n## {key}\n\n{PAPERS[key]}\n\n| claim | statement | verdict | evidence |\n|---|---|---|---|"
