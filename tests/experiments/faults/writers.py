@@ -160,6 +160,10 @@ WRITERS = {
             *("--plot", "a.png", "--markdown", "a.md", "--json", "a.json"),
         )
     ),
+    "study matched": Writer(
+        ("-m", "experiments.studies.matched", "--no-deep", "--jobs", "1", "--markdown", "a.md", "--json", "a.json"),
+        lasts=True,
+    ),
     "study policies": Writer(
         (
             *("-m", "experiments.studies.policies", "--first", "2", "--resume", "r"),
