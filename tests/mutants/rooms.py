@@ -42,9 +42,9 @@ def _symbolic(*names: str) -> tuple[str, ...]:
 #: Beginning of a path -> its tests; the longest beginning counts.
 TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic": _symbolic(*_SOURCES, "test_uniforms", "test_torch", "test_torch_tensors"),
-    "simulator/symbolic/numbers": _symbolic(*_NUMBERS, "test_torch"),
+    "simulator/symbolic/numbers": _symbolic(*_NUMBERS, "test_torch", "test_floats_of_python"),
     "simulator/symbolic/knowledge": _symbolic(*_NUMBERS, *_SOURCES),
-    "simulator/symbolic/arrays": _symbolic(*_NUMBERS, "test_torch", "test_arguments"),
+    "simulator/symbolic/arrays": _symbolic(*_NUMBERS, "test_torch", "test_arguments", "test_not_a_number"),
     "simulator/symbolic/sources": _symbolic(*_SOURCES, "test_torch", "test_races"),
     "simulator/symbolic/tensors": _symbolic(*_TORCH, "test_generators", "test_arguments"),
     **dict.fromkeys(
@@ -57,6 +57,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         *_SOURCES, "test_torch", "test_torch_tensors", "test_races"
     ),
     "simulator/symbolic/sources/empty.py": _symbolic("test_unset"),
+    "simulator/symbolic/sources/lists.py": _symbolic("test_not_a_number", "test_floats_of_python"),
     "simulator/symbolic/where.py": _symbolic("test_where", "test_uniforms", "test_load"),
     **dict.fromkeys(
         ("simulator/symbolic/sources/jax_keys.py", "simulator/symbolic/traced"),
