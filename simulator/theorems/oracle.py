@@ -30,6 +30,8 @@ class Empty(Enum):
 Core = frozenset[tuple[str, int]]
 #: Known points that are moved, at most, before the solver is asked.
 NUDGES = 4
+#: Seconds for a question where it is kept track of what contradicts what.
+TRACKED = 2.0
 
 
 @dataclass
@@ -147,27 +149,35 @@ class Oracle:
         return answer
 
     def _asked(self, conditions: frozenset[Condition]) -> dict[int, Any] | Empty:
-        """What z3 says. Neither what it was asked before nor the numbers of atoms play a part."""
+        """What z3 says. Neither what it was asked before nor the numbers of atoms play a part.
+
+        Conditions that are tracked tell which of them contradict each other, but what z3 then does can take for ever
+        where it is quick without; so it is asked again without, and then all of them are taken to be needed.
+        """
         z3 = solver_module()
-        context = z3.Context()
-        solver = z3.SolverFor("QF_NRA", ctx=context)
-        solver.set("timeout", int(self.seconds * 1000))
-        solver.set("unsat_core", True)
         listed = sorted((self.ring.name(number), number, mask) for number, mask in conditions)
-        for place, (_, number, mask) in enumerate(listed):
-            solver.assert_and_track(self._formula(z3, context, number, mask), f"c{place}")
         self.asked += 1
-        answer = solver.check()
-        if answer == z3.unsat:
-            needed = [listed[int(str(name)[1:])] for name in solver.unsat_core()]
-            core = frozenset((name, mask) for name, _, mask in needed)
-            for name, _ in core:
-                self.cores.setdefault(name, []).append(core)
-            return Empty.YES
-        if answer != z3.sat:
-            return Empty.UNKNOWN
-        model = solver.model()
-        return self._rational(z3, context, model, conditions)
+        for tracked in (True, False):
+            context = z3.Context()
+            solver = z3.SolverFor("QF_NRA", ctx=context) if tracked else z3.Tactic("qfnra-nlsat", ctx=context).solver()
+            solver.set("timeout", int((TRACKED if tracked else self.seconds) * 1000))
+            formulas = [self._formula(z3, context, number, mask) for _, number, mask in listed]
+            if tracked:
+                solver.set("unsat_core", True)
+                for place, formula in enumerate(formulas):
+                    solver.assert_and_track(formula, f"c{place}")
+            else:
+                solver.add(*formulas)
+            answer = solver.check()
+            if answer == z3.sat:
+                return self._rational(z3, context, solver.model(), conditions)
+            if answer == z3.unsat:
+                needed = [listed[int(str(name)[1:])] for name in solver.unsat_core()] if tracked else listed
+                core = frozenset((name, mask) for name, _, mask in needed)
+                for name, _ in core:
+                    self.cores.setdefault(name, []).append(core)
+                return Empty.YES
+        return Empty.UNKNOWN
 
     def _rational(self, z3: Any, context: Any, model: Any, conditions: Iterable[Condition]) -> dict[int, Any] | Empty:
         """The values of a model if they are rational; unknown otherwise."""
