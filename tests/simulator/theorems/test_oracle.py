@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from simulator.drafts import Delayed
+from simulator.theorems import oracle
 from simulator.theorems.oracle import Empty, Oracle
 from simulator.theorems.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Ring, rational
+from simulator.theorems.proof import Subject, prove
 from simulator.theorems.regions import Region
+from simulator.theorems.rows import Shape
+from verifiers import make
+
+#: What a solver is asked, and does not answer.
+ANSWERLESS = {"set": lambda *_: None, "add": lambda *_: None}
 
 
 def products():
@@ -34,3 +44,55 @@ def test_a_square_hides_no_zero():
     assert Oracle(ring).is_empty(positive.with_signs(atom, ZERO | NEGATIVE), atom)
     below = Region(ring, {ring.atom(ring.variables[1]): NEGATIVE})
     assert not Oracle(ring).is_empty(below.with_signs(atom, ZERO), atom)
+
+
+class Deaf:
+    """A solver that has no answer."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def set(self, *_):
+        pass
+
+    def assert_and_track(self, *_):
+        pass
+
+    def check(self):
+        return self._answer
+
+
+class WithDeaf:
+    """z3 whose first solver, the one that keeps track, never answers."""
+
+    def __init__(self, z3):
+        self._z3, self.tracked = z3, 0
+
+    def SolverFor(self, *_, **__):  # noqa: N802 - as z3 calls it
+        self.tracked += 1
+        return Deaf(self._z3.unknown)
+
+    def __getattr__(self, name):
+        return getattr(self._z3, name)
+
+
+def test_a_question_without_answer_is_asked_again_without_keeping_track(monkeypatch):
+    deaf = WithDeaf(oracle.solver_module())
+    monkeypatch.setattr(oracle, "solver_module", lambda: deaf)
+    test_a_square_hides_no_zero()
+    for name, proved in (("block", True), ("block_by_weights", False)):
+        assert prove(Subject.of(make(name)), Shape(2, Delayed(1, 0, 2))).proved is proved
+    assert deaf.tracked
+
+
+def test_without_any_answer_nothing_is_called_empty(monkeypatch):
+    deaf = WithDeaf(oracle.solver_module())
+    deaf.Tactic = lambda *_, **__: SimpleNamespace(
+        solver=lambda: SimpleNamespace(**ANSWERLESS, check=lambda: deaf.unknown)
+    )
+    monkeypatch.setattr(oracle, "solver_module", lambda: deaf)
+    ring, product = products()[0]
+    atom = ring.atom(product)
+    positive = Region(ring, {ring.atom(v): POSITIVE for v in ring.variables})
+    assert not Oracle(ring).is_empty(positive.with_signs(atom, ZERO | NEGATIVE), atom)
+    assert not prove(Subject.of(make("block")), Shape(2, Delayed(1, 0, 2))).proved
