@@ -36,7 +36,8 @@ class Race(NamedTuple):
 
     def layers(self) -> Iterator[Race]:
         """The races of the `B` layers, one by one."""
-        return (Race(*parts) for parts in zip(*self, strict=True))
+        parts = zip(self.blocks, self.weights, self.last.tolist(), self.nobody.tolist(), strict=True)
+        return (Race(*each) for each in parts)
 
 
 def exact_law(race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int]) -> list[list[Any]]:

@@ -117,7 +117,7 @@ def _class_race(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple
     small = equalised(posed[None][:, :, used], masses[None][:, :, used], branches, ROUNDS_OF_CLASSES)
     blocks, weights = np.zeros((2, *masses.shape), dtype=np.int64)
     blocks[:, used], weights[:, used] = small.blocks[0], small.weights[0]
-    race = Race(blocks, weights, small.last[0], small.nobody[0])
+    race = Race(blocks, weights, int(small.last[0]), int(small.nobody[0]))
     return race, law_of(race, draft, branches)
 
 
