@@ -196,7 +196,8 @@ def _chosen(spec: str, given: Wanted, named: NamedVerifier, table: AtRoots) -> C
         remark(f"no selector {path}; make one: draftproof train-selector {named.label} --pair {given.folder}")
         return None
     remark(f"{path} has learnt from the first 80 % of its text; train-selector prints what it is worth on the rest")
-    return at_roots.selector_choices(path, named.label, *place)
+    choices: Sequence[int] = at_roots.selector_choices(path, named.label, *place)
+    return choices
 
 
 def _row_at_roots(
