@@ -31,7 +31,7 @@ def shape_and_subject(name, size, scheme, free):
     ("name", "size", "scheme", "free"),
     [
         ("layer_transport", 2, PAIR, "solver"),
-        ("layer_transport", 2, PAIR, "weights"),
+        pytest.param("layer_transport", 2, PAIR, "weights", marks=pytest.mark.heavy),
         ("layer_without_replacement", 2, WithoutReplacement(2, 0, 1), "solver"),
         ("layer_greedy", 2, Greedy(2, 0, 1), "solver"),
         pytest.param("layer_transport", 2, Delayed(2, 1, 1), "solver", marks=pytest.mark.heavy),

@@ -18,6 +18,7 @@ from experiments.studies import selectors
 from experiments.studies.selectors_views import LADDER, figure, gain, markdown, rate
 
 
+@pytest.mark.heavy
 def test_the_study_of_a_small_pair_and_its_figures(
     tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
