@@ -44,15 +44,15 @@ class Sorted:
     q: Any
 
 
-def by_classes(target: Vector, draft: Vector) -> Sorted:
-    """Step 1, where the rows are: numpy or torch."""
+def by_classes(target: Vector, draft: Vector, room: Any = None) -> Sorted:
+    """Step 1, where the rows are: numpy or torch. room: `V` numbers of float64 that may be overwritten."""
     if is_tensor(target):
         ratio = target.double() / draft.double()
         place = ((ratio.view(ratio.long().dtype) >> _SHIFT) - _LOWEST).clamp(0, CLASSES - 1)
         masses = [place.bincount(weights=row.double(), minlength=CLASSES).cpu().numpy() for row in (target, draft)]
         return Sorted(place, *masses)
     with np.errstate(divide="ignore", invalid="ignore"):  # tokens with q = 0 are never drafted, whatever their class
-        ratio = target.astype(np.float64, copy=False) / draft.astype(np.float64, copy=False)
+        ratio = np.divide(target.astype(np.float64, copy=False), draft.astype(np.float64, copy=False), out=room)
     place = ratio.view(np.int64)
     place >>= _SHIFT
     place -= _LOWEST
@@ -73,7 +73,9 @@ def _added_up(row: Vector, place: Any) -> Vector:
 
 def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racing) -> Step:
     """Steps 1 to 3 for the nodes of a layer that have children."""
-    nodes = [by_classes(scored.node.target, scored.node.draft) for scored in forks]
+    rows = forks[0].node.target
+    room = None if is_tensor(rows) else np.empty(len(rows))
+    nodes = [by_classes(scored.node.target, scored.node.draft, room) for scored in forks]
     owed = np.concatenate([_number(scored.score) * node.p for scored, node in zip(forks, nodes, strict=True)])
     draft = np.concatenate([node.q for node in nodes])
     race, law = racing(owed, draft, branches)
@@ -118,7 +120,11 @@ def _met(scored: Scored, node: Sorted, rho: Any) -> Vector:
     draft, owed = scored.node.draft, scored.score * scored.node.target
     if is_tensor(draft):
         return minimum(owed, draft.new_tensor(rho)[node.place] * draft)
-    return minimum(owed, rho[node.place.astype(np.intp)] * draft)
+    if draft.dtype == object:
+        return minimum(owed, rho[node.place.astype(np.intp)] * draft)
+    law = rho.take(node.place)
+    law *= draft
+    return np.minimum(owed, law, out=law)  # in place: fresh memory of this size costs more than what is done in it
 
 
 def _met_mass(scored: Scored, node: Sorted, rho: Any) -> Any:
