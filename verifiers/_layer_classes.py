@@ -101,10 +101,9 @@ def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: A
             weight = int(race.weights[c, at]) * scored.node.children.count(token)
             if weight > 0:
                 drafted.append((int(race.blocks[c, at]), c, token, weight, rho[c, at]))
-    nobody = int(race.nobody)
-    best = min([*(block for block, *_ in drafted), *([int(race.last)] if nobody else [])], default=0)
+    best = race.best(block for block, *_ in drafted)
     first = [entry for entry in drafted if entry[0] == best]
-    total = sum(weight for _, _, _, weight, _ in first) + (nobody if best == race.last else 0)
+    total = sum(weight for _, _, _, weight, _ in first) + race.beside(best)
     scores = {}
     for _, c, token, weight, share in first:
         node = forks[c].node

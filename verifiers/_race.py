@@ -9,7 +9,7 @@ none of them is in a better one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,14 @@ class Race(NamedTuple):
     weights: Any
     last: Any
     nobody: Any
+
+    def best(self, blocks: Iterable[Any]) -> Any:
+        """The best of these blocks and nobody's, of one layer; 0 where there is none."""
+        return min([*blocks, *([self.last] if self.nobody > 0 else [])], default=0)
+
+    def beside(self, block: Any) -> Any:
+        """The weight with which nobody races in a block of one layer."""
+        return self.nobody if self.nobody > 0 and self.last == block else 0
 
     def layers(self) -> Iterator[Race]:
         """The races of the `B` layers, one by one."""

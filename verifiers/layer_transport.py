@@ -157,17 +157,13 @@ def _selected(forks: Sequence[Scored], race: Race, met: Vector, law: Vector) -> 
     ]
     if not pairs:
         return {}
-    best = min(blocks[place][token] for place, token in pairs)
-    if race.nobody > 0:
-        best = min(best, race.last)
+    best = race.best(blocks[place][token] for place, token in pairs)
     raced = {
         (place, token): weights[place][token] * forks[place].node.children.count(token)
         for place, token in pairs
         if blocks[place][token] == best
     }
-    total, size = sum(raced.values()), len(forks[0].node.target)
-    if race.nobody > 0 and race.last == best:
-        total = total + race.nobody
+    total, size = sum(raced.values()) + race.beside(best), len(forks[0].node.target)
     scores = {}
     for (place, token), weight in raced.items():
         at = place * size + token

@@ -30,10 +30,10 @@ FREE = (
     "path_transport. In the layer verifiers it is the whole selection: whatever is drafted below a layer, one of the\n"
     "drafted pairs is selected with any probabilities (in `layer_transport`, at most one), which covers every race,\n"
     "its weights and its blocks; with `weights` the sums over those are followed as well. `typical` is lossless where\n"
-    "nothing passes: with `solver` "
-    "free its row is about every epsilon and delta that are no smaller, and any `exp(-H)` between the harmonic and\n"
-    "the arithmetic mean of p. `relaxed` is lossless for w = 1 alone: its balance has the factor 1 - w, and one that\n"
-    "no w makes zero (`pytest tests/experiments/commands/test_prove_parameters.py`).\n",
+    "nothing passes: with `solver` free its row is about every epsilon and delta that are no smaller, and any\n"
+    "`exp(-H)` between the harmonic and the arithmetic mean of p. `relaxed` is lossless for w = 1 alone: its balance\n"
+    "has the factor 1 - w, and one that no w makes zero\n"
+    "(`pytest tests/experiments/commands/test_prove_parameters.py`).\n",
     "Closed forms are proved equal for all p and q by `pytest tests/simulator/theorems/test_relations.py`: acceptance\n"
     "and branching laws of nss, naive_tree, specinfer and, at two tokens, khisti, acceptance of spectr given rho, the\n"
     "reach of block. They are derived here from the steps of each algorithm, since appendices C and D of arXiv\n"

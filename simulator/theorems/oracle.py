@@ -157,27 +157,29 @@ class Oracle:
         z3 = solver_module()
         listed = sorted((self.ring.name(number), number, mask) for number, mask in conditions)
         self.asked += 1
-        for tracked in (True, False):
+        context = z3.Context()
+        solver = z3.SolverFor("QF_NRA", ctx=context)
+        solver.set("timeout", int(TRACKED * 1000))
+        solver.set("unsat_core", True)
+        for place, (_, number, mask) in enumerate(listed):
+            solver.assert_and_track(self._formula(z3, context, number, mask), f"c{place}")
+        answer, needed = solver.check(), listed
+        if answer == z3.unsat:
+            needed = [listed[int(str(name)[1:])] for name in solver.unsat_core()]
+        elif answer != z3.sat:
             context = z3.Context()
-            solver = z3.SolverFor("QF_NRA", ctx=context) if tracked else z3.Tactic("qfnra-nlsat", ctx=context).solver()
-            solver.set("timeout", int((TRACKED if tracked else self.seconds) * 1000))
-            formulas = [self._formula(z3, context, number, mask) for _, number, mask in listed]
-            if tracked:
-                solver.set("unsat_core", True)
-                for place, formula in enumerate(formulas):
-                    solver.assert_and_track(formula, f"c{place}")
-            else:
-                solver.add(*formulas)
+            solver = z3.Tactic("qfnra-nlsat", ctx=context).solver()
+            solver.set("timeout", int(self.seconds * 1000))
+            solver.add(*(self._formula(z3, context, number, mask) for _, number, mask in listed))
             answer = solver.check()
-            if answer == z3.sat:
-                return self._rational(z3, context, solver.model(), conditions)
-            if answer == z3.unsat:
-                needed = [listed[int(str(name)[1:])] for name in solver.unsat_core()] if tracked else listed
-                core = frozenset((name, mask) for name, _, mask in needed)
-                for name, _ in core:
-                    self.cores.setdefault(name, []).append(core)
-                return Empty.YES
-        return Empty.UNKNOWN
+        if answer == z3.sat:
+            return self._rational(z3, context, solver.model(), conditions)
+        if answer != z3.unsat:
+            return Empty.UNKNOWN
+        core = frozenset((name, mask) for name, _, mask in needed)
+        for name, _ in core:
+            self.cores.setdefault(name, []).append(core)
+        return Empty.YES
 
     def _rational(self, z3: Any, context: Any, model: Any, conditions: Iterable[Condition]) -> dict[int, Any] | Empty:
         """The values of a model if they are rational; unknown otherwise."""
