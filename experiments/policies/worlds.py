@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
-from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of
+from experiments.shared.sampled import tempered
+from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, arithmetic_of
 from simulator.errors import InvalidInput
 from simulator.instances.processes import MarkovProcess, rationalise
 from simulator.policies.world import World
@@ -47,6 +46,5 @@ def at_temperature(process: MarkovProcess, temperature: float, denominator: int 
     """The process with its rows taken to the power `1/temperature`, as multiples of one over `denominator`."""
     if temperature == 1:
         return process
-    floats = np.asarray(process.states, dtype=np.float64) ** (1 / temperature)
-    rows = rationalise(floats / floats.sum(1, keepdims=True), denominator, arithmetic_of(process.states))
-    return MarkovProcess(rows, process.root, process.name)
+    floats = tempered(FLOAT64.vector(process.states), temperature)
+    return MarkovProcess(rationalise(floats, denominator, arithmetic_of(process.states)), process.root, process.name)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.shared.temporary import temporary
 from simulator.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def _utf8(text: str) -> bytes:
@@ -66,6 +69,17 @@ def write_json(target: str | None, fields: Any) -> None:
         sys.stdout.write(text)
     else:
         write_whole(target, text)
+
+
+def write_pages(
+    console: Console, markdown: str | None, text: Callable[[], str], plot: str | None, figure: Callable[[], bytes]
+) -> None:
+    """The page and the picture of a study, where they are asked for; what is not is not made."""
+    if markdown:
+        write_whole(markdown, text())
+    if plot:
+        write_whole(plot, figure())
+        console.print(f"picture: {plot}")
 
 
 def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:

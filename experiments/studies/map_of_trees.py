@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.shared.output import check_files, write_json, write_whole
+from experiments.shared.output import check_files, write_json, write_pages
 from experiments.shared.progress import INTERRUPTED, cut_short
 from experiments.shared.rows import RowFile, strong_id, versions
 from experiments.shared.schemes import scheme_spec
@@ -136,11 +136,13 @@ def main(
     if not complete:
         return cut_short(len(rows), len(wanted), "worlds", resume)
     write_json(json_target, {"points": points(rows), "rows": rows})
-    if markdown_file:
-        write_whole(markdown_file, map_views.markdown(rows) + "\n" + claims(rows))
-    if plot_file:
-        write_whole(plot_file, map_views.figure(rows))
-        console.print(f"picture: {plot_file}")
+    write_pages(
+        console,
+        markdown_file,
+        lambda: map_views.markdown(rows) + "\n" + claims(rows),
+        plot_file,
+        lambda: map_views.figure(rows),
+    )
     return 0
 
 

@@ -22,7 +22,7 @@ from experiments.policies.fitted import state_scalars
 from experiments.policies.rivals import RIVALS, choices
 from experiments.policies.worlds import at_temperature, world_of
 from experiments.shared.latency import TimeModel, time_model
-from experiments.shared.output import check_files, write_json, write_whole
+from experiments.shared.output import check_files, write_json, write_pages
 from experiments.shared.problem import TextProblem
 from experiments.shared.progress import INTERRUPTED, bar, cut_short, duration, remark
 from experiments.shared.rows import RowFile, strong_id, versions
@@ -180,11 +180,9 @@ def main(
     if not complete:
         return cut_short(len(rows), len(wanted), "rows", resume)
     write_json(json_target, {"rows": rows})
-    if markdown_file:
-        write_whole(markdown_file, policies_views.markdown(rows))
-    if plot_file:
-        write_whole(plot_file, policies_views.figure(rows))
-        console.print(f"picture: {plot_file}")
+    write_pages(
+        console, markdown_file, lambda: policies_views.markdown(rows), plot_file, lambda: policies_views.figure(rows)
+    )
     return 0
 
 

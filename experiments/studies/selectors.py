@@ -23,7 +23,7 @@ from experiments.policies.actions import shapes_of
 from experiments.shared.latency import time_model
 from experiments.shared.names import find_verifier
 from experiments.shared.options import JsonTarget
-from experiments.shared.output import check_files, write_json, write_whole
+from experiments.shared.output import check_files, write_json, write_pages
 from experiments.shared.progress import INTERRUPTED, bar, cut_short
 from experiments.shared.rows import RowFile, check_rows, strong_id, versions
 from experiments.shared.text import EMBEDDED
@@ -88,11 +88,9 @@ def main(
     if not complete:
         return cut_short(len(rows), len(plans) * len(TARGET_TIMES), "rows", resume)
     write_json(json_target, {"rows": rows})
-    if markdown_file:
-        write_whole(markdown_file, selectors_views.markdown(rows))
-    if plot_file:
-        write_whole(plot_file, selectors_views.figure(rows))
-        console.print(f"picture: {plot_file}")
+    write_pages(
+        console, markdown_file, lambda: selectors_views.markdown(rows), plot_file, lambda: selectors_views.figure(rows)
+    )
     return 0
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import typer
 
 import verifiers
-from experiments.shared.output import check_files, number_fields, write_json, write_whole
+from experiments.shared.output import check_files, number_fields, write_json, write_pages
 from experiments.shared.progress import INTERRUPTED, cut_short
 from experiments.shared.rows import RowFile, strong_id, versions
 from experiments.shared.sharing import share_after_trial
@@ -197,11 +197,13 @@ def main(
     if not complete:
         return cut_short(len(rows), len(wanted), "instances", resume)
     write_json(json_target, {"summary": summary, "rows": rows})
-    if markdown_file:
-        write_whole(markdown_file, share_views.markdown(summary, rows) + "\n" + claims(rows))
-    if plot_file:
-        write_whole(plot_file, share_views.figure(rows))
-        console.print(f"picture: {plot_file}")
+    write_pages(
+        console,
+        markdown_file,
+        lambda: share_views.markdown(summary, rows) + "\n" + claims(rows),
+        plot_file,
+        lambda: share_views.figure(rows),
+    )
     return 0
 
 

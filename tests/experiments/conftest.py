@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import pytest
 
 from experiments import cli
+from experiments.commands.sweep import work
 
 
 class Ran(NamedTuple):
@@ -33,3 +35,25 @@ def draftproof(monkeypatch, capsys, tmp_path) -> Callable[..., Ran]:
         return Ran(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def interrupted(monkeypatch) -> Callable[[int], AbstractContextManager[list[Any]]]:
+    """Ctrl-C after so many groups of a sweep; gives the groups that were computed."""
+    compute = work.compute
+
+    @contextmanager
+    def after(count: int) -> Iterator[list[Any]]:
+        done: list[Any] = []
+
+        def until(group: Any) -> Any:
+            if len(done) == count:
+                raise KeyboardInterrupt
+            done.append(group)
+            return compute(group)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(work, "compute", until)
+            yield done
+
+    return after

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.cli import run_command
-from experiments.commands.sweep import asked, work
+from experiments.commands.sweep import asked
 from experiments.commands.sweep.store import Store
 from experiments.studies.matched import command, views
 
@@ -94,20 +94,11 @@ def test_tables_are_those_of_the_rows_and_of_the_report(study, draftproof):
     assert "impossible: never so on the same drafts" in text
 
 
-def test_it_goes_on_where_it_stopped_and_shows_its_own_rows_alone(study, monkeypatch):
-    compute, done = work.compute, []
-
-    def interrupted(group):
-        if len(done) == 3:
-            raise KeyboardInterrupt
-        done.append(group)
-        return compute(group)
-
-    monkeypatch.setattr(work, "compute", interrupted)
-    code, out = study("--store", "m.db")
+def test_it_goes_on_where_it_stopped_and_shows_its_own_rows_alone(study, interrupted):
+    with interrupted(3) as done:
+        code, out = study("--store", "m.db")
     assert (code, "run again to go on" in out.err) == (130, True)
     assert len(Store("m.db").rows) == sum(len(group.asked) for group in done)
-    monkeypatch.setattr(work, "compute", compute)
     assert study("--store", "m.db")[0] == 0
     other = SMALL.replace('"dirichlet"', '"equal"')
     Path(command.CELLS).write_text(other)

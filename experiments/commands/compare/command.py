@@ -21,7 +21,7 @@ from experiments.shared.latency import TimeModel, time_model
 from experiments.shared.measured import planned
 from experiments.shared.names import parse_range
 from experiments.shared.output import check_files, write_json
-from experiments.shared.problem import FileProblem, Problem
+from experiments.shared.problem import FileProblem, Problem, TextProblem
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.rows import RowFile
 from experiments.shared.schemes import scheme_spec
@@ -106,8 +106,8 @@ def compare(
     kind = (scheme, tree, confidence)
     sizes = tuple(RANGES.values()) if policy and not any((K, L1, L2, *kind)) else (K, L1, L2)
     schemes = planning.shapes(*_ranges(problem, kind, sizes), budget, max_nodes)
-    long_run = steady or (bool(policy) and given.text is not None and not given.models)
-    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, long_run)
+    long_run = bool(policy) and isinstance(problem, TextProblem)
+    settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend, jobs, steady or long_run)
     costs = _costs(cost, schemes)
     wanted = wanted_policies(policy, problem, given.pair, named or chosen_verifiers(None), schemes, arithmetic, costs)
     if steady and given.text is None:

@@ -139,8 +139,11 @@ def _long_run(given: Wanted) -> list[dict[str, Any]]:
         for named in given.named:
             with named_errors(f"{named.label}, --policy"):
                 tables = valuing.tables_of(world, [named], given.schemes, given.model, tick)
+                shapes = {
+                    str(action): _shape(scheme) for action, scheme in zip(tables.actions, given.schemes, strict=True)
+                }
                 for row in valuing.rows(named.label, tables, policies):
-                    shares = {_shape_of(action): share for action, share in row["actions"].items()}
+                    shares = {shapes[action]: share for action, share in row["actions"].items()}
                     tokens, time = (row[key] for key in ("block_efficiency", "time"))
                     found.append(
                         {
@@ -272,9 +275,3 @@ def _weight(value: Any, tokens: Sequence[Sequence[Any]]) -> Any:
 
 def _shape(scheme: Delayed) -> str:
     return f"{scheme.K}, {scheme.L1}, {scheme.L2}"
-
-
-def _shape_of(action: str) -> str:
-    """The same of an action as it is written: `NAME on delayed(K=2, L1=0, L2=2)`."""
-    inside = action.partition("delayed(")[2].rstrip(")")
-    return ", ".join(part.partition("=")[2] for part in inside.split(", "))

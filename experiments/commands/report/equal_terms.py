@@ -9,7 +9,7 @@ from typing import Any
 from experiments.commands.report.figures import curves
 from experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TIME, TIMES, TOKENS
 from experiments.commands.report.places import CLOSE
-from experiments.commands.report.section import Cell, Section, count, number, percent, text
+from experiments.commands.report.section import Cell, Section, count, counted, number, percent, text
 
 Row = Mapping[str, Any]
 
@@ -67,7 +67,7 @@ def _cells(term: str, size: int | None, group: Sequence[Row]) -> Section:
     headings = ("verifier", *columns, "mean", "median", "share of optimum", "best of all")
     first = group[0]
     chosen = f"the best of {first['schemes']} schemes" if first["schemes"] > 1 else "one scheme"
-    note = f"{first['worlds']:,} worlds, each with {chosen} for the verifier. T: temperature."
+    note = f"{counted(first['worlds'], 'world')}, each with {chosen} for the verifier. T: temperature."
     note += f" Times: {value}." if term == TIME else ""
     name = f"{term.partition(' ')[0]}-{size}"
     return Section(name, title + (f", V = {size}" if size else ""), headings, rows, note=note)
@@ -128,7 +128,7 @@ def _best(group: Sequence[Row]) -> str:
     best = max(group, key=lambda row: row["mean"])
     names = [row["verifier"] for row in group if row["mean"] >= best["mean"] - CLOSE]
     share = "" if best["share"] is None else f", {best['share']:.2%} of the optimum"
-    often = f"best of {len(group)} in {best['wins']:.0%} of {best['worlds']:,} worlds"
+    often = f"best of {len(group)} in {best['wins']:.0%} of {counted(best['worlds'], 'world')}"
     return f"{', '.join(names)} {best['mean']:.4f}{share}, {often}"
 
 

@@ -15,7 +15,7 @@ from experiments.commands.gallery.entries import ENTRIES
 from experiments.commands.gallery.work import measured
 from experiments.commands.report import equal_terms
 from experiments.commands.report.figures import bars, curves
-from experiments.commands.report.section import Cell, Section, count, number, percent
+from experiments.commands.report.section import Cell, Section, count, number, percent, text
 
 
 def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str:
@@ -52,9 +52,9 @@ def _verifiers(summary: Mapping[str, Any]) -> Section:
     }
     rows: list[list[Cell]] = [
         [
-            (row["verifier"], None), count(row["rows"]), count(row["lossless"]), number(row["mean"]),
+            text(row["verifier"]), count(row["rows"]), count(row["lossless"]), number(row["mean"]),
             percent(row["share"]), percent(row["worst"]), percent(row["wins"]),
-            (row["worst_command"] or row["refuted_command"], None),
+            text(row["worst_command"] or row["refuted_command"]),
         ]
         for row in summary["verifiers"]
     ]  # fmt: skip
@@ -74,7 +74,7 @@ def _schemes(summary: Mapping[str, Any]) -> Section:
     title = "best mean tokens a block by drafted tokens"
     drawn = curves(lines, "schemes", title, "drafted tokens", "tokens a block")
     rows: list[list[Cell]] = [
-        [(row["scheme"], None), count(row["nodes"]), (row["verifier"], None), count(row["worlds"]),
+        [text(row["scheme"]), count(row["nodes"]), text(row["verifier"]), count(row["worlds"]),
          number(row["mean"]), number(row["optimum"])]
         for row in summary["by_scheme"]
     ]  # fmt: skip
@@ -85,8 +85,8 @@ def _schemes(summary: Mapping[str, Any]) -> Section:
 def _pairs(summary: Mapping[str, Any]) -> Section:
     headings = ("verifier", "against", "common rows", "below in", "largest difference", "where")
     rows: list[list[Cell]] = [
-        [(pair["verifier"], None), (pair["other"], None), count(pair["rows"]), count(pair["below"]),
-         number(pair["largest"]), (pair["command"], None)]
+        [text(pair["verifier"]), text(pair["other"]), count(pair["rows"]), count(pair["below"]),
+         number(pair["largest"]), text(pair["command"])]
         for pair in summary["pairs"]
     ]  # fmt: skip
     return Section("pairs", "One against another", headings, rows, commands=5)
@@ -94,7 +94,7 @@ def _pairs(summary: Mapping[str, Any]) -> Section:
 
 def _shares(summary: Mapping[str, Any]) -> Section:
     rows: list[list[Cell]] = [
-        [(row["verifier"], None), count(row["instances"]), percent(row["mean"]), percent(row["worst"])]
+        [text(row["verifier"]), count(row["instances"]), percent(row["mean"]), percent(row["worst"])]
         for row in summary["shares"]
     ]
     return Section("shares", "Shares of the optimum", ("verifier", "instances", "mean share", "worst share"), rows)
@@ -103,7 +103,7 @@ def _shares(summary: Mapping[str, Any]) -> Section:
 def _cells(summary: Mapping[str, Any]) -> Section:
     headings = ("verifier", "scheme", "predicted", "measured", "standard error", "z", "blocks")
     rows: list[list[Cell]] = [
-        [(row["verifier"], None), (row["shape"], None), number(row["predicted"]), number(row["measured"]),
+        [text(row["verifier"]), text(row["shape"]), number(row["predicted"]), number(row["measured"]),
          number(row["total_error"]), (f"{row['z']:+.2f}", row["z"]), count(row["blocks"])]
         for row in summary["cells"]
     ]  # fmt: skip
@@ -112,7 +112,7 @@ def _cells(summary: Mapping[str, Any]) -> Section:
 
 def _ledger() -> Section:
     names = ("id", "status", "statement", "evidence", "command")
-    rows: list[list[Cell]] = [[(row[name], None) for name in names] for row in recorded(RECORDED).values()]
+    rows: list[list[Cell]] = [[text(row[name]) for name in names] for row in recorded(RECORDED).values()]
     note = "As recorded; draftproof claims tests them again."
     return Section("claims", "What papers claim", ("claim", *names[1:]), rows, commands=4, note=note)
 
@@ -121,12 +121,12 @@ def _gallery() -> Section:
     known = measured()
     rows: list[list[Cell]] = [
         [
-            (entry.name, None),
-            (f"{entry.repository}: {entry.what}", None),
-            (known[entry.name].verdict, None),
+            text(entry.name),
+            text(f"{entry.repository}: {entry.what}"),
+            text(known[entry.name].verdict),
             count(known[entry.name].instances),
             count(known[entry.name].refuted),
-            (f"draftproof gallery {entry.name}", None),
+            text(f"draftproof gallery {entry.name}"),
         ]
         for entry in ENTRIES
         if entry.name in known

@@ -16,6 +16,7 @@ from experiments.commands.report import equal_terms
 from experiments.commands.report.matched import comparisons, matched
 from experiments.commands.report.ordering import agreement, ordering
 from experiments.commands.report.places import CLOSE, Place, command, kind, places_of
+from experiments.commands.report.section import counted
 from experiments.commands.report.sources import Found
 from experiments.commands.sweep.store import Row
 
@@ -180,11 +181,6 @@ def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
         worst = falls[0]
         gap = f"{worst['largest']:.4f} tokens a block"
         yield f"Largest difference: {worst['verifier']} {gap} below {worst['other']} on the same drafts."
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things, in words."""
-    return f"{number:,} {noun}" + "s" * (number != 1)
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -13,7 +13,7 @@ family = "perturbed:s=1"
 vocab = "2..3"
 seeds = "0..99"
 denominator = 20
-sampling = "temperature=.5"        # of both models
+sampling = ["temperature=.5", "temperature=1"]   # of both models, one or several
 
 [[worlds]]
 text = "topics"
@@ -40,6 +40,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 from experiments.commands.compare.planning import shapes
@@ -59,7 +60,8 @@ _SWEEP = {
 }  # fmt: skip
 _WORLD = {
     "family": str, "vocab": (int, str), "seeds": (int, str), "denominator": int, "text": str, "target_order": int,
-    "draft_order": int, "roots": int, "instance": str, "pair": str, "target": str, "draft": str, "sampling": str,
+    "draft_order": int, "roots": int, "instance": str, "pair": str, "target": str, "draft": str,
+    "sampling": (str, list),
 }  # fmt: skip
 _SCHEME = {
     "scheme": str, "K": (int, str), "L1": (int, str), "L2": (int, str), "max_nodes": int, "max_depth": int,
@@ -209,14 +211,24 @@ def _worlds(lines: _Lines, tables: list[Any]) -> Iterator[World]:
             raise lines.wrong(place, None, "a world is a family, a text, an instance or models; give one of them")
         sizes = _range(lines, place, fields, "vocab", kinds[0])
         seeds = _range(lines, place, fields, "seeds", kinds[0])
-        made += len(sizes) * len(seeds)
+        samplings = _samplings(lines, place, fields)
+        made += len(samplings) * len(sizes) * len(seeds)
         if made > MOST_WORLDS:
             raise lines.wrong(place, "seeds", f"{made:,} worlds are more than {MOST_WORLDS:,}; make the ranges smaller")
-        for size in sizes:
-            for seed in seeds:
-                with _at(lines, place, kinds[0]):
-                    given = Given(**{**fields, "vocab": size, "seed": seed or 0})
-                    yield World(given, _problem(given).source)
+        for sampling, size, seed in product(samplings, sizes, seeds):
+            with _at(lines, place, kinds[0]):
+                given = Given(**{**fields, "sampling": sampling, "vocab": size, "seed": seed or 0})
+                yield World(given, _problem(given).source)
+
+
+def _samplings(lines: _Lines, place: tuple[str, int], fields: dict[str, Any]) -> list[str | None]:
+    """Each a world of its own."""
+    value = fields.pop("sampling", None)
+    samplings = value if isinstance(value, list) else [value]
+    if not samplings or not all(each is None or isinstance(each, str) for each in samplings):
+        wanted = 'such as "temperature=.5", or a list of such'
+        raise lines.wrong(place, "sampling", f"sampling = {cut(repr(value))}; give how tokens are drawn, {wanted}")
+    return list(dict.fromkeys(samplings))
 
 
 def _range(lines: _Lines, place: tuple[str, int], fields: dict[str, Any], key: str, kind: str) -> list[int | None]:

@@ -24,13 +24,12 @@ from experiments.studies.matched import views
 HERE = Path(__file__).parent
 #: The cells, or more worlds of each; then all shapes to depth 8 on one world of each kind.
 CELLS, LARGE, DEEP = "cells.toml", "large.toml", "deep.toml"
-TEMPERATURES = (0.25, 0.5, 1, 2)
 _PAIR = """
 [[worlds]]
 pair = {folder!r}
 vocab = 3
 roots = 1
-sampling = "temperature={temperature:g}"
+sampling = ["temperature=0.25", "temperature=0.5", "temperature=1", "temperature=2"]
 """
 
 
@@ -74,10 +73,10 @@ def main(
 
 
 def grid(name: str, pair: str | None = None) -> asked.Asked:
-    """A grid; pair: the folder of a trained pair, for as many worlds as there are temperatures."""
+    """A grid; pair: the folder of a trained pair, for a world at each temperature of the grids."""
     if pair is None:
         return asked.read(str(HERE / name))
-    more = "".join(_PAIR.format(folder=os.path.abspath(pair), temperature=each) for each in TEMPERATURES)
+    more = _PAIR.format(folder=os.path.abspath(pair))
     with TemporaryDirectory() as folder:
         file = Path(folder) / name
         file.write_text((HERE / name).read_text(encoding="utf-8") + more, encoding="utf-8")

@@ -88,6 +88,27 @@ def test_rows_are_those_of_compare_and_come_back_from_csv(draftproof, small):
     assert all(Fraction(low) <= Fraction(high) for low, high in zip(bounds.lower, bounds.upper, strict=True))
 
 
+def test_a_list_of_samplings_is_a_world_for_each(tmp_path):
+    one, two = (tmp_path / name for name in ("one.toml", "two.toml"))
+    world = SMALL.partition("[[worlds]]")[2].partition("[[schemes]]")[0]
+    warm, cold = (f'[[worlds]]{world}sampling = "temperature={each}"\n' for each in (".5", "2"))
+    two.write_text(SMALL.replace(f"[[worlds]]{world}", warm + cold))
+    one.write_text(SMALL.replace(world, f'{world}sampling = ["temperature=.5", "temperature=2"]\n'))
+    worlds = asked.read(str(one)).worlds
+    assert worlds == asked.read(str(two)).worlds
+    assert len(worlds) == 6
+
+
+@pytest.mark.parametrize("value", ["[]", '["temperature=.5", 2]', "[[]]"])
+def test_a_list_that_says_no_sampling_is_refused_in_one_line(draftproof, tmp_path, monkeypatch, value):
+    monkeypatch.chdir(tmp_path)
+    Path("odd.toml").write_text(SMALL.replace('family = "perturbed:s=1"', f'family = "equal"\nsampling = {value}'))
+    ran = swept(draftproof, "odd.toml")
+    assert ran.code == 2
+    assert "sampling = [" in ran.err
+    assert "or a list of such" in ran.err
+
+
 def test_a_store_alone_is_exported(draftproof, small):
     assert swept(draftproof, small).code == 0
     ran = draftproof("sweep", "--export", "again.csv")
@@ -111,22 +132,12 @@ def test_rows_are_found_again(draftproof, small, monkeypatch):
     assert "0 to compute" in ran.err
 
 
-def test_after_ctrl_c_what_was_done_is_kept_and_the_rest_is_the_same(draftproof, small, monkeypatch):
+def test_after_ctrl_c_what_was_done_is_kept_and_the_rest_is_the_same(draftproof, small, interrupted):
     assert swept(draftproof, small, "--store", "whole.db").code == 0
-    compute, done = work.compute, []
-
-    def interrupted(group):
-        if len(done) == 2:
-            raise KeyboardInterrupt
-        done.append(group)
-        return compute(group)
-
-    monkeypatch.setattr(work, "compute", interrupted)
-    ran = swept(draftproof, small, "--store", "part.db")
-    assert ran.code == 130
+    with interrupted(2) as done:
+        assert swept(draftproof, small, "--store", "part.db").code == 130
     kept = texts("part.db")
     assert sorted(kept) == sorted(name for group in done for name in group.ids)
-    monkeypatch.setattr(work, "compute", compute)
     assert swept(draftproof, small, "--store", "part.db").code == 0
     assert texts("part.db") == texts("whole.db")
 
