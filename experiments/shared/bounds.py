@@ -39,11 +39,30 @@ class Goal:
 
 @dataclass(frozen=True)
 class Bound:
-    """The certified bounds at one root, and how long they took."""
+    """The certified bounds at one root, and how long they took.
+
+    above: where the rows stand for finer ones, the optimum of those that bound it from above.
+    """
 
     root: Case
     found: Optimum
     seconds: float
+    above: Optimum | None = None
+
+    @property
+    def lower(self) -> Fraction:
+        """What some lossless verifier attains."""
+        return self.found.lower
+
+    @property
+    def upper(self) -> Fraction:
+        """What none exceeds."""
+        return (self.above or self.found).upper
+
+    @property
+    def solved(self) -> Fraction:
+        """The part of the gap that is the solver's; the rest is what stands outside the rows."""
+        return max(self.found.gap, (self.above or self.found).gap)
 
 
 def delayed_only(scheme: DraftScheme) -> Delayed:
@@ -56,6 +75,12 @@ def delayed_only(scheme: DraftScheme) -> Delayed:
 def bound_root(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None = None) -> Bound:
     """The optimum at one root. tick: told how many tenths of the way to the gap are done."""
     started = time.perf_counter()
+    found = _optimum(root, scheme, goal, tick)
+    above = None if root.above is None else _optimum(root.above, scheme, goal, None)
+    return Bound(root, found, time.perf_counter() - started, above)
+
+
+def _optimum(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None) -> Optimum:
     instance = root.rows(scheme.depth)
     told = 0
 
@@ -72,7 +97,7 @@ def bound_root(root: Case, scheme: Delayed, goal: Goal, tick: Tick | None = None
         found = optimum(instance.target, instance.draft, scheme, **limits, report=report, clock=time.perf_counter)
     if tick:
         tick(10 - told)
-    return Bound(root, found, time.perf_counter() - started)
+    return found
 
 
 def _too_late(most: float | None, scheme: Delayed) -> str:
@@ -101,37 +126,47 @@ def expected_seconds(vocab_size: int, scheme: Delayed) -> float:
 def average(bounds: Sequence[Bound]) -> tuple[Fraction, Fraction]:
     """Lower and upper bound, averaged over the roots by weight."""
     weights = [bound.root.weight for bound in bounds]
-    lower = mixture(weights, [bound.found.lower for bound in bounds])
-    upper = mixture(weights, [bound.found.upper for bound in bounds])
+    lower = mixture(weights, [bound.lower for bound in bounds])
+    upper = mixture(weights, [bound.upper for bound in bounds])
     return Fraction(lower), Fraction(upper)
 
 
 def bound_fields(bounds: Sequence[Bound], scheme: Delayed, files: Sequence[str]) -> dict[str, Any]:
-    """What programs read. `optimum` is attained (it is `lower`); nothing lossless exceeds `upper`."""
+    """What programs read. `optimum` is attained (it is `lower`); nothing lossless exceeds `upper`.
+
+    cut: whether the rows stand for finer ones, and both are about those. files: the certificates root by root, and
+    after them, where the rows are cut, those of the upper bounds.
+    """
     lower, upper = average(bounds)
+    count = len(bounds)
+    named = [*files, *[None] * (2 * count - len(files))]
+    first, second = named[:count], named[count:]
     return {
         "scheme": scheme.as_dict(),
         **number_fields("optimum", lower),
         **number_fields("lower", lower),
         **number_fields("upper", upper),
         **number_fields("gap", upper - lower),
-        "certificate": files[0] if len(files) == 1 else None,
+        "cut": any(bound.above for bound in bounds),
+        "certificate": files[0] if count == 1 and files else None,
         "method": ", ".join(dict.fromkeys(bound.found.method for bound in bounds)),
         "seconds": round(sum(bound.seconds for bound in bounds), 3),
         "roots": [
             {
                 "root": bound.root.name,
                 **number_fields("weight", bound.root.weight),
-                **number_fields("lower", bound.found.lower),
-                **number_fields("upper", bound.found.upper),
-                **number_fields("gap", bound.found.gap),
+                **number_fields("lower", bound.lower),
+                **number_fields("upper", bound.upper),
+                **number_fields("gap", bound.upper - bound.lower),
+                **number_fields("solver_gap", bound.solved),
                 "orders": len(bound.found.plan.weights),
                 "method": bound.found.method,
                 "timed_out": bound.found.timed_out,
                 "seconds": round(bound.seconds, 3),
                 "history": [list(point) for point in bound.found.history],
                 "certificate": file,
+                **({"certificate_above": above} if bound.above else {}),
             }
-            for bound, file in zip(bounds, [*files, *[None] * len(bounds)], strict=False)
+            for bound, file, above in zip(bounds, first, second, strict=True)
         ],
     }

@@ -21,6 +21,7 @@ class Case:
     """Two processes with a name and what they are there for.
 
     weight: the share in averages. title: in words, for people. shape: the draft scheme it is meant for, if any.
+    above: where these rows stand for finer ones, whose optimum is at least theirs, rows whose optimum it is at most.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Case:
     weight: Fraction = Fraction(1)
     title: str = ""
     shape: DraftScheme | None = None
+    above: Case | None = None
 
     @property
     def scheme(self) -> DraftScheme:
@@ -63,7 +65,8 @@ class Case:
 
     def identity(self, depth: int, source: object) -> list[object]:
         """What stands for it in the hash of a row: its rows, or `source` where they are too many."""
-        return [self.digest(depth) or source, self.name, str(self.weight)]
+        above = [] if self.above is None else [self.above.digest(depth)]
+        return [self.digest(depth) or source, self.name, str(self.weight), *above]
 
     def digest(self, depth: int) -> str | None:
         """Hash of the rows; None where they are too many."""

@@ -81,12 +81,15 @@ def _listed(problem: Problem, scheme: DraftScheme, goal: Goal, outputs: dict[str
             f"{scheme} is bounded by listing its trees, without a certificate; "
             "leave out --gap, --seconds, --method, --certificate and --plot"
         )
-    fields = {**bounds.listed_fields(problem.roots(scheme.depth, RATIONAL), scheme), "source": problem.source}
+    roots = problem.roots(scheme.depth, RATIONAL)
+    fields = {**bounds.listed_fields(roots, scheme), "cut": roots[0].above is not None, "source": problem.source}
     console = console_for(outputs["--json"])
     console.print(
         f"{problem}\n{scheme}: no lossless verifier exceeds {fields['upper_float']:.6f} tokens a block, one attains "
         "it (float64, trees listed, no certificate)"
     )
+    if fields["cut"]:
+        console.print("of these tables alone: a cut vocabulary is bounded from both sides with --scheme delayed")
     write_json(outputs["--json"], fields)
     return 0
 
@@ -102,8 +105,8 @@ def _bound(
     json_target, certificate, plot = (outputs[flag] for flag in ("--json", "--certificate", "--plot"))
     expected_seconds(problem.vocab_size, scheme)
     roots = problem.roots(scheme.depth, RATIONAL)
-    names = bounds.certificate_names(certificate, len(roots)) if certificate else []
-    each = {f"--certificate, root {number}": name for number, name in enumerate(names, start=1)}
+    names = bounds.certificate_names(certificate, roots) if certificate else []
+    each = {f"--certificate, file {number}": name for number, name in enumerate(names, start=1)}
     check_files(inputs, {"--json": json_target, "--plot": plot, **each})
     found = bounds.bound_all(roots, scheme, goal)
     if not found:

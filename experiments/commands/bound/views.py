@@ -21,9 +21,14 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
         f"  attained {fields['lower_float']:.9f}, at most {fields['upper_float']:.9f}, gap {_gap(fields['gap_float'])}"
         f" (exact arithmetic on both sides, {fields['method']})"
     )
-    if fields["gap_float"] > goal:
+    if fields["cut"]:
+        console.print(
+            "  both are about the whole vocabulary: attained by a verifier that stops at tokens not kept, while the "
+            "upper\n  bound grants every block that leaves them; keep more of them with --vocab"
+        )
+    if any(root["solver_gap_float"] > goal for root in fields["roots"]):
         console.print(f"  the gap is above {goal:g}: {_why(fields['roots'], goal)}")
-    files = [root["certificate"] for root in fields["roots"] if root["certificate"]]
+    files = [root[key] for key in ("certificate", "certificate_above") for root in fields["roots"] if root.get(key)]
     if files:
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         console.print(
@@ -50,7 +55,7 @@ def show(console: Console, fields: dict[str, Any], problem: str, goal: float) ->
 
 def _why(roots: list[dict[str, Any]], goal: float) -> str:
     """Why a gap stayed above the goal, and the way out."""
-    wide = [root for root in roots if root["gap_float"] > goal]
+    wide = [root for root in roots if root["solver_gap_float"] > goal]
     if any(root["timed_out"] for root in wide):
         return "it stopped early; give it more --seconds or a smaller tree"
     return "float64 goes no further; ask for a wider --gap or a smaller tree"

@@ -37,19 +37,34 @@ def bound_all(roots: Sequence[Case], scheme: Delayed, goal: Goal) -> list[Bound]
     return bounds
 
 
-def certificate_names(path: str, count: int) -> list[str]:
-    """One file a root: `path` itself for a single root, numbered before the suffix for several."""
-    target = Path(path)
-    numbered = [str(target.with_name(f"{target.stem}-{number}{target.suffix}")) for number in range(1, count + 1)]
-    return [path] if count == 1 else numbered
+def certificate_names(path: str, roots: Sequence[Case]) -> list[str]:
+    """One file a root: `path` itself for a single root, numbered before the suffix for several.
+
+    Where roots stand for finer rows, as many more: `-above` is what bounds those from above.
+    """
+    target, count = Path(path), len(roots)
+    ends = ["", "-above"] if roots[0].above else [""]
+    numbers = [""] if count == 1 else [f"-{number}" for number in range(1, count + 1)]
+    names = [str(target.with_name(f"{target.stem}{end}{number}{target.suffix}")) for end in ends for number in numbers]
+    return [path, *names[1:]] if count == 1 else names
 
 
 def save_certificates(bounds: Sequence[Bound], scheme: Delayed, names: Sequence[str]) -> Sequence[str]:
-    """Write the certificate of every root."""
-    for bound, name in zip(bounds, names, strict=False):
-        instance = bound.root.rows(scheme.depth)
-        write_whole(name, dumps(certificate(instance.target, instance.draft, bound.found)))
-    return names[: len(bounds)]
+    """Write the certificate of every root, and of what bounds it from above where that is another; the files written.
+
+    names: of all roots, after them those of the others.
+    """
+    done = [(bound.root, bound.found, name) for bound, name in zip(bounds, names, strict=False)]
+    others = names[len(names) // 2 :]
+    done += [
+        (bound.root.above, bound.above, name)
+        for bound, name in zip(bounds, others, strict=False)
+        if bound.above and bound.root.above
+    ]
+    for case, found, name in done:
+        instance = case.rows(scheme.depth)
+        write_whole(name, dumps(certificate(instance.target, instance.draft, found)))
+    return [name for _, _, name in done]
 
 
 def listed_fields(roots: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:

@@ -26,6 +26,8 @@ def _fields(row: dict[str, Any], bound: dict[str, Any] | None) -> dict[str, Any]
         return {key: None for name in ("optimum", "optimum_upper", "gap") for key in (name, f"{name}_float")}
     names = (("optimum", "lower"), ("optimum_upper", "upper"))
     optimum = {f"{name}{end}": bound[f"{side}{end}"] for name, side in names for end in ("", "_float")}
+    if bound.get("cut"):  # both sides are worth a look: what lies between is not the solver's
+        optimum["at_most_float"] = bound["upper_float"]
     if not row["lossless"]:
         return {**optimum, **number_fields("gap", None)}
     if row["arithmetic"] == "rational":

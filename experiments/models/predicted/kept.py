@@ -26,12 +26,18 @@ class Tables:
     """Target tables to depth `L`, draft tables to `L - 1`, `[d]` of shape `(V**d, V)`, float64.
 
     outside: by depth 1..L the probability of a path with a token that was not kept, shape `(2, L)` for target and
-    draft; of shape `(2, 0)` where all tokens are.
+    draft; of shape `(2, 0)` where all tokens are. above_target, above_draft: where not all are kept, tables whose
+    optimum bounds that of the whole vocabulary from above (`truncated`).
     """
 
     target: Sequence[Any]
     draft: Sequence[Any]
     outside: Any
+    above_target: Sequence[Any] = ()
+    above_draft: Sequence[Any] = ()
+
+
+_PARTS = ("target", "draft", "above_target", "above_draft")
 
 
 def kept_tables(key: str, make: Callable[[], Tables]) -> Tables:
@@ -53,7 +59,7 @@ def cache_folder() -> Path:
 
 def _packed(tables: Tables) -> bytes:
     arrays = {"outside": np.asarray(tables.outside, dtype=np.float64)}
-    for name in ("target", "draft"):
+    for name in _PARTS:
         arrays |= {f"{name}{depth}": np.asarray(rows) for depth, rows in enumerate(getattr(tables, name))}
     stream = io.BytesIO()
     np.savez(stream, digest=np.frombuffer(_digest(arrays), dtype=np.uint8), **arrays)  # type: ignore[arg-type]
@@ -72,9 +78,9 @@ def _read(path: Path) -> Tables | None:
         return None
     parts = {
         name: [arrays[f"{name}{depth}"] for depth in range(sum(each.startswith(name) for each in arrays))]
-        for name in ("target", "draft")
+        for name in _PARTS
     }
-    return Tables(parts["target"], parts["draft"], arrays["outside"])
+    return Tables(outside=arrays["outside"], **parts)
 
 
 def _digest(arrays: dict[str, Any]) -> bytes:

@@ -1,11 +1,13 @@
 """A pair of models as a problem of the exact commands: its own rows of p and q after root contexts of a text.
 
-`V` is the number of tokens of the tables. A vocabulary of more than `FULL` tokens is cut: at every context the `V - 1`
-most probable ones are kept and one more stands for all others (`truncated`).
+`V` is the number of tokens of the tables. A vocabulary of more than `FULL` tokens is cut: at every context the `V - 3`
+most probable ones are kept and three more stand for all others, so that what holds of the tables holds of a verifier of
+the whole vocabulary, and their cases bring along what bounds every other verifier from above (`truncated`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from time import perf_counter
@@ -20,7 +22,7 @@ from experiments.models.pair.roots import pair_digest, roots_of
 from experiments.models.pair.warp import Warp
 from experiments.models.predicted.kept import Tables, kept_tables
 from experiments.models.predicted.tables import pair_tables
-from experiments.models.predicted.truncated import truncated_tables
+from experiments.models.predicted.truncated import REST, truncated_tables
 from experiments.shared.problem import EXACT_ENTRIES
 from experiments.shared.progress import remark
 from experiments.shared.rows import strong_id
@@ -43,9 +45,9 @@ LONG = 5.0
 class PairProblem:
     """A pair of models after contexts of a text, each of equal weight.
 
-    names: of both models; digest: hash of their weights and precision. vocab_size: `V`. pair: None in another process,
-    which has the tables that were made before. denominator: what exact rows are rounded to; None: what the models
-    compute, in multiples of `2^-52`.
+    names: of both models; digest: hash of their weights and precision. pair: None in another process, which has the
+    tables that were made before. vocab_size: `V` of the tables; whole: of the pair. denominator: what exact rows are
+    rounded to; None: what the models compute, in multiples of `2^-52`.
     Raises `InvalidInput` for a `V` that the vocabulary does not have.
     """
 
@@ -53,6 +55,7 @@ class PairProblem:
     names: tuple[str, str]
     digest: str
     vocab_size: int
+    whole: int
     warp: Warp
     contexts: tuple[Context, ...]
     words: tuple[str, ...]
@@ -63,10 +66,18 @@ class PairProblem:
     flag: ClassVar[str] = "--pair"
 
     def __post_init__(self) -> None:
-        if self.pair is not None and not 2 <= self.vocab_size <= self.pair.vocab_size:
+        if not 2 <= self.vocab_size <= self.whole:
+            raise InvalidInput(f"--vocab {self.vocab_size}: the pair has {self.whole} tokens; take 2 of them to all")
+        if self.cut and self.vocab_size <= REST:
             raise InvalidInput(
-                f"--vocab {self.vocab_size}: the pair has {self.pair.vocab_size} tokens; take 2 of them to all"
+                f"--vocab {self.vocab_size}: {REST} tokens of the tables stand for those that are not kept; take at "
+                f"least {REST + 1}, or all {self.whole}"
             )
+
+    @property
+    def cut(self) -> bool:
+        """Whether the pair has more tokens than the tables."""
+        return self.whole > self.vocab_size
 
     def __getstate__(self) -> dict[str, Any]:
         """For other processes: without the models."""
@@ -82,24 +93,30 @@ class PairProblem:
             "warp": self.warp.as_dict(),
             "roots": [list(context) for context in self.contexts],
             "denominator": FLOAT_UNIT if self.denominator is None else self.denominator,
+            **({"rest": REST} if self.cut else {}),
         }
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
         """See `Problem`."""
         exact = arithmetic.exact or table_entries(self.vocab_size, depth) <= EXACT_ENTRIES
         weight = Fraction(1, len(self.contexts))
-        return [
-            Case(word, *self._processes(tables, RATIONAL if exact else FLOAT64), weight)
-            for word, tables in zip(self.words, self._tables(max(depth, 1)), strict=True)
-        ]
+        numbers, found = RATIONAL if exact else FLOAT64, []
+        for word, tables in zip(self.words, self._tables(max(depth, 1)), strict=True):
+            above = None
+            if self.cut:
+                above = Case(word, *self._processes(tables.above_target, tables.above_draft, numbers), weight)
+            found.append(Case(word, *self._processes(tables.target, tables.draft, numbers), weight, above=above))
+        return found
 
-    def _processes(self, tables: Tables, arithmetic: Arithmetic) -> tuple[TableProcess, TableProcess]:
+    def _processes(
+        self, target: Sequence[Any], draft: Sequence[Any], arithmetic: Arithmetic
+    ) -> tuple[TableProcess, TableProcess]:
         grain = self.denominator or (FLOAT_UNIT if arithmetic.exact else None)
-        target, draft = (
+        first, second = (
             TableProcess([each if grain is None else rationalise(each, grain, arithmetic) for each in part], name)
-            for part, name in ((tables.target, "target"), (tables.draft, "draft"))
+            for part, name in ((target, "target"), (draft, "draft"))
         )
-        return target, draft
+        return first, second
 
     def _tables(self, depth: int) -> list[Tables]:
         """Of all roots, made once for each depth."""
@@ -119,25 +136,26 @@ class PairProblem:
         if found[0].outside.size:
             means = np.mean([tables.outside[:, -1] for tables in found], axis=0)
             remark(
-                f"{self.vocab_size - 1} tokens and one for all others at each context: a path of {depth} leaves them "
-                f"with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; "
-                "verdicts are about these tables"
+                f"{self.vocab_size - REST} tokens kept at each context, {REST} for the rest: a path of {depth} leaves "
+                f"those kept with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; a verifier "
+                f"of delayed trees stands here for itself behind that cut, which is one for all {self.whole:,} tokens"
             )
         return found
 
     def _computed(self, root: Context, depth: int) -> Tables:
         if self.pair is None:
             raise InvalidInput(f"tables of depth {depth} were not made before the work was shared out; use --jobs 1")
-        if self.vocab_size == self.pair.vocab_size:
+        if not self.cut:
             target, draft = pair_tables(self.pair, self.warp, root, depth)
             return Tables(target.tables, draft.tables, np.zeros((2, 0)))
-        cut = truncated_tables(self.pair, self.warp, root, depth, self.vocab_size - 1)
-        return Tables(cut.target.tables, cut.draft.tables, np.array([cut.outside_target, cut.outside_draft]))
+        cut = truncated_tables(self.pair, self.warp, root, depth, self.vocab_size - REST)
+        outside = np.array([cut.outside_target, cut.outside_draft])
+        return Tables(cut.target.tables, cut.draft.tables, outside, *(each.tables for each in cut.above))
 
     def __str__(self) -> str:
         size = f"V = {self.vocab_size}"
-        if self.pair is not None and self.vocab_size < self.pair.vocab_size:
-            size += f" (of {self.pair.vocab_size:,}; the last stands for all others)"
+        if self.cut:
+            size += f" (of {self.whole:,}; the last {REST} stand for all others)"
         roots = f"{len(self.contexts)} root contexts" if len(self.contexts) > 1 else f"root {self.words[0]!r}"
         return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
 
@@ -166,5 +184,14 @@ def pair_problem(
     fields = {"pair": pair_digest(pair), "dtype": str(pair.dtype), "versions": model_versions()}
     words = tuple(pair.decode(context) for context in contexts)
     return PairProblem(
-        pair, pair.names, strong_id(fields), size, warp, tuple(contexts), words, corpus.digest, denominator
+        pair,
+        pair.names,
+        strong_id(fields),
+        size,
+        pair.vocab_size,
+        warp,
+        tuple(contexts),
+        words,
+        corpus.digest,
+        denominator,
     )

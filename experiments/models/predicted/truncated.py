@@ -1,16 +1,40 @@
-"""Tables of the most probable tokens alone, for vocabularies whose full tables would not fit.
+"""Tables of the most probable tokens alone, for vocabularies whose full tables would not fit, with bounds of the whole.
 
-At every context the `m` tokens with the largest `(p + q) / 2` are kept, in falling order, and all others become one
-rest token, number `m`; so the vocabulary has `m + 1` tokens, whose meaning changes from context to context. After the
-rest token target and draft have nothing in common: the target puts everything on token 0, the draft on the rest.
+At every context the `m` tokens with the largest `(p + q) / 2` are kept, in falling order. Their meaning changes from
+context to context. The others, the rest `R`, become a few tokens. Two instances are made of the same rows:
 
-What is lost: verifiers see one rest token where there were many, and no block is accepted beyond it. Neither of the two
-is bounded here; the mass outside says how often they can matter. So block efficiencies of these tables are estimates.
+`below` has three more tokens: `shared` with mass `o = sum_R min(p, q)` in both models, `surplus` with `p(R) - o` in the
+target alone and `excess` with `q(R) - o` in the draft alone. After them the models have nothing in common: the target
+puts everything on token 0, the draft on `excess`.
+`above` has two more: the rest where `p > q`, and the rest where `p <= q`, each with its masses in both models. After
+them the models are one: both put everything on token 0.
+
+Claim: for delayed trees, with `V(I)` the optimum over all lossless verifiers of an instance `I`,
+
+    V(below) <= V(whole) <= V(above),
+
+and every lossless verifier of `below` is one of the whole, with the same block efficiency ("behind the cut").
+
+Proof, below. Label each drafted token `y` of `R` `shared` with probability `min(p, q)(y) / q(y)`, else `excess`, path
+by path; a labelled path has the law of a path of `below`, and i.i.d. paths stay i.i.d. Run the verifier of `below` on
+the labelled tree. A node that it accepts is kept, or ends in `shared` (the target has no other way there): then
+accept its first drafted token, which is unknown to the verifier and has law `min(p, q) / o`. A correction `shared` or
+`surplus` is drawn from `min(p, q) / o` or `(p - q)+ / (p(R) - o)` on `R`, and what the verifier would add after
+`shared` by the target. Given that a kept context is reached, `y` of `R` comes with `o min(p, q)(y) / o + (p - q)+(y)
+= p(y)`: lossless.
+Proof, above. Map every token of `R` to its group and what follows it to token 0. The law of a tree of `above` is that
+of the mapped tree of the whole, so a verifier of `above` may draw a tree of the whole given what it maps to, run any
+lossless verifier on it and map what comes back. Sums over groups of `D(c) p(y) = D(c, y) + e(c, y)` are the same
+equation for the groups, so that is lossless, and depths are not changed.
+
+Nothing is lost where `R` has no mass: then all three are one instance. More tokens kept never widen the interval.
+Numbers of a verifier on `below` are exact for the same verifier behind the cut; with all rows it may do better or
+worse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,25 +46,30 @@ from experiments.models.predicted.tables import check_size, continued_rows
 from simulator.errors import InvalidInput
 from simulator.instances.processes import TableProcess
 
+#: Tokens of `below` that stand for what is not kept.
+REST = 3
+
 
 @dataclass(frozen=True)
 class Truncated:
     """Target tables to depth `L`, draft tables to `L - 1`, and what stands outside them.
 
-    tokens: for each depth the kept tokens of the pair's vocabulary, shape `((m + 1)**d, m)`, -1 after a rest token.
+    target, draft: `below`, `V = m + 3`. above: target and draft of `above`, `V = m + 2`.
+    tokens: for each depth the kept tokens of the whole vocabulary after kept ones, shape `(m**d, m)`.
     outside_target, outside_draft: by depth `1..L`, the probability that one of the first `d` tokens drawn from the
     model was not kept.
     """
 
     target: TableProcess
     draft: TableProcess
+    above: tuple[TableProcess, TableProcess]
     tokens: tuple[Any, ...]
     outside_target: tuple[float, ...]
     outside_draft: tuple[float, ...]
 
 
 def truncated_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int, kept: int) -> Truncated:
-    """The tables of the `kept` most probable tokens at each context of at most `depth` tokens after the root.
+    """The tables of the `kept` most probable tokens at each context of at most `depth` tokens after the root, float64.
 
     Raises `InvalidInput` for a depth below 1 or a number of tokens that the vocabulary does not have, and `TooLarge`.
     """
@@ -48,61 +77,87 @@ def truncated_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int, ke
         raise InvalidInput(
             f"{kept} kept tokens to depth {depth}: keep 1 to {pair.vocab_size - 1} tokens, to a depth of at least 1"
         )
-    check_size(kept + 1, depth)
-    targets, drafts, tokens = [], [], []
-    contexts, inside = np.zeros((1, 0), dtype=np.int64), np.ones(1, dtype=bool)
+    check_size(kept + REST, depth)
+    together = max(1, BATCH_ENTRIES // pair.vocab_size)
+    return cut_tables(lambda which, some: continued_rows(pair, which, warp, root, some), depth, kept, together)
+
+
+def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, together: int = 1024) -> Truncated:
+    """The tables of any two processes, in the arithmetic of their rows.
+
+    rows: given "target" or "draft" and contexts, shape `(n, length)`, their rows, shape `(n, V)`, of at most `together`
+    contexts. kept: at most `V`.
+    """
+    parts, tokens = [], []
+    contexts = np.zeros((1, 0), dtype=np.int64)
     for length in range(depth + 1):
-        p, q, chosen = _level(pair, warp, root, contexts, inside, kept)
-        targets.append(p)
-        drafts.append(q)
-        tokens.append(chosen)
+        some = np.split(contexts, range(together, len(contexts), together))
+        levels = [_level(rows, portion, kept) for portion in some]
+        parts.append(np.concatenate([cut for cut, _ in levels], axis=1))
+        tokens.append(np.concatenate([chosen for _, chosen in levels]))
         if length < depth:
-            contexts, inside = _extended(contexts, inside, chosen)
+            contexts = np.column_stack([np.repeat(contexts, kept, axis=0), tokens[-1].reshape(-1)])
+    below = _placed(parts, kept, REST, 0), _placed(parts, kept, REST, 1)
+    above = _placed(parts, kept, REST - 1, 0), _placed(parts, kept, REST - 1, 1)
     return Truncated(
-        TableProcess(targets, "target"),
-        TableProcess(drafts[:-1], "draft"),
+        TableProcess(below[0], "target"),
+        TableProcess(below[1][:-1], "draft"),
+        (TableProcess(above[0], "target"), TableProcess(above[1][:-1], "draft")),
         tuple(tokens),
-        _outside(targets[:-1]),
-        _outside(drafts[:-1]),
+        _outside([part[0].astype(np.float64) for part in parts[:-1]], kept),
+        _outside([part[1].astype(np.float64) for part in parts[:-1]], kept),
     )
 
 
-def _level(pair: Pair, warp: Warp, root: Sequence[int], contexts: Any, inside: Any, kept: int) -> tuple[Any, Any, Any]:
-    """The rows of both models at all contexts of one length, and the tokens that were kept there."""
-    count = len(contexts)
-    tables = np.zeros((2, count, kept + 1))
-    tables[0, ~inside, 0] = tables[1, ~inside, kept] = 1
-    chosen = np.full((count, kept), -1, dtype=np.int64)
-    batch = max(1, BATCH_ENTRIES // pair.vocab_size)
-    places = np.flatnonzero(inside)
-    for first in range(0, len(places), batch):
-        some = places[first : first + batch]
-        rows = [continued_rows(pair, which, warp, root, contexts[some]) for which in ("target", "draft")]
-        ranked = np.argsort(-(rows[0] + rows[1]), axis=1, kind="stable")
-        chosen[some] = ranked[:, :kept]
-        for table, row in zip(tables, rows, strict=True):
-            ordered = np.take_along_axis(row, ranked, axis=1)
-            # The rest is summed by itself: one minus the others would lose its digits, or fall below 0.
-            table[some] = np.column_stack([ordered[:, :kept], ordered[:, kept:].sum(axis=1)])
-    tables /= tables.sum(axis=2, keepdims=True)
-    return tables[0], tables[1], chosen
+def _level(rows: Callable[[str, Any], Any], contexts: Any, kept: int) -> tuple[Any, Any]:
+    """What is kept of the rows of both models at contexts of one length, and which tokens those are.
+
+    The first has shape `(2, n, m + 4)`: after the kept tokens the masses of the rest where `p > q` and where not, each
+    as the smaller of both models and what the model has beyond it.
+    """
+    p, q = (rows(which, contexts) for which in ("target", "draft"))
+    ranked = np.argsort(-(p + q), axis=1, kind="stable")
+    p, q = (np.take_along_axis(each, ranked, axis=1) for each in (p, q))
+    return np.stack([_parts(p, q, kept, p > q), _parts(q, p, kept, p > q)]), ranked[:, :kept]
 
 
-def _extended(contexts: Any, inside: Any, chosen: Any) -> tuple[Any, Any]:
-    """Every context with each token after it, in lexicographic order; what follows a rest token is not inside."""
-    count, kept = chosen.shape
-    after = np.column_stack([chosen, np.full(count, -1)])
-    longer = np.column_stack([np.repeat(contexts, kept + 1, axis=0), after.reshape(-1)])
-    return longer, np.repeat(inside, kept + 1) & (after.reshape(-1) >= 0)
+def _parts(own: Any, other: Any, kept: int, ahead: Any) -> Any:
+    """The kept entries of one model's rows, and its rest in four; `ahead`: where the target is the larger one."""
+    rest, shared, group = own[:, kept:], np.minimum(own, other)[:, kept:], ahead[:, kept:]
+    # Each is summed by itself: one minus the others would lose its digits, or fall below 0.
+    masses = [(part * chosen).sum(axis=1) for chosen in (group, ~group) for part in (shared, rest - shared)]
+    return np.column_stack([own[:, :kept], *masses])
 
 
-def _outside(tables: Sequence[Any]) -> tuple[float, ...]:
-    """By depth, the probability that a rest token was among the first tokens."""
+def _placed(parts: Sequence[Any], kept: int, rest: int, which: int) -> list[Any]:
+    """Tables of one model over the kept tokens and `rest` more, rows after those included."""
+    size, tables, places = kept + rest, [], np.zeros(1, dtype=np.int64)
+    for length, part in enumerate(parts):
+        rows = _merged(part, kept, rest)[which]
+        table = np.zeros((size**length, size), dtype=rows.dtype) + rows[0, 0] * 0
+        alone = rest == REST and which == 1  # below the rest, where nothing shall be accepted
+        table[:, size - 1 if alone else 0] += 1
+        table[places] = rows / rows.sum(axis=1, keepdims=True)
+        tables.append(table)
+        places = (places[:, None] * size + np.arange(kept)).reshape(-1)
+    return tables
+
+
+def _merged(part: Any, kept: int, rest: int) -> Any:
+    """The rows of one instance: `shared`, `surplus` and `excess`, or the two groups; shape `(2, n, m + rest)`."""
+    ahead, ahead_beyond, behind, behind_beyond = (part[..., kept + place] for place in range(4))
+    if rest == REST:
+        masses = [ahead + behind, ahead_beyond, behind_beyond]
+    else:
+        masses = [ahead + ahead_beyond, behind + behind_beyond]
+    return np.concatenate([part[..., :kept], np.stack(masses, axis=-1)], axis=-1)
+
+
+def _outside(rows: Sequence[Any], kept: int) -> tuple[float, ...]:
+    """By depth, the probability that a token that is not kept was among the first tokens."""
     alive, lost, found = np.ones(1), 0.0, []
-    for table in tables:
-        step = alive[:, None] * table
-        lost += float(step[:, -1].sum())
-        step[:, -1] = 0
-        alive = step.reshape(-1)
+    for part in rows:
+        lost += float((alive * part[:, kept:].sum(axis=1)).sum())
+        alive = (alive[:, None] * part[:, :kept]).reshape(-1)
         found.append(lost)
     return tuple(found)

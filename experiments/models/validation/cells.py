@@ -20,7 +20,7 @@ from experiments.models.loop.loop import Block, Loop
 from experiments.models.loop.many import many_blocks
 from experiments.models.predicted.prediction import Prediction, predict
 from experiments.models.predicted.sampled import SampledPrediction, predict_sampled
-from experiments.models.predicted.truncated import Truncated, truncated_tables
+from experiments.models.predicted.truncated import REST, Truncated, truncated_tables
 from experiments.models.validation.comparison import Agreement, ChiSquare, compare
 from experiments.models.validation.contest import Contestant, Setting, seed_of, shape_name
 from experiments.shared.limits import limited
@@ -189,7 +189,7 @@ def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) ->
 
 def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
     """Tables of the most probable tokens after each root; empty where there are no drafts or no token is left out."""
-    kept = int(TRUNCATED_ENTRIES ** (1 / (depth + 1))) - 1
+    kept = int(TRUNCATED_ENTRIES ** (1 / (depth + 1))) - REST
     if not depth or setting.pair.vocab_size <= kept:
         return []
     return [truncated_tables(setting.pair, setting.warp, root, depth, kept) for root in setting.roots]
@@ -198,8 +198,8 @@ def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
 def _by_truncated(each: Contestant, scheme: DraftScheme, found: Sequence[Truncated]) -> dict[str, Any] | None:
     """Block efficiency on tables of the most probable tokens, and the share of drafted paths that leave them.
 
-    What is lost can change a block with such a path by up to `L` tokens either way: its lost token counts as one with
-    all other lost ones, and nothing is accepted beyond it. It changes other blocks as far as a verifier sums up over
+    It is exact for the verifier behind the cut (`truncated`); with all rows the verifier may do better or worse: what
+    is lost can change a block with such a path by up to `L` tokens, and others as far as a verifier sums up over
     tokens that were not drafted. None where there are no such tables or no engine for them.
     """
     tables = [Case("root", cut.target, cut.draft) for cut in found]

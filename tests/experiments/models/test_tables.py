@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -58,22 +60,29 @@ def test_tables_that_cannot_be_are_refused(
 def test_truncated_tables_keep_the_most_probable_tokens_and_account_for_the_rest(exact_pair: Pair) -> None:
     target, draft = pair_tables(exact_pair, Warp(), ROOT, 3)
     cut = truncated_tables(exact_pair, Warp(), ROOT, 3, 3)
-    assert (cut.target.vocab_size, cut.target.depth, cut.draft.depth) == (4, 3, 2)
-    for place in range(16):  # contexts of two tokens
-        first, second = divmod(place, 4)
-        row, drafted = cut.target.tables[2][place], cut.draft.tables[2][place]
-        if 3 in (first, second):
-            assert (row.tolist(), drafted.tolist()) == ([1, 0, 0, 0], [0, 0, 0, 1])
-            assert cut.tokens[2][place].tolist() == [-1, -1, -1]
+    assert (cut.target.vocab_size, cut.target.depth, cut.draft.depth) == (6, 3, 2)
+    assert [(each.vocab_size, each.depth) for each in cut.above] == [(5, 3), (5, 2)]
+    for context in product(range(6), repeat=2):
+        row, drafted = cut.target.row(context), cut.draft.row(context)
+        if max(context) > 2:
+            assert (row.tolist(), drafted.tolist()) == ([1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1])
+            if max(context) < 5:
+                assert cut.above[0].row(context).tolist() == cut.above[1].row(context).tolist() == [1, 0, 0, 0, 0]
             continue
-        parent = cut.tokens[0][0, first]
-        context = (int(parent), int(cut.tokens[1][first, second]))
-        p, q = target.row(context), draft.row(context)
+        first, second = context
+        whole = (int(cut.tokens[0][0, first]), int(cut.tokens[1][first, second]))
+        p, q = target.row(whole), draft.row(whole)
         kept = np.argsort(-(p + q), kind="stable")[:3]
-        assert cut.tokens[2][place].tolist() == kept.tolist()
+        assert cut.tokens[2][3 * first + second].tolist() == kept.tolist()
         rest = [token for token in range(8) if token not in kept]
-        assert row == pytest.approx([*p[kept], p[rest].sum()], abs=1e-12)  # passes in other batches
-        assert drafted == pytest.approx([*q[kept], q[rest].sum()], abs=1e-12)
+        shared = np.minimum(p, q)[rest].sum()
+        assert row == pytest.approx([*p[kept], shared, p[rest].sum() - shared, 0], abs=1e-12)  # passes in other batches
+        assert drafted == pytest.approx([*q[kept], shared, 0, q[rest].sum() - shared], abs=1e-12)
+        for each, above in zip((p, q), cut.above, strict=True):
+            groups = [
+                sum(each[token] for token in rest if bool(p[token] > q[token]) is ahead) for ahead in (True, False)
+            ]
+            assert above.row(context) == pytest.approx([*each[kept], *groups], abs=1e-12)
 
 
 def test_mass_outside_truncated_tables_is_what_full_tables_give(exact_pair: Pair) -> None:
@@ -96,4 +105,4 @@ def test_truncations_that_cannot_be_are_refused(tiny_pair: Pair, depth: int, kep
     with pytest.raises(InvalidInput, match="keep 1 to 7 tokens, to a depth of at least 1"):
         truncated_tables(tiny_pair, Warp(), ROOT, depth, kept)
     with pytest.raises(TooLarge, match="hold"):
-        truncated_tables(tiny_pair, Warp(), ROOT, 11, 3)
+        truncated_tables(tiny_pair, Warp(), ROOT, 8, 3)
