@@ -103,17 +103,33 @@ class Layered:
     name: ClassVar[str] = "layered"
 
 
-Structure: TypeAlias = TopDown | OnePath | LeafToRoot | Layered
+@dataclass(frozen=True)
+class Continued:
+    """Decides along one path as `path` says, and starts again at its correction token if another path has drafted it.
+
+    It starts there as at a root, with the paths that go through. Nothing that was looked at may depend on what these
+    have drafted below.
+    beside: `beside(p, q)`: whether a path may go to the second token when the selected one goes to the first, booleans
+    of shape `(n, V, V)`. None where the path is the first one, beside which the others go anywhere.
+    """
+
+    path: OnePath
+    beside: Callable[[Vector, Vector], Any] | None = None
+
+    name: ClassVar[str] = "continued"
+
+
+Structure: TypeAlias = TopDown | OnePath | LeafToRoot | Layered | Continued
 
 
 def offered(verifier: Verifier) -> Structure | None:
     """The structure of a verifier; None if it has none. Raises `InvalidVerifier` for one that is of no known kind."""
     structure = getattr(verifier, "structure", None)
-    if structure is None or isinstance(structure, (TopDown, OnePath, LeafToRoot, Layered)):
+    if structure is None or isinstance(structure, (TopDown, OnePath, LeafToRoot, Layered, Continued)):
         return structure
     raise InvalidVerifier(
-        f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath, LeafToRoot or "
-        "Layered of simulator.structures, or leave it out"
+        f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath, LeafToRoot, "
+        "Layered or Continued of simulator.structures, or leave it out"
     )
 
 

@@ -27,6 +27,12 @@ def greedy_path(root: DraftNode) -> list[DraftNode]:
     return path
 
 
+def ranked_below(p: Vector, q: Vector) -> Any:
+    """Whether the second token has a lower rank than the first, booleans of shape `(n.., V, V)`."""
+    ranks = (p / (q + (q == 0))).argsort(stable=True).argsort(stable=True)
+    return ranks[..., None, :] < ranks[..., :, None]
+
+
 def greedy_root(one: Any) -> State:
     """The state at the root; one: the number or the column of ones to start from."""
     return one, one, one * 0

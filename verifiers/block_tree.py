@@ -16,7 +16,9 @@ from typing import ClassVar
 
 from simulator.drafts.trees import first_path
 from simulator.protocol import Card, Coin, DraftNode, Verdict
+from simulator.structures import Continued, OnePath
 from verifiers._paths import block_verify
+from verifiers._weights import child_weights, settle
 
 
 @dataclass(frozen=True)
@@ -49,3 +51,8 @@ class BlockTree:
         if verdict.correction in node.children:
             return self.verify(node.child(verdict.correction), coin)
         return verdict
+
+    @property
+    def structure(self) -> Continued:
+        """See `Continued`."""
+        return Continued(OnePath(child_weights, settle))

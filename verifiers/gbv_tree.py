@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Verdict
-from verifiers._greedy_order import greedy_masses, greedy_path
+from simulator.structures import Continued
+from verifiers._greedy_order import greedy_masses, greedy_path, ranked_below
 from verifiers._paths import block_verify, count_iid_branches
+from verifiers.gbv import GreedyBlock
 
 
 @dataclass(frozen=True)
@@ -42,3 +44,8 @@ class GreedyBlockTree:
         if verdict.correction in node.children:
             return self.verify(node.child(verdict.correction), coin)
         return verdict
+
+    @property
+    def structure(self) -> Continued:
+        """See `Continued`."""
+        return Continued(GreedyBlock().structure, ranked_below)

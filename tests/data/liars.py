@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 from simulator import Card
-from simulator.structures import TopDown
+from simulator.structures import Continued, TopDown
 from simulator.vectors import acceptance, layers, one_hot, residual
 from verifiers import make
 from verifiers._top_down import walk
 from verifiers.block import Block
 from verifiers.gbv import GreedyBlock
+from verifiers.gbv_tree import GreedyBlockTree
 from verifiers.nss import NaiveSampling
 from verifiers.traversal import Traversal
 
@@ -105,6 +106,14 @@ class LyingSelect(GreedyBlock):
     structure = replace(
         GREEDY, selection=replace(GREEDY.selection, step=lambda *given: (given[2], GREEDY.selection.step(*given)[1]))
     )
+
+
+class LyingBeside(GreedyBlockTree):
+    """Ranks the tokens by their numbers to say where other paths may go, not by `p/q`."""
+
+    card = replace(GreedyBlockTree.card, name="lying_beside")
+
+    structure = Continued(GREEDY, lambda p, q: make("gbv_tree").structure.beside(p * 0 + 1, q * 0 + 1))
 
 
 class LyingReject(Traversal):

@@ -6,6 +6,7 @@ from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.laws.law import BlockLaw, Metrics
 from simulator.laws.structured.arrays import keep_freed_memory
+from simulator.laws.structured.continued import continued_law
 from simulator.laws.structured.layered import layered_law
 from simulator.laws.structured.leaf_to_root import leaf_to_root
 from simulator.laws.structured.offer import structure_of
@@ -14,7 +15,7 @@ from simulator.laws.structured.rows import RowSource
 from simulator.laws.structured.sinks import LawSink, MetricsSink, Sink
 from simulator.laws.structured.top_down import top_down
 from simulator.protocol import DraftScheme, Progress, Verifier
-from simulator.structures import Layered, LeafToRoot, OnePath
+from simulator.structures import Continued, Layered, LeafToRoot, OnePath
 
 
 def run(verifier: Verifier, rows: RowSource, scheme: DraftScheme, sink: Sink) -> None:
@@ -33,6 +34,8 @@ def run(verifier: Verifier, rows: RowSource, scheme: DraftScheme, sink: Sink) ->
         leaf_to_root(structure, rows, scheme, sink)
     elif isinstance(structure, Layered):
         layered_law(structure, rows, scheme, sink)
+    elif isinstance(structure, Continued):
+        continued_law(structure, rows, scheme, sink)
     else:
         top_down(structure, verifier.card, rows, scheme, sink)
 

@@ -16,7 +16,7 @@ from simulator.instances.processes import MarkovProcess, context_count
 from simulator.laws.structured.offer import structure_of
 from simulator.laws.structured.top_down import CHUNK
 from simulator.protocol import DraftScheme, TokenProcess, Verifier
-from simulator.structures import Layered, LeafToRoot, TopDown, offered
+from simulator.structures import Continued, Layered, LeafToRoot, TopDown, offered
 
 #: Bytes that a run may take unless told otherwise.
 MEMORY = 4 * 2**30
@@ -104,6 +104,8 @@ def steps(verifier: Verifier, scheme: Delayed, vocab_size: int) -> float:
     if isinstance(structure, Layered):
         return _layers(scheme, vocab_size)
     contexts = context_count(vocab_size, scheme.depth + 1) / max(vocab_size - 1, 1)
+    if isinstance(structure, Continued):  # every context from all starts above it, with two numbers of paths
+        return contexts * (1 + (scheme.K - 1) * max(scheme.L2 - 1, 0)) * scheme.K**2
     several = isinstance(structure, TopDown) and not verifier.card.single_path
     return contexts * (_calls(verifier, scheme.K, vocab_size) or scheme.K if several else 1)
 
@@ -167,6 +169,8 @@ def _modes(
     visited = steps(verifier, scheme, size)
     if isinstance(structure, LeafToRoot):
         working = visited * (3 * size + 10) * each
+    if isinstance(structure, Continued):
+        working += rows * (3 * scheme.K + 10) * each
     streamed = working if markov else tables + working
     judged = tables + 5 * rows * each + working  # the law, and both sides of its balance
     modes = [Work(structure.name, LAW, visited, judged), Work(structure.name, METRICS, visited, streamed)]

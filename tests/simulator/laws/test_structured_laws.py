@@ -23,6 +23,7 @@ from simulator.laws.structured import (
     structured_law,
     structured_metrics,
 )
+from simulator.laws.structured.continued import continued_law
 from simulator.laws.structured.layered import layered_law
 from simulator.laws.structured.paths import path_law
 from simulator.laws.structured.top_down import top_down
@@ -41,8 +42,8 @@ STRUCTURES = {
     "optimum": "path",
     "block": "path",
     "hsd": "path",
-    "block_tree": None,
-    "gbv_tree": None,
+    "block_tree": "continued",
+    "gbv_tree": "continued",
     "layer_transport": "layered",
     "layer_verification": None,
     "layer_without_replacement": None,
@@ -188,6 +189,8 @@ def test_the_size_of_chunks_does_not_matter(name: str, chunk: int) -> None:
         engine = partial(top_down, structure, verifier.card, chunk=chunk)
     elif STRUCTURES[name] == "layered":
         engine = partial(layered_law, structure, chunk=chunk)
+    elif STRUCTURES[name] == "continued":
+        engine = partial(continued_law, structure, chunk=chunk)
     instances = list(few(shape))
     for instance in instances:
         rows = TableRows.of(instance.target, instance.draft)

@@ -45,6 +45,7 @@ LIARS = {
     USERS.LyingLastChildLaw: {"structured-equals-enumerated"},
     USERS.LyingSettle: {"structured-equals-enumerated"},
     USERS.LyingSelect: {"structured-equals-enumerated"},
+    USERS.LyingBeside: {"structured-equals-enumerated"},
     USERS.LyingReject: {"structured-equals-enumerated"},
     USERS.LyingInTheDeep: {"structured-equals-enumerated"},
 }
