@@ -17,6 +17,9 @@ from experiments.shared.text import EMBEDDED
 def train(
     *,
     out: Annotated[str, typer.Option("--out", help="Folder for the pair: target, draft, pair.json.")],
+    recipe: Annotated[
+        str, typer.Option(help="small, or deep: a target of 64 layers (letters: V = 64) and a draft of one.")
+    ] = "small",
     tokenizer: Annotated[
         str, typer.Option(help="letters (frequent symbols and a rest token), digits (of bytes) or bpe (byte pairs).")
     ] = "letters",
@@ -26,7 +29,7 @@ def train(
     text: Annotated[str, typer.Option("--text", help=f"A UTF-8 file, or {EMBEDDED} (embedded).")] = EMBEDDED,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights and batches.")] = 0,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Training steps of the target (default 800, bpe 1600).")
+        int | None, typer.Option(min=1, help="Training steps of the target (default 800, bpe 1600, deep 80).")
     ] = None,
     seconds: Annotated[
         float | None,
@@ -43,8 +46,8 @@ def train(
 
     check_files((None if text == EMBEDDED else text,), {"--json": json_target})
     where = choose_device(device)
-    recipe = choose_recipe(read_corpus(text), tokenizer, vocab, seed, steps, seconds)
-    record, reused = make_pair(recipe, out, where)
+    chosen = choose_recipe(read_corpus(text), tokenizer, vocab, seed, steps, seconds, recipe)
+    record, reused = make_pair(chosen, out, where)
     if reused:
         remark(f"{out} holds this pair already; it was not trained again")
     _show(console_for(json_target), out, record)

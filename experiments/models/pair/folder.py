@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,6 +17,7 @@ from experiments.models.pair.devices import model_versions, quiet_loading
 from experiments.models.pair.quality import measure, sample
 from experiments.models.pair.recipe import Recipe
 from experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
+from experiments.models.pair.growth import grown
 from experiments.models.pair.training import Plan, Size, Trained, new_model, train
 from experiments.models.pair.warp import Warp
 from experiments.shared.progress import Tick, bar, remark
@@ -82,9 +83,16 @@ def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
 
 
 def _train_one(role: str, recipe: Recipe, size: Size, plan: Plan, tokens: Any, device: Any) -> Trained:
-    model = new_model(size, recipe.vocab_size, recipe.seed)
+    young = recipe.young if role == "target" else None
+    first = replace(size, layers=young.layers) if young else size
+    model = new_model(first, recipe.vocab_size, recipe.seed)
+    if young:
+        with bar(f"training the {role}'s first {young.layers} layers, %", 100) as tick:
+            trained = train(model, tokens, young.plan, recipe.seed, device, _in_percent(tick))
+        remark(f"{role} of {young.layers} layers: {trained.steps} steps, loss {trained.loss:.3f} bits")
+        model = grown(trained.model, size.layers)
     with bar(f"training the {role}, %", 100) as tick:
-        return train(model, tokens, plan, recipe.seed, device, _in_percent(tick))
+        return train(model, tokens, plan, recipe.seed + bool(young), device, _in_percent(tick))
 
 
 def _in_percent(tick: Tick) -> Callable[[float], None]:
