@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from experiments.models.drafts.making import make_draft
     from experiments.models.drop_in.generate_with import generate_with
     from experiments.models.loop.monitor import Monitor
     from experiments.surface.bounding import bound, optimum
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 #: Where each name comes from.
 _HOMES = {
+    "experiments.models.drafts.making": ("make_draft",),
     "experiments.models.drop_in.generate_with": ("generate_with",),
     "experiments.models.loop.monitor": ("Monitor",),
     "experiments.surface.bounding": ("bound", "optimum"),
@@ -148,6 +150,7 @@ __all__ = [
     "from_softmax",
     "generate_with",
     "make",
+    "make_draft",
     "optimum",
     "rationalise",
     "tabulate",

@@ -59,6 +59,8 @@ HOUSE = """
     experiments.policies
     experiments.surface
     experiments.claims
+    experiments.models.pair.devices
+    experiments.models.drafts
     experiments.models.pair
     experiments.models.loop
     experiments.models.drop_in

@@ -71,7 +71,14 @@ Target = Annotated[
     str | None,
     typer.Option("--target", help="A causal model of transformers: path or name.", rich_help_panel=_MODELS),
 ]
-Draft = Annotated[str | None, typer.Option("--draft", help="Its draft, over the same tokens.", rich_help_panel=_MODELS)]
+Draft = Annotated[
+    str | None,
+    typer.Option(
+        "--draft",
+        help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2.",
+        rich_help_panel=_MODELS,
+    ),
+]
 Sampling = Annotated[
     str | None,
     typer.Option(

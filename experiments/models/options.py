@@ -33,7 +33,10 @@ Seed = Annotated[int, typer.Option(min=0, help="Of training and of every run.")]
 
 Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`: used, or made first.", **_PAIR)]
 Target = Annotated[str | None, typer.Option("--target", help="A causal model of transformers: path or name.", **_PAIR)]
-Draft = Annotated[str | None, typer.Option("--draft", help="Its draft, over the same tokens.", **_PAIR)]
+Draft = Annotated[
+    str | None,
+    typer.Option("--draft", help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2.", **_PAIR),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", **_PAIR)]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16, float16 or float64.", **_PAIR)]
 Vocab = Annotated[int | None, typer.Option("--vocab", help="V of a pair that is trained (default 8).", **_PAIR)]

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from experiments.models.pair.devices import model_versions, quiet_loading
+from experiments.models.pair.growth import grown
 from experiments.models.pair.quality import measure, sample
 from experiments.models.pair.recipe import Recipe
 from experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
-from experiments.models.pair.growth import grown
 from experiments.models.pair.training import Plan, Size, Trained, new_model, train
 from experiments.models.pair.warp import Warp
 from experiments.shared.progress import Tick, bar, remark

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.models.drafts.specs import parse_draft
 from experiments.models.pair.corpus import Corpus, read_corpus
 from experiments.models.pair.devices import choose_device, libraries
 from experiments.models.pair.folder import make_pair, recorded
@@ -35,6 +36,7 @@ SMALL = 5_000_000
 class Wanted:
     """Which pair: `folder` of a trained one (made if it is not there), or `target` and `draft`; none: a new one.
 
+    draft: with a folder, another draft for its target. Either is a model, or one to be made (`drafts`).
     Raises `InvalidInput` for two of them, half of one, and for options of training where nothing is trained.
     """
 
@@ -50,9 +52,12 @@ class Wanted:
     quick: bool = False
 
     def __post_init__(self) -> None:
-        if (self.target is None) != (self.draft is None):
-            given, missing = ("--target", "--draft") if self.draft is None else ("--draft", "--target")
-            raise InvalidInput(f"{given} is given without {missing}; a pair needs both, or neither to train one")
+        if self.draft is not None:
+            parse_draft(self.draft)
+        if self.target is not None and self.draft is None:
+            raise InvalidInput("--target is given without --draft; a pair needs both, or neither to train one")
+        if self.draft is not None and self.target is None and self.folder is None:
+            raise InvalidInput("--draft is given without --target or --pair; a draft needs a model that it drafts for")
         if self.target is None:
             return
         if self.folder is not None:
@@ -84,7 +89,7 @@ def open_pair(wanted: Wanted) -> Iterator[Opened]:
     """
     corpus = read_corpus(wanted.text)
     if wanted.target is not None and wanted.draft is not None:
-        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype)
+        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype, corpus.training)
         for note in pair.notes:
             remark(note)
         with _threads(_is_small(pair)):
@@ -101,11 +106,11 @@ def load_wanted(wanted: Wanted) -> tuple[Pair, Corpus]:
     """
     corpus = read_corpus(wanted.text)
     if wanted.target is not None and wanted.draft is not None:
-        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype)
+        pair = load_pair(wanted.target, wanted.draft, wanted.device, wanted.dtype, corpus.training)
         for note in pair.notes:
             remark(note)
     else:
-        pair = load_folder(str(wanted.folder), wanted.device, wanted.dtype)
+        pair = load_folder(str(wanted.folder), wanted.device, wanted.dtype, wanted.draft, corpus.training)
         _check_text(str(wanted.folder), corpus, pair.text_digest)
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
@@ -154,7 +159,9 @@ def _trained(wanted: Wanted, corpus: Corpus, folder: str) -> Opened:
     else:
         _check_record(wanted, corpus, folder, record["configuration"])
         remark(f"{folder} holds a pair already; it was not trained again")
-    pair = load_folder(folder, wanted.device, wanted.dtype)
+    pair = load_folder(folder, wanted.device, wanted.dtype, wanted.draft, corpus.training)
+    if wanted.draft is not None:
+        return opened(pair, corpus)
     return Opened(pair, corpus, record["bits_per_character"], record["sample"])
 
 

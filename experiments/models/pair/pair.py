@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from experiments.models.drafts.specs import DraftSpec, parse_draft
 from experiments.models.pair.devices import choose_device, choose_dtype, libraries, within_memory
 from experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
 from experiments.models.pair.tokenizers import TextTokenizer
@@ -84,26 +85,27 @@ class Pair:
         return self.tokenizer
 
 
-def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float32") -> Pair:
-    """Any two causal language models of transformers, each a folder or a name.
+def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float32", text: str | None = None) -> Pair:
+    """Any two causal language models of transformers, each a folder or a name; or a draft that is made for the target.
 
-    device: auto, cpu or cuda. dtype: float32, bfloat16, float16 or float64. Where embeddings are padded beyond the
-    tokens that both tokenizers know, both models are cut to those tokens, and `notes` says so.
+    draft: such as `ngram:order=4`, counted on `text` (`drafts`). device: auto, cpu or cuda. dtype: float32, bfloat16,
+    float16 or float64. Where embeddings are padded beyond the tokens that both tokenizers know, both models are cut to
+    those tokens, and `notes` says so.
     Raises `InvalidInput`: a missing path, an unknown model, no causal language model, vocabularies that differ,
-    no space, no CUDA, an unknown precision, torch or transformers not installed.
+    no space, no CUDA, an unknown precision, torch or transformers not installed, a draft that cannot be made.
     """
     where, precision = choose_device(device), choose_dtype(dtype)
+    spec = parse_draft(draft)
+    if spec is not None:
+        return _with_made(_alone(target, where, precision), spec, text)
     found = tuple(locate(role, name) for role, name in zip(ROLES, (target, draft), strict=True))
     configs = tuple(read_config(each) for each in found)
     tokenizers = tuple(read_tokenizer(each) for each in found)
     size = _common_size(found, configs, tokenizers)
-    models, notes = [], []
-    for each, config in zip(found, configs, strict=True):
-        model = read_model(each, config, where, precision)
-        if padding := _rows_of_logits(config) - size:
-            model.resize_token_embeddings(size)
-            notes.append(f"{each}: {padding} padding tokens beyond the {size} of the tokenizer were cut off")
-        models.append(model)
+    models, notes = zip(
+        *(_cut_model(each, config, size, where, precision) for each, config in zip(found, configs, strict=True)),
+        strict=True,
+    )
     return Pair(
         models[0],
         models[1],
@@ -112,19 +114,60 @@ def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float
         precision,
         size,
         names=(found[0].name, found[1].name),
-        notes=tuple(notes),
+        notes=tuple(note for each in notes for note in each),
     )
 
 
-def load_folder(folder: str | Path, device: str = "auto", dtype: str = "float32") -> Pair:
-    """A pair that `draftproof train` saved; raises `InvalidInput` like `load_pair`, or for a folder without one."""
+def load_folder(
+    folder: str | Path,
+    device: str = "auto",
+    dtype: str = "float32",
+    draft: str | None = None,
+    text: str | None = None,
+) -> Pair:
+    """A pair that `draftproof train` saved, or its target with another draft; draft, text: as for `load_pair`.
+
+    Raises `InvalidInput` like `load_pair`, or for a folder without a pair.
+    """
     try:
         fields = dict(parse_json(read_text(Path(folder) / "pair.json", "pair"), "pair.json"))
         digest = str(fields["text_hash"])
     except (InvalidInput, ValueError, TypeError, KeyError):
         raise InvalidInput(f"{folder} holds no trained pair; make one: draftproof train --out {folder}") from None
-    pair = load_pair(str(Path(folder) / "target"), str(Path(folder) / "draft"), device, dtype)
+    pair = load_pair(str(Path(folder) / "target"), draft or str(Path(folder) / "draft"), device, dtype, text)
     return replace(pair, text_digest=digest)
+
+
+def _cut_model(each: Located, config: Any, size: int, device: Any, dtype: Any) -> tuple[Any, tuple[str, ...]]:
+    """The model with logits for so many tokens, and what was done to it."""
+    model = read_model(each, config, device, dtype)
+    padding = _rows_of_logits(config) - size
+    if not padding:
+        return model, ()
+    model.resize_token_embeddings(size)
+    return model, (f"{each}: {padding} padding tokens beyond the {size} of the tokenizer were cut off",)
+
+
+def _alone(target: str, device: Any, dtype: Any) -> Pair:
+    """A target as its own draft, until it has one."""
+    found = locate("target", target)
+    config, tokenizer = read_config(found), read_tokenizer(found)
+    size = (
+        _rows_of_logits(config)
+        if tokenizer is None
+        else _common_size((found, found), (config, config), [tokenizer] * 2)
+    )
+    model, notes = _cut_model(found, config, size, device, dtype)
+    return Pair(model, model, tokenizer, device, dtype, size, names=(found.name, found.name), notes=notes)
+
+
+def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
+    """The pair with a draft that is made for its target."""
+    from experiments.models.drafts.making import make_draft
+
+    with within_memory(f"making the draft {spec}", pair.device):
+        draft = make_draft(spec, pair.target, pair.encode(text) if spec.counts and text is not None else None)
+    return replace(pair, draft=draft, names=(pair.names[0], str(spec)))
 
 
 def _common_size(found: Sequence[Located], configs: Sequence[Any], tokenizers: Sequence[TextTokenizer | None]) -> int:

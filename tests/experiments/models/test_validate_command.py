@@ -197,7 +197,8 @@ def test_the_same_command_runs_on_cuda(draftproof: Callable[..., Any], models: t
     [
         (("--target", "nowhere", "--draft", "nowhere"), "nowhere"),
         (("--target", "a"), "--target is given without --draft"),
-        (("--draft", "a"), "--draft is given without --target"),
+        (("--draft", "a"), "--draft is given without --target or --pair"),
+        (("--pair", "p", "--draft", "early"), "layers is missing; write early:layers=2"),
         (("--pair", "p", "--target", "a", "--draft", "b"), "--pair and --target both say which models"),
         (("--target", "a", "--draft", "b", "--vocab", 4), "--vocab and --tokenizer belong to a pair that is trained"),
         (("--replace", "naive"), "write NAME=OTHER"),
