@@ -91,14 +91,14 @@ class LeafToRoot:
 class Layered:
     """Gives scores to the drafted nodes of a layer together, see `step`; what has none plays no further part.
 
-    step: `step(owed, draft, branches)` for `B` layers of `n` nodes from which `branches` go on, of shape `(B, n, V)`:
-    `owed` is the score of a node times `p`. It returns `m`, the mean scores of the children, of that shape, and for
-    each layer the possible outcomes `(probability, [(place of the node, token, branches through it, score), ..])`;
-    above the leaves these are not looked at, so a generator saves their cost.
-    Layers with one branch are not asked about: their score is `min(1, owed/q)`.
+    step: `step(scores, target, draft, branches)` for `B` layers of `n` nodes from which `branches` go on: scores of
+    shape `(B, n, 1)`, rows of shape `(B, n, V)`. It returns `m`, the mean scores of the children, of the shape of the
+    rows, and for each layer the possible outcomes `(probability, [(place of the node, token, branches through it,
+    score), ..])`; above the leaves these are not looked at, so a generator saves their cost.
+    Layers with one branch are not asked about: the score of a child is `min(1, a p/q)`.
     """
 
-    step: Callable[[Vector, Vector, tuple[int, ...]], tuple[Vector, Iterable[Any]]]
+    step: Callable[[Vector, Vector, Vector, tuple[int, ...]], tuple[Vector, Iterable[Any]]]
 
     name: ClassVar[str] = "layered"
 

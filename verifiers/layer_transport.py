@@ -92,8 +92,9 @@ class LayerTransport:
         return _raced(owed, draft, branches)
 
 
-def _outcomes(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, Iterable[Any]]:
+def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, Iterable[Any]]:
     """See `Layered`: many layers with the same branches."""
+    owed = scores * target
     posed, masses = _floats(owed).round(DECIMALS), _floats(draft).round(DECIMALS)
     races = equalised(posed, masses, branches)
     each = list(races.layers())

@@ -15,14 +15,17 @@ Lossless for every rule that returns `y` with probability at most `A p(y)`: the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
+from math import prod
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, Context, DraftNode, Source, Vector, Verdict
+from simulator.structures import Layered
 from simulator.vectors import minimum, one_hot, positive_part
 from verifiers._layers import Scored, Step, sweep
 from verifiers._memo import memoised
@@ -58,6 +61,11 @@ class LayerVerification:
         """Accept a node of the tree and draw a correction token."""
         return sweep(root, coin, self.step)
 
+    @property
+    def structure(self) -> Layered:
+        """See `Layered`."""
+        return Layered(partial(_outcomes, RULES[self.rule]))
+
     def step(self, layer: Sequence[Scored]) -> Step:
         """Steps 1 to 3 for one layer."""
         forks = [scored for scored in layer if scored.node.children]
@@ -76,6 +84,41 @@ class LayerVerification:
             {context: partial(_same, row) for context, row in met.items()},
             {context: row.sum for context, row in met.items()},
         )
+
+
+def _outcomes(
+    rule: OneStep, scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]
+) -> tuple[Vector, Iterable[Any]]:
+    """See `Layered`: the nodes of a layer draw each for itself, within shares that do not depend on what is drawn."""
+    met = target * 0
+    layers = []
+    for number, (shares, p, q) in enumerate(zip(scores[..., 0].tolist(), target, draft, strict=True)):
+        capacity = sum(shares)
+        by_node = []
+        for place, (share, k) in enumerate(zip(shares, branches, strict=True)):
+            ask = partial(rule, capacity * p[place], q[place])
+            met[number, place] = ask((int(q[place].argmax()),) * k)[1] * share / capacity
+            by_node.append(partial(_drawn, ask, q[place].tolist(), k, share, capacity))
+        layers.append(by_node)
+    return met, map(_together, layers)
+
+
+def _drawn(ask: Any, q: Sequence[Any], k: int, share: Any, capacity: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+    """What one node may draw: the probability, and each token with the branches through it and its score."""
+    found: dict[tuple[Any, ...], Any] = {}
+    for drafted in product([token for token, mass in enumerate(q) if mass > 0], repeat=k):
+        given, _ = ask(drafted)
+        tokens = [token for token in sorted(set(drafted)) if given[token] > 0]
+        scored = tuple((token, drafted.count(token), given[token] * share / capacity) for token in tokens)
+        found[scored] = found.get(scored, 0) + prod(q[token] for token in drafted)
+    return [(chance, scored) for scored, chance in found.items()]
+
+
+def _together(by_node: Sequence[Callable[[], list[Any]]]) -> Iterator[tuple[Any, list[Any]]]:
+    for drawn in product(*(node() for node in by_node)):
+        scored = [(place, *child) for place, (_, children) in enumerate(drawn) for child in children]
+        if scored:
+            yield prod(chance for chance, _ in drawn), scored
 
 
 @memoised

@@ -98,7 +98,8 @@ IDEAS: Mapping[str, Racing] = {
 def structure(racing: Racing) -> Layered:
     """Layer transport with a race of its own."""
 
-    def step(owed: Any, draft: Any, branches: tuple[int, ...]) -> Any:
+    def step(scores: Any, target: Any, draft: Any, branches: tuple[int, ...]) -> Any:
+        owed = scores * target
         races = racing(owed, draft, branches)
         law = race_law(races, draft, branches)
         met = minimum(owed, law)

@@ -72,13 +72,6 @@ def _deep(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
     errors = [error for row in rows for error in row.get("errors", {}).values()]
     if errors:
         yield "shares that are sampled", f"{len(errors):,}, largest standard error {max(errors):.1e}"
-    listed = [row for row in deep if row.get("enumerated")]
-    if listed:
-        names = list(listed[0]["enumerated"])
-        found = {name: [row["enumerated"][name] for row in listed] for name in names}
-        found |= {name: [row["shares"][name] for row in listed] for name in (BEST, "path_transport", "traversal")}
-        text = ", ".join(f"`{name}` {sum(each) / len(each):.4f} ({min(each):.4f})" for name, each in found.items())
-        yield f"by enumeration, L > 1 and few trees ({len(listed):,}), mean (worst)", text
 
 
 def _next(row: Row) -> tuple[str, float]:

@@ -54,8 +54,6 @@ PATHS = (2, 3, 4)
 MOST_PATHS = 256
 #: Certified gap of every optimum, and the common denominator of all probabilities.
 GAP, DENOMINATOR = 1e-6, 2**16
-#: Draft trees up to which a verifier without a structured engine is studied.
-MOST_TREES = 128
 #: Of layers too many to be listed so many are drawn where a verifier looks at layers.
 SAMPLED = 20_000
 #: Instances from whose time that of all is estimated.
@@ -82,7 +80,7 @@ class Point:
                 **asdict(self),
                 "gap": GAP,
                 "denominator": DENOMINATOR,
-                "verifiers": studied() + listed_only(),
+                "verifiers": studied(),
                 "package": versions()["draftproof"],
             }
         )
@@ -97,22 +95,8 @@ def cases(seeds: int) -> Iterator[Point]:
 
 
 def studied() -> list[str]:
-    """The verifiers that are lossless on delayed trees and need no plan."""
-    return [
-        name
-        for name in verifiers.STANDALONE
-        if "delayed" in verifiers.REGISTRY[name].card.lossless_for
-        and structure_of(verifiers.make(name), Delayed()) is not None
-    ]
-
-
-def listed_only() -> list[str]:
-    """Those of them that no structured engine evaluates; they are enumerated where there are few draft trees."""
-    return [
-        name
-        for name in verifiers.STANDALONE
-        if "delayed" in verifiers.REGISTRY[name].card.lossless_for and name not in studied()
-    ]
+    """The verifiers that are lossless on delayed trees and need no plan; all have a structured engine."""
+    return [name for name in verifiers.STANDALONE if "delayed" in verifiers.REGISTRY[name].card.lossless_for]
 
 
 def compute(case: Point) -> dict[str, Any]:
@@ -130,7 +114,6 @@ def compute(case: Point) -> dict[str, Any]:
         reach[name], error = _reach(verifiers.make(name), instance, scheme, case.seed)
         if error:
             errors[name] = error / upper
-    few = scheme.count(instance.draft) <= MOST_TREES
     mixed = verifiers.make("mixed_order", a=best_mixture(instance.target, instance.draft, scheme)[0])
     reach["mixed_order, best a"] = _reach(mixed, instance, scheme)[0]
     planned = verifiers.make("optimum", plan=found.plan, draft_tables=instance.draft.tables)
@@ -143,7 +126,6 @@ def compute(case: Point) -> dict[str, Any]:
         "method": found.method,
         "shares": {name: sum(masses) / upper for name, masses in reach.items()},
         "errors": errors,
-        "enumerated": {name: _enumerated(name, instance, scheme) / upper for name in listed_only() if few},
         "lost": {name: [b - d for b, d in zip(best, masses, strict=True)] for name, masses in reach.items()},
         "strong_id": case.strong_id,
         "versions": versions(),
@@ -164,13 +146,6 @@ def _reach(verifier: Verifier, instance: Instance, scheme: Delayed, seed: int = 
         return sampled_depths(structure, TableRows.of(floats.target, floats.draft), scheme, SAMPLED, generator)
     masses = [float(mass) for mass in found.metrics.depth_distribution]
     return [sum(masses[depth:]) for depth in range(scheme.depth + 1)], 0.0
-
-
-def _enumerated(name: str, instance: Instance, scheme: Delayed) -> float:
-    found = Evaluator(verifiers.make(name), "float64", engine="enumerate").check(
-        instance.target, instance.draft, scheme
-    )
-    return float(found.block_efficiency)
 
 
 def main(

@@ -11,6 +11,7 @@ from verifiers._top_down import walk
 from verifiers.block import Block
 from verifiers.gbv import GreedyBlock
 from verifiers.gbv_tree import GreedyBlockTree
+from verifiers.layer_verification import LayerVerification
 from verifiers.nss import NaiveSampling
 from verifiers.traversal import Traversal
 
@@ -114,6 +115,14 @@ class LyingBeside(GreedyBlockTree):
     card = replace(GreedyBlockTree.card, name="lying_beside")
 
     structure = Continued(GREEDY, lambda p, q: make("gbv_tree").structure.beside(p * 0 + 1, q * 0 + 1))
+
+
+class LyingRule(LayerVerification):
+    """Offers the scores of another rule."""
+
+    card = replace(LayerVerification.card, name="lying_rule", parameters={})
+
+    structure = LayerVerification("specinfer").structure
 
 
 class LyingReject(Traversal):

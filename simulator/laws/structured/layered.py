@@ -125,9 +125,10 @@ def _asked(
     """The nodes of states with the same branches, what they are owed, and what `Layered.step` says of them."""
     places = np.array([nodes for nodes, _, _ in some])
     scores = np.array([values for _, values, _ in some], dtype=tables[0].dtype)[:, :, None]
-    owed, draft = scores * tables[0][places], tables[1][places]
+    target, draft = (table[places] for table in tables)
+    owed = scores * target
     if sum(branches) > 1:
-        return places, owed, *structure.step(owed, draft, branches)
+        return places, owed, *structure.step(scores, target, draft, branches)
     met = minimum(owed, draft)
     return places, owed, met, (_alone(d[0], m[0]) for d, m in zip(draft, met, strict=True))
 

@@ -45,7 +45,7 @@ STRUCTURES = {
     "block_tree": "continued",
     "gbv_tree": "continued",
     "layer_transport": "layered",
-    "layer_verification": None,
+    "layer_verification": "layered",
     "layer_without_replacement": None,
     "layer_greedy": None,
     "hsd_uncapped": None,

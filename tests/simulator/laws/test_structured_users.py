@@ -46,6 +46,7 @@ LIARS = {
     USERS.LyingSettle: {"structured-equals-enumerated"},
     USERS.LyingSelect: {"structured-equals-enumerated"},
     USERS.LyingBeside: {"structured-equals-enumerated"},
+    USERS.LyingRule: {"structured-equals-enumerated"},
     USERS.LyingReject: {"structured-equals-enumerated"},
     USERS.LyingInTheDeep: {"structured-equals-enumerated"},
 }
