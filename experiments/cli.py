@@ -31,6 +31,7 @@ COMMANDS = {
     "matrix": "matrix.command:matrix",
     "precision": "precision.command:precision",
     "train": "train.command:train",
+    "train-head": "train_head.command:train_head",
     "train-selector": "train_selector.command:train_selector",
     "choose": "choose.command:choose",
     "validate": "validate.command:validate",

@@ -35,7 +35,11 @@ Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`: u
 Target = Annotated[str | None, typer.Option("--target", help="A causal model of transformers: path or name.", **_PAIR)]
 Draft = Annotated[
     str | None,
-    typer.Option("--draft", help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2.", **_PAIR),
+    typer.Option(
+        "--draft",
+        help="Its draft, over the same tokens; or lookup, ngram:order=4, early:layers=2, eagle:FOLDER.",
+        **_PAIR,
+    ),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.", **_PAIR)]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16, float16 or float64.", **_PAIR)]

@@ -55,6 +55,7 @@ def main(
     """Tokens a second beside transformers' own generation, alone and assisted."""
     texts = (None if pair.text == EMBEDDED else pair.text,)
     check_files(texts, {"--json": json_target, "--markdown": markdown})
+    from experiments.models.drafts.features import reads_features
     from experiments.models.drop_in.generate_with import generate_with
     from experiments.models.pair.opened import open_pair
     from experiments.models.pair.roots import roots_of
@@ -71,7 +72,9 @@ def main(
     ]
     with open_pair(pair.wanted(seed)) as opened:
         where = roots_of(opened.held_out, roots)
-        rows = beside(opened.pair, [ALONE, ASSISTED, *paths, *ours], where, warp, tokens, rounds, seed)
+        # Assistants of transformers read tokens alone.
+        theirs = [] if reads_features(opened.pair.draft) else [ASSISTED, *paths]
+        rows = beside(opened.pair, [ALONE, *theirs, *ours], where, warp, tokens, rounds, seed)
         target, draft = opened.pair.names
         about = f"target {target}, draft {draft}, V = {opened.pair.vocab_size}, {warp}"
         about += f", {device_name(opened.pair.device)}, {roots} texts of {tokens} tokens, {rounds} rounds"
@@ -90,12 +93,16 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
         cells = [
             row["writer"],
             f"{row['tokens_per_second']:.0f}",
-            *("{:.2f} ({:.2f} to {:.2f})".format(*row[name]) for name in ("times_alone", "times_assisted")),
+            *(_interval(row[name]) for name in ("times_alone", "times_assisted")),
             *(f"{row[name]:.2f}" for name in ("tokens_per_target_pass", "draft_passes_per_token")),
             *(f"{row[name]:.0%}" for name in ("target_share", "draft_share", "around_share")),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _interval(found: Sequence[float] | None) -> str:
+    return "-" if found is None else "{:.2f} ({:.2f} to {:.2f})".format(*found)
 
 
 if __name__ == "__main__":

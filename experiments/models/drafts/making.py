@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.models.drafts.specs import KINDS, DraftSpec, parse_draft
+from experiments.models.drafts.specs import HEAD, KINDS, DraftSpec, parse_draft
 from simulator.errors import InvalidInput
 
 
@@ -17,7 +17,15 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
     """
     found = parse_draft(spec) if isinstance(spec, str) else spec
     if found is None:
-        raise InvalidInput(f"{spec} is no draft that can be made; choose {', '.join(KINDS)}, such as ngram:order=4")
+        raise InvalidInput(
+            f"{spec} is no draft that can be made; choose {', '.join([*KINDS, HEAD])}, such as ngram:order=4"
+        )
+    if found.kind == HEAD:
+        from experiments.models.drafts.eagle import load_head
+
+        if not found.folder:
+            raise InvalidInput("--draft eagle: say where the head is, eagle:FOLDER; make one: draftproof train-head")
+        return load_head(found.folder, target)
     size = int(target.config.get_text_config(decoder=True).vocab_size)
     options: dict[str, Any] = dict(found.options)
     if found.kind == "early":

@@ -1,4 +1,4 @@
-"""What `--draft` may be beside a model: `lookup:n=3`, `ngram:order=4`, `early:layers=2`."""
+"""What `--draft` may be beside a model: `lookup:n=3`, `ngram:order=4`, `early:layers=2`, `eagle:FOLDER`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ KINDS: Mapping[str, Mapping[str, int | float | None]] = {
     "ngram": {"order": 4},
     "early": {"layers": None},
 }
+#: The kind that is read from a folder.
+HEAD = "eagle"
 
 
 @dataclass(frozen=True)
 class DraftSpec:
-    """A draft to be made. kind: one of `KINDS`; options: all of its own."""
+    """A draft to be made. kind: one of `KINDS` with all of its options, or `HEAD` with its folder."""
 
     kind: str
     options: Mapping[str, int | float] = field(default_factory=dict)
+    folder: str = ""
 
     @property
     def counts(self) -> bool:
@@ -28,7 +31,7 @@ class DraftSpec:
         return self.kind == "ngram"
 
     def __str__(self) -> str:
-        return f"{self.kind}:" + ",".join(f"{name}={value:g}" for name, value in self.options.items())
+        return f"{self.kind}:{self.folder}" + ",".join(f"{name}={value:g}" for name, value in self.options.items())
 
 
 def parse_draft(text: str) -> DraftSpec | None:
@@ -37,6 +40,8 @@ def parse_draft(text: str) -> DraftSpec | None:
     Raises `InvalidInput` for an option that the kind does not have, a value that is no number or not in range.
     """
     kind, colon, rest = text.partition(":")
+    if kind == HEAD:
+        return DraftSpec(HEAD, folder=rest)
     if kind not in KINDS:
         return None
     usual = KINDS[kind]

@@ -113,6 +113,19 @@ def read(
     tokens, positions: shape `(B, n)`. sees: booleans, shape `(B, n, S + n)`, the slots that each token may look at;
     each must see itself. The new slots count as held by nobody until `kept` says which tokens stay.
     """
+    output, after = passed(model, before, tokens, positions, sees)
+    return output.logits, after
+
+
+def passed(
+    model: Any,
+    before: Remembered,
+    tokens: torch.Tensor,
+    positions: torch.Tensor,
+    sees: torch.Tensor,
+    **more: torch.Tensor,
+) -> tuple[Any, Remembered]:
+    """As `read`, with all that the model puts out. more: what else it is given."""
     cache = _cache_of(before.layers)
     output = model(
         input_ids=tokens,
@@ -120,10 +133,11 @@ def read(
         position_ids=positions,
         past_key_values=cache,
         use_cache=True,
+        **more,
     )
     layers = tuple((layer.keys, layer.values) for layer in cache.layers)
     new = torch.zeros_like(tokens, dtype=torch.bool)
-    return output.logits, replace(before, layers=layers, held=torch.cat([before.held, new], 1))
+    return output, replace(before, layers=layers, held=torch.cat([before.held, new], 1))
 
 
 def additive(sees: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -132,15 +146,15 @@ def additive(sees: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return mask.masked_fill_(~sees, torch.finfo(dtype).min)[:, None]
 
 
-def prompt_read(model: Any, tokens: Sequence[int], device: torch.device | str) -> Remembered:
-    """The cache that holds these tokens, of one sequence, all read in one pass."""
+def prompt_read(model: Any, tokens: Sequence[int], device: torch.device | str, **more: torch.Tensor) -> Remembered:
+    """The cache that holds these tokens, of one sequence, all read in one pass. more: what else the model is given."""
     nothing = Remembered.nothing(device)
     if not len(tokens):
         return nothing
     ids = torch.tensor([list(tokens)], dtype=torch.long, device=device)
     count = ids.shape[1]
     causal = torch.ones(1, count, count, dtype=torch.bool, device=device).tril()
-    _, after = read(model, nothing, ids, torch.arange(count, device=device)[None], causal)
+    _, after = passed(model, nothing, ids, torch.arange(count, device=device)[None], causal, **more)
     return after.kept(0, [range(count)])
 
 

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from experiments.models.loop.caches import Remembered
+from experiments.models.loop.feature_reading import FeatureReading
 from experiments.models.loop.reading import Reading
 from experiments.models.loop.replay import advance, drawing
 from experiments.models.loop.rows import RowsOf, TreeRows
@@ -39,9 +42,19 @@ class Begun:
     passes: int = 0
 
     @classmethod
-    def nothing(cls, model: Any, before: Remembered, waiting: Sequence[Sequence[int]]) -> Begun:
-        """waiting: for each sequence the tokens that the model has not read yet; the last is the root of the tree."""
-        return cls(Reading(model, before, waiting), [{} for _ in waiting])
+    def nothing(
+        cls,
+        model: Any,
+        before: Remembered,
+        waiting: Sequence[Sequence[int]],
+        features: Sequence[torch.Tensor] = (),
+    ) -> Begun:
+        """waiting: for each sequence the tokens that the model has not read yet; the last is the root of the tree.
+
+        features: for each sequence those before its waiting tokens, where the model reads them.
+        """
+        reading = FeatureReading(model, before, waiting, features) if features else Reading(model, before, waiting)
+        return cls(reading, [{} for _ in waiting])
 
 
 def draft_trees(begun: Begun, scheme: DraftScheme, rows_of: RowsOf, coins: Sequence[Coin]) -> Drafted:

@@ -10,17 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
+from torch.nn.functional import pad
 
+from experiments.models.drafts.features import heard, reads_features
 from experiments.models.loop.caches import Remembered, prompt_read
 from experiments.models.loop.coins import coin_of_each
 from experiments.models.loop.drafting import Begun, Drafted, draft_trees
+from experiments.models.loop.feature_reading import FeatureReading
 from experiments.models.loop.reading import Reading
 from experiments.models.loop.replay import nodes_of
 from experiments.models.loop.rows import RowsOf, TreeRows
 from experiments.models.loop.supported import check_pair, check_prompt
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.pair.devices import within_memory
-from experiments.models.pair.pair import Pair
+from experiments.models.pair.pair import ROLES, Pair
 from experiments.models.pair.warp import Warp
 from simulator.laws.enumeration import assert_verdict, guarded
 from simulator.protocol import Coin, Context, DraftScheme, Vector, Verdict, Verifier
@@ -58,20 +61,24 @@ class State:
     """Where `B` sequences stand between two blocks.
 
     waiting: for each sequence the tokens that the draft model has not read; nor has the target read the last one.
+    features: for each sequence the target's features before these, shape `(w, H)`; none where the draft reads none.
     """
 
     target: Remembered
     draft: Remembered
     waiting: tuple[Context, ...]
+    features: tuple[torch.Tensor, ...] = ()
 
     def repeated(self, copies: int) -> State:
         """The same sequence `copies` times."""
-        return State(self.target.repeated(copies), self.draft.repeated(copies), self.waiting * copies)
+        caches = self.target.repeated(copies), self.draft.repeated(copies)
+        return State(*caches, self.waiting * copies, self.features * copies)
 
     def only(self, places: Sequence[int]) -> State:
         """The sequences at these places, in this order."""
         waiting = tuple(self.waiting[place] for place in places)
-        return State(self.target.only(places), self.draft.only(places), waiting)
+        features = tuple(self.features[place] for place in places) if self.features else ()
+        return State(self.target.only(places), self.draft.only(places), waiting, features)
 
     @classmethod
     def joined(cls, states: Sequence[State]) -> State:
@@ -80,17 +87,22 @@ class State:
             Remembered.joined([state.target for state in states]),
             Remembered.joined([state.draft for state in states]),
             tuple(waiting for state in states for waiting in state.waiting),
+            tuple(features for state in states for features in state.features),
         )
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a step found out. rows: for each sequence `p` at the root and at every drafted node."""
+    """What a step found out. rows: for each sequence `p` at the root and at every drafted node.
+
+    features: those of the target's pass, shape `(B, n, H)`, where the draft reads them.
+    """
 
     drafted: Drafted
     rows: list[TreeRows]
     reading: Reading
     verdicts: list[Verdict]
+    features: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -129,10 +141,20 @@ class Loop:
         """
         check_prompt(self.pair, prompt, more + self.scheme.depth)
         with self.watch.part("prompt"), within_memory("reading the prompt", self.pair.device):
-            target, draft = (
-                prompt_read(model, prompt[:-1], self.pair.device) for model in (self.pair.target, self.pair.draft)
-            )
-        return State(target, draft, ((int(prompt[-1]),),))
+            return self._started(prompt)
+
+    def _started(self, prompt: Sequence[int]) -> State:
+        waiting, device = ((int(prompt[-1]),),), self.pair.device
+        if not reads_features(self.pair.draft):
+            target, draft = (prompt_read(self.pair.model(role), prompt[:-1], device) for role in ROLES)
+            return State(target, draft, waiting)
+        with heard(self.pair.target) as found:
+            target = prompt_read(self.pair.target, prompt[:-1], device)
+        width = self.pair.draft.config.hidden_size
+        features = found[0] if found else torch.zeros(1, 0, width, dtype=self.pair.dtype, device=device)
+        before = pad(features, (0, 0, 1, 0))  # nothing comes before the first token
+        draft = prompt_read(self.pair.draft, prompt[:-1], device, features=before[:, :-1])
+        return State(target, draft, waiting, (before[0, -1:],))
 
     @torch.inference_mode()
     def step(self, state: State, coin: Coin | Sequence[Coin]) -> tuple[list[Block], State]:
@@ -153,7 +175,7 @@ class Loop:
 
     def drafted(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Drafted:
         """One tree of every sequence; begun: what the draft model has read of them already."""
-        begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting)
+        begun = begun or Begun.nothing(self.pair.draft, state.draft, state.waiting, state.features)
         return draft_trees(begun, self.scheme, self.rows_of, coin_of_each(coin, len(state.waiting)))
 
     def read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading]:
@@ -165,16 +187,23 @@ class Loop:
         known = [dict(zip(each, rows, strict=False)) for each, rows in zip(contexts, vectors, strict=True)]
         return [TreeRows(size, each) for each in known], reading
 
+    def _read(self, state: State, drafted: Drafted) -> tuple[list[TreeRows], Reading, torch.Tensor | None]:
+        """As `read`, and the features of that pass where the draft reads them."""
+        if not state.features:
+            return *self.read(state, drafted), None
+        with heard(self.pair.target) as found:
+            return *self.read(state, drafted), found[0]
+
     def made(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Made:
         """Draft, read and verify, and keep all that was found out; begun: as in `drafted`."""
         coins = coin_of_each(coin, len(state.waiting))
         with self.watch.part("draft"):
             drafted = self.drafted(state, coins, begun)
         with self.watch.part("target"):
-            rows, reading = self.read(state, drafted)
+            rows, reading, features = self._read(state, drafted)
         with self.watch.part("verify"):
             verdicts = [self._verify(drafted, each, p, coins[each]) for each, p in enumerate(rows)]
-        return Made(drafted, rows, reading, verdicts)
+        return Made(drafted, rows, reading, verdicts, features)
 
     def after(self, made: Made) -> State:
         """Both caches with the accepted paths and nothing else; the target reads the correction in the next block."""
@@ -182,7 +211,7 @@ class Loop:
             accepted = [verdict.accepted for verdict in made.verdicts]
             draft, unread = made.drafted.reading.kept(accepted)
             waiting = [(*before, verdict.correction) for before, verdict in zip(unread, made.verdicts, strict=True)]
-            return State(made.reading.kept(accepted)[0], draft, tuple(waiting))
+            return State(made.reading.kept(accepted)[0], draft, tuple(waiting), _features_after(made, accepted))
 
     def described(self, made: Made) -> list[Block]:
         """The block of every sequence."""
@@ -203,6 +232,17 @@ class Loop:
         verdict = guarded(self.verifier, root)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
+
+
+def _features_after(made: Made, accepted: Sequence[Context]) -> tuple[torch.Tensor, ...]:
+    """The target's features before the tokens that wait now; none where the draft reads none."""
+    reading = made.drafted.reading
+    if made.features is None or not isinstance(reading, FeatureReading):
+        return ()
+    found = []
+    for features, sight, context in zip(made.features, made.reading.sight, accepted, strict=True):
+        found.append(features[[sight[context[:depth]][-1] for depth in range(len(context) + 1)]])
+    return reading.features_after(found)
 
 
 def _rows_before(made: Made, sequence: int) -> tuple[tuple[Vector, Vector | None], ...]:

@@ -46,13 +46,9 @@ class Reading:
         tokens, depths = (_table(part, width) for part in ([row.tokens for row in rows], [row.depths for row in rows]))
         among = _sight([row.sees for row in rows], start, width)
         past = held[:, None, :].expand(-1, width, -1)
-        logits, self.remembered = read(
-            self._model,
-            self.remembered,
-            tokens.to(held.device),
-            self._before.lengths[:, None] + depths.to(held.device),
-            torch.cat([past, among.to(held.device)], 2),
-        )
+        positions = self._before.lengths[:, None] + depths.to(held.device)
+        sees = torch.cat([past, among.to(held.device)], 2)
+        logits = self._passed(wanted, tokens.to(held.device), positions, sees)
         return _at(logits, [row.ends for row in rows])
 
     def kept(self, accepted: Sequence[Context]) -> tuple[Remembered, list[Context]]:
@@ -66,6 +62,13 @@ class Reading:
             places.append(sight[context[:depth]] if depth is not None else [])
             unread.append(context[depth:] if depth is not None else (*waiting, *context))
         return self.remembered.kept(self._before.slots, places), unread
+
+    def _passed(
+        self, wanted: Sequence[Sequence[Context]], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
+    ) -> torch.Tensor:
+        """The logits of a pass over these places; wanted: the contexts among them."""
+        logits, self.remembered = read(self._model, self.remembered, tokens, positions, sees)
+        return logits
 
     def _place(self, row: _Row, sequence: int, context: Context) -> None:
         """Give a context the next place of its sequence; the root brings all that waits."""

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from experiments.models.drafts.features import reads_features
 from experiments.models.loop.caches import prompt_read, read
 from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
@@ -23,7 +24,8 @@ _TRIED: WeakKeyDictionary[Any, tuple[str, torch.dtype, torch.device]] = WeakKeyD
 def check_pair(pair: Pair) -> None:
     """Raise `InvalidInput` for a pair with a model that tree attention would not work with."""
     check_supported(pair.target, "the target")
-    check_supported(pair.draft, "the draft")
+    if not reads_features(pair.draft):  # a head of ours, which needs more than tokens
+        check_supported(pair.draft, "the draft")
 
 
 def check_supported(model: Any, name: str) -> None:

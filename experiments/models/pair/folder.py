@@ -39,7 +39,7 @@ def make_pair(recipe: Recipe, folder: str | Path, device: Any) -> tuple[dict[str
     found = _existing(recipe, path)
     if found is not None:
         return found, True
-    with _new_folder(path) as new:
+    with new_folder(path) as new:
         record = _train_both(recipe, new, device)
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         (new / "pair.json").write_text(text, encoding="utf-8")
@@ -156,7 +156,7 @@ def _flat(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _new_folder(folder: Path) -> Iterator[Path]:
+def new_folder(folder: Path) -> Iterator[Path]:
     """A folder beside the one wanted, which it becomes when the work is done; raises `InvalidInput`."""
     try:
         parent = folder.resolve().parent

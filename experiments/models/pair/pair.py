@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.models.drafts.specs import DraftSpec, parse_draft
+from experiments.models.drafts.features import reads_features
+from experiments.models.drafts.specs import HEAD, DraftSpec, parse_draft
 from experiments.models.pair.devices import choose_device, choose_dtype, libraries, within_memory
 from experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
 from experiments.models.pair.tokenizers import TextTokenizer
@@ -54,10 +55,12 @@ class Pair:
         """Tokens as text; raises `InvalidInput` where there is no tokenizer."""
         return self._tokenizer().decode(tokens)
 
-    def logits(self, which: str, contexts: Any) -> Any:
+    def logits(self, which: str, contexts: Any, root: int | None = None) -> Any:
         """The logits after each context, shape `(n, V)`, on the device, in batches of plain passes without a cache.
 
-        contexts: shape `(n, length)`, tokens of whole texts; length at least 1. Raises `InvalidInput` for others.
+        contexts: shape `(n, length)`, tokens of whole texts; length at least 1. root: where a tree begins, how many of
+        the first tokens, the same in all contexts, are before it (default: all); only an EAGLE head cares.
+        Raises `InvalidInput` for others.
         """
         torch, _ = libraries()
         tokens = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
@@ -72,12 +75,15 @@ class Pair:
         model = self.model(which)
         batch = max(1, BATCH_ENTRIES // (tokens.shape[1] * self.vocab_size))
         with torch.no_grad(), within_memory(f"computing {len(tokens)} rows of the {which}", self.device):
-            parts = [model(part, use_cache=False).logits[:, -1] for part in tokens.split(batch)]
+            if root is not None and reads_features(model):
+                parts = [model.continued(part[:1, :root], part[:, root:]) for part in tokens.split(batch)]
+            else:
+                parts = [model(part, use_cache=False).logits[:, -1] for part in tokens.split(batch)]
         return torch.cat(parts)
 
-    def rows(self, which: str, contexts: Any, warp: Warp | None = None) -> Any:
+    def rows(self, which: str, contexts: Any, warp: Warp | None = None, root: int | None = None) -> Any:
         """The exact next-token distributions after each context, float64, shape `(n, V)`; see `logits`."""
-        return (warp or Warp()).rows(self.logits(which, contexts))
+        return (warp or Warp()).rows(self.logits(which, contexts, root))
 
     def _tokenizer(self) -> TextTokenizer:
         if self.tokenizer is None:
@@ -97,7 +103,7 @@ def load_pair(target: str, draft: str, device: str = "auto", dtype: str = "float
     where, precision = choose_device(device), choose_dtype(dtype)
     spec = parse_draft(draft)
     if spec is not None:
-        return _with_made(_alone(target, where, precision), spec, text)
+        return _with_made(load_target(target, device, dtype), spec, text)
     found = tuple(locate(role, name) for role, name in zip(ROLES, (target, draft), strict=True))
     configs = tuple(read_config(each) for each in found)
     tokenizers = tuple(read_tokenizer(each) for each in found)
@@ -134,6 +140,8 @@ def load_folder(
         digest = str(fields["text_hash"])
     except (InvalidInput, ValueError, TypeError, KeyError):
         raise InvalidInput(f"{folder} holds no trained pair; make one: draftproof train --out {folder}") from None
+    if draft == HEAD:
+        draft = f"{HEAD}:{Path(folder) / HEAD}"
     pair = load_pair(str(Path(folder) / "target"), draft or str(Path(folder) / "draft"), device, dtype, text)
     return replace(pair, text_digest=digest)
 
@@ -148,8 +156,9 @@ def _cut_model(each: Located, config: Any, size: int, device: Any, dtype: Any) -
     return model, (f"{each}: {padding} padding tokens beyond the {size} of the tokenizer were cut off",)
 
 
-def _alone(target: str, device: Any, dtype: Any) -> Pair:
-    """A target as its own draft, until it has one."""
+def load_target(target: str, device: str = "auto", dtype: str = "float32") -> Pair:
+    """A target as its own draft, until it has one; arguments and errors as for `load_pair`."""
+    where, precision = choose_device(device), choose_dtype(dtype)
     found = locate("target", target)
     config, tokenizer = read_config(found), read_tokenizer(found)
     size = (
@@ -157,8 +166,8 @@ def _alone(target: str, device: Any, dtype: Any) -> Pair:
         if tokenizer is None
         else _common_size((found, found), (config, config), [tokenizer] * 2)
     )
-    model, notes = _cut_model(found, config, size, device, dtype)
-    return Pair(model, model, tokenizer, device, dtype, size, names=(found.name, found.name), notes=notes)
+    model, notes = _cut_model(found, config, size, where, precision)
+    return Pair(model, model, tokenizer, where, precision, size, names=(found.name, found.name), notes=notes)
 
 
 def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:

@@ -124,7 +124,7 @@ def train(model: Any, tokens: Any, plan: Plan, seed: int, device: Any, tick: Cal
             starts = generator.integers(0, len(tokens) - plan.window, plan.batch)
             windows = text[torch.as_tensor(starts, device=device)[:, None] + offsets]
             for group in optimizer.param_groups:
-                group["lr"] = plan.rate * _schedule(len(losses), done)
+                group["lr"] = plan.rate * rate_at(len(losses), done)
             entered = _noisy(windows[:, :-1], plan.noise, model.config.vocab_size, generator)
             losses.append(_step(model, optimizer, entered, windows[:, 1:]))
             before, done = done, _share(plan, len(losses), begun)
@@ -138,7 +138,7 @@ def _share(plan: Plan, steps: int, begun: float) -> float:
     return steps / plan.steps if plan.seconds is None else (perf_counter() - begun) / plan.seconds
 
 
-def _schedule(step: int, done: float) -> float:
+def rate_at(step: int, done: float) -> float:
     """The learning rate as a share of its largest value."""
     return min(1.0, (step + 1) / WARM_UP) * (0.05 + 0.95 * (1 + cos(pi * done)) / 2)
 

@@ -105,7 +105,7 @@ def _compute(pair: Pair, which: str, warp: Warp, root: Context, contexts: set[Co
     """Add the rows after these contexts, in one batch of passes for each length."""
     for length in sorted({len(context) for context in contexts}):
         some = sorted(context for context in contexts if len(context) == length)
-        numbers = pair.rows(which, [[*root, *context] for context in some], warp).cpu().numpy()
+        numbers = pair.rows(which, [[*root, *context] for context in some], warp, len(root)).cpu().numpy()
         rows.known.update(zip(some, numbers, strict=True))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.models.drafts.features import reads_features
 from experiments.models.pair.devices import libraries, within_memory
 from experiments.models.pair.pair import BATCH_ENTRIES, Pair
 from experiments.models.pair.warp import Warp
@@ -59,10 +60,12 @@ def continued_rows(pair: Pair, which: str, warp: Warp, root: Sequence[int], cont
     torch, _ = libraries()
     tokens = torch.as_tensor(np.ascontiguousarray(contexts), dtype=torch.long, device=pair.device)
     prefix = torch.as_tensor([list(root)], dtype=torch.long, device=pair.device)
-    shared = _root_cache(pair, which, prefix) if tokens.shape[1] and len(root) else None
-    if shared is None:
-        return _normalised(pair.rows(which, torch.cat([prefix.expand(len(tokens), -1), tokens], dim=1), warp))
     model = pair.model(which)
+    several = tokens.shape[1] and len(root) and not reads_features(model)
+    shared = _root_cache(pair, which, prefix) if several else None
+    if shared is None:
+        whole = torch.cat([prefix.expand(len(tokens), -1), tokens], dim=1)
+        return _normalised(pair.rows(which, whole, warp, root=len(root)))
     config = model.config.get_text_config()
     width = pair.vocab_size + 2 * config.num_hidden_layers * config.hidden_size
     batch = max(1, BATCH_ENTRIES // ((len(root) + tokens.shape[1]) * width))

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import torch
 
+from experiments.models.drafts.features import reads_features
 from experiments.models.loop.drafting import Begun
 from experiments.models.loop.loop import Block, Loop, State
 from experiments.models.loop.reading import Reading
@@ -191,6 +192,8 @@ def deciding(
     vectors: str = "numpy",
 ) -> Iterator[PolicyLoop]:
     """The loop of a policy; raises as `Loop` does."""
+    if reads_features(pair.draft):
+        raise InvalidInput("an EAGLE head reads the target's features; policies take drafts that read tokens alone")
     loops = [Loop(pair, verifier, scheme, warp, vectors) for scheme in actions]
     now = Stopwatch(pair.device).now
     with watched(pair.target, now) as target, watched(pair.draft, now) as draft:

@@ -136,7 +136,7 @@ class Forest:
         missing = contexts - rows.known.keys()
         for length in sorted({len(context) for context in missing}):
             some = sorted(context for context in missing if len(context) == length)
-            found = self._pair.rows(which, [[*self._root, *context] for context in some], self._warp)
+            found = self._pair.rows(which, [[*self._root, *context] for context in some], self._warp, len(self._root))
             rows.known.update(zip(some, found.cpu().numpy(), strict=True))
 
 

@@ -61,7 +61,8 @@ def beside(
 ) -> list[dict[str, Any]]:
     """One row a writer: tokens a second, how many times those of `ALONE` and of `ASSISTED` that is, and a profile.
 
-    The first round warms up and is watched; the others are timed. tokens: after each root, at most.
+    Where no `ASSISTED` takes part, nothing is said of it. The first round warms up and is watched; the others are
+    timed. tokens: after each root, at most.
     """
     watched = [_watched(pair, each, roots, warp, tokens, seed) for each in writers]
     rates: list[list[float]] = [[] for _ in writers]
@@ -71,13 +72,14 @@ def beside(
             count, seconds = _timed(pair, writers[number], roots, warp, tokens, seed + 1 + round_)
             rates[number].append(count / seconds)
         remark(f"round {round_ + 1} of {rounds}")
-    alone, assisted = rates[writers.index(ALONE)], rates[writers.index(ASSISTED)]
+    alone = rates[writers.index(ALONE)]
+    assisted = rates[writers.index(ASSISTED)] if ASSISTED in writers else None
     return [
         {
             "writer": each.label,
             "tokens_per_second": geometric_mean(own),
             "times_alone": ratio(own, alone),
-            "times_assisted": ratio(own, assisted),
+            "times_assisted": None if assisted is None else ratio(own, assisted),
             **profile,
         }
         for each, own, profile in zip(writers, rates, watched, strict=True)

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from transformers import GenerationConfig
 
-from experiments.models.loop.caches import Remembered, prompt_read
+from experiments.models.loop.caches import Remembered
 from experiments.models.loop.coins import coin_for
 from experiments.models.loop.generation import generate
-from experiments.models.loop.loop import Loop, State
+from experiments.models.loop.loop import Loop
 from experiments.models.loop.reading import Reading
 from experiments.models.loop.replay import nodes_of
 from experiments.models.pair.devices import quiet_loading
@@ -90,7 +90,8 @@ def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Differe
     for _ in range(blocks):
         (block,), state = loop.step(state, coin)
         text += block.tokens
-    found = [_cache_difference(loop.pair, which, state, text) for which in ("target", "draft")]
+    fresh = loop.start(text)
+    found = [_cache_difference(getattr(state, which), getattr(fresh, which)) for which in ("target", "draft")]
     return Difference(
         max(each[0] for each in found),
         max(each[1] for each in found),
@@ -99,16 +100,17 @@ def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Differe
     )
 
 
-def _cache_difference(pair: Pair, which: str, state: State, text: Sequence[int]) -> tuple[float, float, int]:
-    kept: Remembered = getattr(state, which)
+def _cache_difference(kept: Remembered, anew: Remembered) -> tuple[float, float, int]:
+    """anew: of at least as many tokens of the same text, read at once."""
     held = kept.held[0]
-    fresh = prompt_read(pair.model(which), text[: int(held.sum())], pair.device)
-    largest, scale, count = 0.0, 0.0, 0
-    for layer, anew in zip(kept.layers, fresh.layers, strict=True):
-        for states, rebuilt in zip(layer, anew, strict=True):
-            largest = max(largest, float((states[0][:, held] - rebuilt[0]).abs().max()))
-            scale, count = max(scale, float(rebuilt.abs().max())), count + rebuilt.numel()
-    return largest, scale, count
+    count = int(held.sum())
+    largest, scale, numbers = 0.0, 0.0, 0
+    for layer, fresh in zip(kept.layers, anew.layers, strict=True):
+        for states, whole in zip(layer, fresh, strict=True):
+            rebuilt = whole[0][:, :count]
+            largest = max(largest, float((states[0][:, held] - rebuilt).abs().max()))
+            scale, numbers = max(scale, float(rebuilt.abs().max())), numbers + rebuilt.numel()
+    return largest, scale, numbers
 
 
 def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:

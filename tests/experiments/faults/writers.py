@@ -121,6 +121,13 @@ WRITERS = {
         ("train", "--out", "new", "--steps", "2", "--text", "../text.txt", "--device", "cpu", "--json", "a.json"),
         models=True,
     ),
+    "train-head": Writer(
+        (
+            *("train-head", "--pair", "../pair", "--text", "../text.txt", "--device", "cpu"),
+            *("--out", "new", "--steps", "2", "--json", "a.json"),
+        ),
+        models=True,
+    ),
     "validate": Writer(
         ("validate", "naive", "block", *PAIR, "--blocks", "60", "--law-runs", "40", *REPORTS), models=True
     ),

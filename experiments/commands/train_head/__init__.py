@@ -1,0 +1,1 @@
+"""`draftproof train-head`."""

@@ -1,0 +1,57 @@
+"""`draftproof train-head`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.shared.consoles import console_for
+from experiments.shared.options import JsonTarget
+from experiments.shared.output import check_files, write_json
+from experiments.shared.text import EMBEDDED
+from simulator.errors import InvalidInput
+
+
+def train_head(
+    *,
+    folder: Annotated[str | None, typer.Option("--pair", help="Folder of `train`, whose target gets the head.")] = None,
+    target: Annotated[str | None, typer.Option(help="Instead: a causal model of transformers, path or name.")] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", help="Folder for the head (default: `eagle` in the folder of the pair).")
+    ] = None,
+    text: Annotated[str, typer.Option("--text", help=f"A UTF-8 file, or {EMBEDDED} (embedded).")] = EMBEDDED,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 600,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and batches.")] = 0,
+    device: Annotated[str, typer.Option(help="auto (CUDA where there is one), cpu or cuda.")] = "auto",
+    json_target: JsonTarget = None,
+) -> int:
+    """Train an EAGLE-style head on a target's features: a draft of one layer, `--draft eagle:FOLDER`."""
+    from experiments.models.pair.corpus import read_corpus
+    from experiments.models.pair.head_training import train_head as trained
+    from experiments.models.pair.opened import on_threads
+    from experiments.models.pair.pair import load_target
+    from experiments.shared.progress import bar
+
+    check_files((None if text == EMBEDDED else text,), {"--json": json_target})
+    if (folder is None) == (target is None):
+        raise InvalidInput("say whose features the head reads: --pair FOLDER or --target PATH, one of the two")
+    if target is not None and out is None:
+        raise InvalidInput("--target is given without --out; say where the head goes")
+    where = Path(out if out is not None else f"{folder}/eagle")
+    if where.exists() and (not where.is_dir() or any(where.iterdir())):
+        raise InvalidInput(f"{where} is there already; choose another --out, or remove it first")
+    corpus = read_corpus(text)
+    pair = load_target(target if target is not None else f"{folder}/target", device, "float32")
+    tokens = pair.encode(corpus.training)
+    with on_threads(pair), bar("training the head", steps) as tick:
+        record = trained(pair.target, tokens, steps, seed, where, tick)
+    console_for(json_target).print(
+        f"head in {where}: {record['parameters']:,} parameters, {steps} steps, cross-entropy to the target's rows "
+        f"{record['loss_bits_per_token']:.3f} bits a token; use it: --draft eagle:{where}",
+        soft_wrap=True,
+        highlight=False,
+    )
+    write_json(json_target, record)
+    return 0

@@ -1,0 +1,99 @@
+"""Train an EAGLE-style head for a target on text: its features and its rows, one and two tokens ahead of it.
+
+A step reads windows with the target, then with the head, twice: beside the target's features, and beside those that the
+head itself expected the first time, as it will in a tree. Loss: cross-entropy to the target's rows, and what the
+features miss (smooth L1), as the paper weighs them but with rows first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from experiments.models.drafts.features import heard, shifted
+from experiments.models.pair.devices import libraries, model_versions, quiet_loading, within_memory
+from experiments.models.pair.folder import new_folder
+from experiments.models.pair.training import LARGEST_GRADIENT, Plan, rate_at
+from simulator.errors import InvalidInput
+from simulator.files import cut
+
+#: Windows, steps and rate; what missed features count beside the cross-entropy.
+PLAN, REGRESSION = Plan(steps=600, rate=3e-3), 0.1
+
+
+def train_head(
+    target: Any, tokens: Any, steps: int, seed: int, folder: str | Path, tick: Callable[[int], None]
+) -> dict[str, Any]:
+    """Train a head and save it in a new folder; what came of it. tokens: shape `(n,)`; tick: told every step.
+
+    Raises `InvalidInput` for a text shorter than a window, and where the folder cannot be written.
+    """
+    from experiments.models.drafts.eagle import new_head
+
+    plan = replace(PLAN, steps=steps)
+    if len(tokens) <= plan.window + 1:
+        raise InvalidInput(
+            f"{len(tokens)} training tokens are too few for windows of {plan.window}; give a longer text"
+        )
+    with new_folder(Path(folder)) as new, within_memory("training a head", target.device):
+        head = new_head(target, seed)
+        losses = _trained(head, target, tokens, plan, seed, tick)
+        try:
+            with quiet_loading():
+                head.save_pretrained(new)
+        except Exception as error:  # the libraries that write have errors of their own for a full disk
+            raise InvalidInput(f"the head cannot be written: {cut(error, 160)}; make room and run again") from None
+    last = losses[-max(1, len(losses) // 10) :]
+    return {
+        "folder": str(folder),
+        "steps": steps,
+        "seed": seed,
+        "parameters": sum(weights.numel() for weights in head.parameters()),
+        "loss_bits_per_token": fmean(last),
+        "versions": model_versions(),
+    }
+
+
+def _trained(head: Any, target: Any, tokens: Any, plan: Plan, seed: int, tick: Callable[[int], None]) -> list[float]:
+    """The cross-entropy of every step beside the target's features, in bits per token."""
+    torch, _ = libraries()
+    generator = np.random.default_rng(seed)
+    text = torch.as_tensor(np.asarray(tokens), device=target.device)
+    offsets = torch.arange(plan.window, device=target.device)
+    head.train()
+    optimizer = torch.optim.AdamW(head.parameters(), lr=plan.rate, betas=(0.9, 0.95), weight_decay=plan.decay)
+    losses: list[float] = []
+    for step in range(plan.steps):
+        starts = torch.as_tensor(generator.integers(0, len(tokens) - plan.window, plan.batch), device=target.device)
+        windows = text[starts[:, None] + offsets]
+        with torch.no_grad(), heard(target) as found:
+            rows = target(windows, use_cache=False).logits.softmax(-1)
+        for group in optimizer.param_groups:
+            group["lr"] = plan.rate * rate_at(step, step / plan.steps)
+        first, missed, expected = _loss(head, windows, found[0], found[0], rows)
+        again, missed_again, _ = _loss(head, windows, expected.detach(), found[0], rows)
+        optimizer.zero_grad()
+        (first + again + REGRESSION * (missed + missed_again)).backward()
+        torch.nn.utils.clip_grad_norm_(head.parameters(), LARGEST_GRADIENT)
+        optimizer.step()
+        losses.append(float(first.detach()) / float(np.log(2)))
+        tick(1)
+    head.eval()
+    return losses
+
+
+def _loss(head: Any, windows: Any, read: Any, wanted: Any, rows: Any) -> tuple[Any, Any, Any]:
+    """Of a pass beside these features: cross-entropy in nats, what its features miss, and these.
+
+    windows: shape `(B, n)`; read, wanted: shape `(B, n, H)`; rows: the target's, shape `(B, n, V)`.
+    """
+    torch, _ = libraries()
+    output = head(windows, features=shifted(read), use_cache=False)
+    expected = output.hidden_states[0]
+    crossed = -(rows * output.logits.log_softmax(-1)).sum(-1).mean()
+    return crossed, torch.nn.functional.smooth_l1_loss(expected, wanted), expected

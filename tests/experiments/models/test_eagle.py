@@ -1,0 +1,178 @@
+"""A head on the target's features: its rows in the loop, alone and in batches; how it is trained, kept and refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from draftproof import generate_with, make_draft
+from experiments.cli import program
+from experiments.models.drafts.eagle import new_head
+from experiments.models.loop.coins import coin_for
+from experiments.models.loop.feature_reading import FeatureReading
+from experiments.models.loop.loop import Loop
+from experiments.models.loop.many import many_blocks, many_texts
+from experiments.models.pair.pair import Pair, load_folder
+from experiments.models.pair.warp import Warp
+from experiments.models.predicted.tables import continued_rows
+from experiments.models.selector.deciding import deciding
+from experiments.models.validation.checks import caches
+from experiments.shared.latency import TimeModel
+from simulator import TableProcess, block_law
+from simulator.drafts import Delayed, DySpec
+from simulator.errors import InvalidInput
+from simulator.instances.processes import context_index
+from simulator.protocol import DraftScheme
+from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
+from verifiers import make
+
+WARM = Warp(temperature=1.3)
+
+
+@pytest.fixture(scope="module")
+def pair(random_pair: Callable[..., Pair]) -> Pair:
+    """A target with a head that was never trained: its rows are far from the target's, and from uniform."""
+    made = random_pair(vocab=3, dtype=torch.float64)
+    return dataclasses.replace(made, draft=new_head(made.target, 0).eval().requires_grad_(False))
+
+
+def law(pair: Pair, verifier: str, scheme: DraftScheme) -> dict[tuple[Any, int], float]:
+    """Of the block after the root, by tables that know where the tree begins."""
+    tables = [
+        TableProcess(
+            [
+                continued_rows(pair, which, WARM, ROOT, list(product(range(SIZE), repeat=length)))
+                if length
+                else continued_rows(pair, which, WARM, ROOT, [[]])
+                for length in range(deepest + 1)
+            ],
+            which,
+        )
+        for which, deepest in (("target", scheme.depth), ("draft", scheme.depth - 1))
+    ]
+    found = block_law(make(verifier), *tables, scheme, "float64")
+    return {
+        (context, token): float(found.correction[depth][context_index(context, SIZE), token])
+        for depth in range(scheme.depth + 1)
+        for context in product(range(SIZE), repeat=depth)
+        for token in range(SIZE)
+    }
+
+
+@pytest.mark.parametrize(("scheme", "verifier"), [(Delayed(2, 1, 1), "block"), (DySpec(3), "traversal")])
+def test_blocks_have_the_exact_law(pair: Pair, scheme: DraftScheme, verifier: str) -> None:
+    blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))
+    assert agrees(Counter((block.accepted, block.correction) for block in blocks), law(pair, verifier, scheme))
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_texts_of_several_blocks_have_the_law_of_the_target_unless_rows_are_not_those_drafted_from(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, honest: bool
+) -> None:
+    drafted = Loop.drafted
+
+    def told(loop: Loop, *given: Any) -> Any:
+        found = drafted(loop, *given)
+        for rows in found.rows:
+            rows.known.update({context: row[::-1] for context, row in rows.known.items()})
+        return found
+
+    if not honest:
+        monkeypatch.setattr(Loop, "drafted", told)
+    loop = Loop(pair, make("traversal"), Delayed(2, 0, 2), WARM)
+    texts = many_texts(loop, ROOT, 1500, 3, coin_for("numpy", 1))
+    assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 3, WARM)) is honest
+
+
+@pytest.mark.parametrize("scheme", [Delayed(3, 1, 2), DySpec(4), Delayed(1, 0, 0)])
+def test_rows_after_many_blocks_are_those_of_a_fresh_start(pair: Pair, scheme: DraftScheme) -> None:
+    loop = Loop(pair, make("traversal"), scheme, Warp())
+    state, text = loop.start(ROOT), list(ROOT)
+    for seed in range(6):
+        for context, row in loop.drafted(state, coin_for("numpy", seed)).rows[0].known.items():
+            expected = continued_rows(pair, "draft", Warp(), text, [context])[0]
+            # What is left of rounding: passes of other shapes sum in another order.
+            assert row == pytest.approx(expected, abs=1e-9)
+        (block,), state = loop.step(state, coin_for("numpy", seed))
+        text += block.tokens
+    assert len(text) >= len(ROOT) + 6
+    if scheme.depth:
+        assert caches(loop, ROOT, 8, 0).passed
+
+
+def test_features_of_the_wrong_place_are_noticed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted bug: the features of the accepted tokens come one too early."""
+    honest = FeatureReading.features_after
+    monkeypatch.setattr(
+        FeatureReading, "features_after", lambda self, found: honest(self, [each.roll(1, 0) for each in found])
+    )
+    with pytest.raises(AssertionError):
+        test_rows_after_many_blocks_are_those_of_a_fresh_start(pair, Delayed(3, 1, 2))
+
+
+def test_a_text_is_the_same_alone_and_in_a_batch_and_greedy_text_is_that_of_generate(pair: Pair) -> None:
+    prompts, mask = torch.tensor([[0, 0, 2, 1], [1, 1, 0, 1]]), torch.tensor([[0, 1, 1, 1], [1] * 4])
+    asked = {"assistant_model": pair.draft, "max_new_tokens": 16, "pad_token_id": 0}
+    ours = generate_with("traversal", Delayed(2, 1, 2), seed=5)
+    both = pair.target.generate(prompts, attention_mask=mask, custom_generate=ours, do_sample=True, **asked)
+    alone = pair.target.generate(
+        prompts[:1, 1:], attention_mask=mask[:1, 1:], custom_generate=ours, do_sample=True, **asked
+    )
+    assert both[0, 4:].tolist() == alone[0, 3:].tolist()
+    greedy = pair.target.generate(prompts[1:], attention_mask=mask[1:], custom_generate=ours, do_sample=False, **asked)
+    plain = {"do_sample": False, "max_new_tokens": 16, "pad_token_id": 0}
+    expected = pair.target.generate(prompts[1:], attention_mask=mask[1:], **plain)
+    assert torch.equal(greedy, expected)
+
+
+def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
+    tiny_folder: Path, tmp_path: Path, tiny_recipe: Any
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(tiny_recipe.corpus.text, encoding="utf-8")
+    arguments = ["train-head", "--target", str(tiny_folder / "target"), "--out", str(tmp_path / "head")]
+    more = ["--text", str(text), "--device", "cpu", "--steps"]
+    few, many = (
+        CliRunner().invoke(program(["train-head"]), [*arguments[:-1], str(tmp_path / n), *more, n]) for n in ("2", "60")
+    )
+    assert few.exit_code == many.exit_code == 0, few.output + many.output
+    pair = load_folder(tiny_folder, "cpu", draft=f"eagle:{tmp_path / '60'}")
+    worse = load_folder(tiny_folder, "cpu", draft=f"eagle:{tmp_path / '2'}")
+    held_out = pair.encode(tiny_recipe.corpus.held_out[:300])
+    roots = [held_out[place : place + 16] for place in range(0, 240, 16)]
+
+    def distance(drafting: Pair) -> float:
+        rows = [
+            [continued_rows(drafting, which, Warp(), root, [[]]) for which in ("target", "draft")] for root in roots
+        ]
+        return float(sum(abs(p - q).sum() for p, q in rows)) / len(roots)
+
+    assert distance(pair) < 0.8 * distance(worse)
+    again = CliRunner().invoke(program(["train-head"]), [*arguments[:-1], str(tmp_path / "60"), *more, "2"])
+    assert isinstance(again.exception, InvalidInput)
+    assert "is there already" in str(again.exception)
+
+
+def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_pair: Callable[..., Pair]) -> None:
+    for spec, words in (
+        ("eagle", "say where the head is, eagle:FOLDER"),
+        (f"eagle:{tiny_folder}", "holds no head; make one: draftproof train-head --out"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            make_draft(spec, pair.target)
+    with pytest.raises(InvalidInput, match="the head is for width 32 and 3 tokens, the target has 32 and 8"):
+        pair.draft.of(random_pair(vocab=8).target)
+    times = TimeModel({1: 1.0}, {0: 1.0}, open_ended=False)
+    with (
+        pytest.raises(InvalidInput, match="an EAGLE head reads the target's features"),
+        deciding(pair, make("block"), [Delayed(1, 0, 1)], lambda view: 0, Warp(), times),
+    ):
+        pass
