@@ -192,7 +192,11 @@ def ascending_ratio(p: Vector, q: Vector) -> list[int]:
 
 def top_tokens(q: Vector, count: int) -> tuple[int, ...]:
     """The `count` most probable tokens, the most probable first, ties to the smaller number."""
-    return tuple(int(token) for token in (-q).argsort(stable=True).tolist()[:count])
+    if not 0 < count < len(q) // 16 or q.dtype == object:
+        return tuple((-q).argsort(stable=True)[:count].tolist())
+    least = q.topk(count).values[-1] if is_tensor(q) else np.partition(q, -count)[-count]
+    near = (q >= least).nonzero()[0] if not is_tensor(q) else (q >= least).nonzero()[:, 0]
+    return tuple(near[(-q[near]).argsort(stable=True)[:count]].tolist())
 
 
 def mass_below(p: Vector, q: Vector) -> Vector:
@@ -208,6 +212,13 @@ def mass_below(p: Vector, q: Vector) -> Vector:
     below = np.empty_like(q)
     np.put_along_axis(below, order, ranked.cumsum(axis=-1) - ranked, axis=-1)
     return below
+
+
+def mass_before(p: Vector, q: Vector, token: int) -> Any:
+    """`mass_below` of one token, without sorting; p, q: shape `(V,)`."""
+    ratio = p / (q + (q == 0))
+    one = ratio[token]
+    return (q * (ratio < one)).sum() + (q[:token] * (ratio[:token] == one)).sum()
 
 
 def _mass_below_in_pairs(ratio: Vector, q: Vector) -> Vector:

@@ -7,11 +7,13 @@ the mass of the paths ranked below it. The chosen branch has the prefix `c` with
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from simulator.protocol import DraftNode, Vector
-from simulator.vectors import ascending_ratio, mass_below
+from simulator.vectors import mass_before, mass_below
+from verifiers._paths import Drawn
 
 #: What the law of the rest of the path depends on: mass of the trunk, `x` and `A`.
 State = tuple[Any, Any, Any]
@@ -22,8 +24,7 @@ def greedy_path(root: DraftNode) -> list[DraftNode]:
     path = [root]
     while path[-1].children:
         node = path[-1]
-        rank = {token: place for place, token in enumerate(ascending_ratio(node.target, node.draft))}
-        path.append(node.child(max(node.children, key=rank.__getitem__)))
+        path.append(node.child(_best(node)))
     return path
 
 
@@ -31,6 +32,13 @@ def ranked_below(p: Vector, q: Vector) -> Any:
     """Whether the second token has a lower rank than the first, booleans of shape `(n.., V, V)`."""
     ranks = (p / (q + (q == 0))).argsort(stable=True).argsort(stable=True)
     return ranks[..., None, :] < ranks[..., :, None]
+
+
+def _best(node: DraftNode) -> int:
+    """The drafted token of the largest `p/q`, among equals the larger one."""
+    tokens = sorted(set(node.children))
+    p, q = node.target, node.draft
+    return max(tokens, key=lambda token: (p[token] / q[token], token)) if len(tokens) > 1 else tokens[0]
 
 
 def greedy_root(one: Any) -> State:
@@ -43,17 +51,22 @@ def greedy_step(state: State, p: Vector, q: Vector, paths: int) -> tuple[Any, Ve
 
     p, q: shape `(n.., V)`, the parts of the state `(n.., 1)` or numbers. paths: `K`, or 1 on the trunk.
     """
+    return _grown(state, q, mass_below(p, q) if paths > 1 else None, paths)
+
+
+def _grown(state: State, q: Any, lower: Any, paths: int) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+    """`greedy_step` for some tokens with masses `q` and those of the tokens ranked below them."""
     trunk, prefix, below = state
     step = prefix * q
     if paths == 1:
         return trunk * prefix, trunk * step, (trunk * step, q * 0 + 1, q * 0)
-    start = below + prefix * mass_below(p, q)
+    start = below + prefix * lower
     children = (trunk + step * 0, step, start)
     return trunk * _power_gap(below, prefix, paths), trunk * _power_gap(start, step, paths), children
 
 
-def greedy_masses(path: Sequence[DraftNode], paths: int) -> list[tuple[Any, Vector]]:
-    """For each inner node `c` of a path, `r(c)` and the vector of `r(c, y)` over all tokens `y`.
+def greedy_masses(path: Sequence[DraftNode], paths: int) -> list[tuple[Any, Drawn]]:
+    """For each inner node `c` of a path, `r(c)` and `r(c, y)`, of the next token or of all.
 
     path: the nodes of any path of the tree, root first. paths: `K`. The order is greedy whichever path is asked about.
     """
@@ -62,11 +75,24 @@ def greedy_masses(path: Sequence[DraftNode], paths: int) -> list[tuple[Any, Vect
     forked = 1
     for node, child in pairwise(path):
         forked = paths if len(node.children) > 1 else forked
-        total, selected, children = greedy_step(state, node.target, node.draft, forked)
-        masses.append((total, selected))
-        token = child.context[-1]
-        state = (children[0][token], children[1][token], children[2][token])
+        p, q, token = node.target, node.draft, child.context[-1]
+        total, selected, after = _grown(state, q[token], mass_before(p, q, token) if forked > 1 else None, forked)
+        masses.append((total, Drawn(selected, partial(_selected, state, p, q, forked))))
+        state = after
     return masses
+
+
+def _selected(state: State, p: Vector, q: Vector, paths: int) -> Vector:
+    return greedy_step(state, p, q, paths)[1]
+
+
+def greedy_laws(path: Sequence[DraftNode], paths: int) -> list[Drawn]:
+    """`r(c, y)/r(c)` along a path."""
+    return [Drawn(drawn.mass / total, partial(_given, drawn, total)) for total, drawn in greedy_masses(path, paths)]
+
+
+def _given(drawn: Drawn, total: Any) -> Vector:
+    return drawn.row() / total
 
 
 def _power_gap(below: Any, mass: Any, paths: int) -> Any:

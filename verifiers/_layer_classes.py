@@ -1,7 +1,6 @@
 """A layer over a real vocabulary: tokens of like `p/q` share one weight, so that the race does not grow with `V`.
 
-1. The class of a token is read off the binary digits of `p/q`: half an octave wide, open at both ends. Adding
-   up `p` and `q` by class is one pass over the rows.
+1. The class of a token is half an octave of `p/q` wide, see `verifiers._ratio_classes`.
 2. The race is that of `J` classes a node. Its law is `r(c, y) = q(y|c) rho(class)`.
 3. `m = min(a p, q rho)`, one more pass, is made on the way up only, where nothing below was accepted.
 
@@ -14,7 +13,6 @@ Exact for rational rows too, whatever the classes. Shapes: `V` tokens, `n` nodes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,51 +22,10 @@ from simulator.protocol import Context, Vector
 from simulator.vectors import is_tensor, minimum
 from verifiers._layers import Scored, Step, portion
 from verifiers._race import Race
-
-#: Classes a node, and how many of them halve `p/q`.
-CLASSES, AN_OCTAVE = 32, 2
-#: Binary digits of a float64 below those that tell the class, and the number of the lowest class.
-_SHIFT = 52 - AN_OCTAVE.bit_length() + 1
-_LOWEST = (1023 << (AN_OCTAVE.bit_length() - 1)) - CLASSES // 2
+from verifiers._ratio_classes import CLASSES, Sorted, by_classes
 
 #: Makes a race of `(n, J)` classes from what is owed, draft masses and branches, with its law.
 Racing = Callable[[Vector, Vector, tuple[int, ...]], tuple[Race, Vector]]
-
-
-@dataclass(frozen=True)
-class Sorted:
-    """One node by classes. place: the class of each token, `(V,)`; p, q: masses by class, `(J,)`."""
-
-    place: Any
-    p: Any
-    q: Any
-
-
-def by_classes(target: Vector, draft: Vector, room: Any = None) -> Sorted:
-    """Step 1, where the rows are: numpy or torch. room: `V` numbers of float64 that may be overwritten."""
-    if is_tensor(target):
-        ratio = target.double() / draft.double()
-        place = ((ratio.view(ratio.long().dtype) >> _SHIFT) - _LOWEST).clamp(0, CLASSES - 1)
-        masses = [place.bincount(weights=row.double(), minlength=CLASSES).cpu().numpy() for row in (target, draft)]
-        return Sorted(place, *masses)
-    with np.errstate(divide="ignore", invalid="ignore"):  # tokens with q = 0 are never drafted, whatever their class
-        ratio = np.divide(target.astype(np.float64, copy=False), draft.astype(np.float64, copy=False), out=room)
-    place = ratio.view(np.int64)
-    place >>= _SHIFT
-    place -= _LOWEST
-    np.minimum(np.maximum(place, 0, out=place), CLASSES - 1, out=place)
-    short = place.astype(np.int8)  # is kept, and quick to compare
-    if target.dtype == object:
-        return Sorted(short, *(_added_up(row, short) for row in (target, draft)))
-    return Sorted(short, *(np.bincount(place, weights=row, minlength=CLASSES) for row in (target, draft)))
-
-
-def _added_up(row: Vector, place: Any) -> Vector:
-    """Exact masses by class."""
-    masses = np.array([row[0] * 0] * CLASSES, dtype=object)
-    for token, at in enumerate(place):
-        masses[at] = masses[at] + row[token]
-    return masses
 
 
 def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racing) -> Step:

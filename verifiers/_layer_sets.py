@@ -113,11 +113,13 @@ def _score(
             scores[*group[place].node.context, token] = portion(share * kept[at] / law[at], weight, total)
 
 
-@memoised
-def _raced(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> tuple[Any, Vector]:
+def raced(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> tuple[Any, Vector]:
     """Whole weights, shape `(n, V)`, and their law, shape `(n V,)`; key: the listing and `k_c` for each node."""
     weights = race_weights(owed, draft, key)
     return weights, _law(weights, _listed(draft, key), draft)
+
+
+_raced = memoised(raced)
 
 
 def race_weights(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> Any:

@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 #: Solutions kept for each function; then all are forgotten.
 LIMIT = 65536
+#: Longer rows are not looked up: a text goes on with other ones, and to read them takes longer than most solutions.
+LONGEST = 2048
 
 
 def memoised(solve: Callable[[Vector, Vector, K], T]) -> Callable[[Vector, Vector, K], T]:
@@ -27,7 +29,7 @@ def memoised(solve: Callable[[Vector, Vector, K], T]) -> Callable[[Vector, Vecto
 
     @wraps(solve)
     def remembered(p: Vector, q: Vector, k: K) -> T:
-        if any(_is_bound(row) for row in (p, q)):
+        if len(p) > LONGEST or any(_is_bound(row) for row in (p, q)):
             return solve(p, q, k)
         key = (p.dtype, _entries(p), _entries(q), _plain(k))
         if key not in known:

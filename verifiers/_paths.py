@@ -6,11 +6,26 @@ the chosen path with `r` in place of `q` is lossless for every rule [thomas2026g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
 
 from simulator.errors import UnsupportedTree
 from simulator.protocol import Coin, DraftNode, Vector, Verdict
-from verifiers._weights import child_weight, leftover, stop_probability
+from verifiers._weights import capped, leftover, stop_probability
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The law from which a path's next token was drawn. mass: that of the token. row: all of it, `(V,)`, where needed.
+
+    A path that is accepted needs the masses only.
+    """
+
+    mass: Any
+    row: Callable[[], Vector]
 
 
 def block_verify(path: Sequence[DraftNode], laws: Sequence[Vector], coin: Coin) -> Verdict:
@@ -18,16 +33,28 @@ def block_verify(path: Sequence[DraftNode], laws: Sequence[Vector], coin: Coin) 
 
     path: its nodes, root first, `L + 1` of them. laws: the next-token law at each of the first `L` nodes, shape `(V,)`.
     """
-    weights = [1]
-    for node, law, child in zip(path, laws, path[1:], strict=False):
-        weights.append(child_weight(weights[-1], node.target, law, child.context[-1]))
+    tokens = [child.context[-1] for child in path[1:]]
+    return verify_drawn(
+        path, [Drawn(law[token], partial(_same, law)) for law, token in zip(laws, tokens, strict=True)], coin
+    )
+
+
+def verify_drawn(path: Sequence[DraftNode], laws: Sequence[Drawn], coin: Coin) -> Verdict:
+    """`block_verify` where laws are asked for on the way up only."""
+    weights: list[Any] = [1]
+    for (node, child), law in zip(pairwise(path), laws, strict=True):
+        weights.append(capped(weights[-1] * node.target[child.context[-1]], law.mass))
     if coin.flip(weights[-1]):
         return Verdict(path[-1].context, coin.choose(path[-1].target))
     for depth in range(len(laws) - 1, 0, -1):
-        node, law, weight = path[depth], laws[depth], weights[depth]
+        node, law, weight = path[depth], laws[depth].row(), weights[depth]
         if coin.flip(stop_probability(weight, node.target, law)):
             return Verdict(node.context, coin.choose(leftover(weight, node.target, law)))
-    return Verdict(path[0].context, coin.choose(leftover(1, path[0].target, laws[0])))
+    return Verdict(path[0].context, coin.choose(leftover(1, path[0].target, laws[0].row())))
+
+
+def _same(row: Vector) -> Vector:
+    return row
 
 
 def count_iid_branches(root: DraftNode) -> int:

@@ -14,14 +14,25 @@ Set = tuple[int, ...]
 
 #: Floats that fit into what one set takes: its tokens, its mass and its flow in dictionaries.
 NUMBERS_A_SET = 100
+#: Sets up to which they are listed: those of four drafts from twelve tokens.
+FEW = sum(comb(12, n) for n in range(1, 5))
+
+
+def few_sets(q: Vector, k: int) -> bool:
+    """Whether the sets of `k` drafts are few enough to be listed; a row that carries gradients needs the list."""
+    return getattr(q, "requires_grad", False) or _sets(q, k) <= FEW
+
+
+def _sets(q: Vector, k: int) -> int:
+    """How many different sets `k` drafts may make."""
+    drafted = int((q > 0).sum())
+    return sum(comb(drafted, n) for n in range(1, min(k, drafted) + 1))
 
 
 @memoised
 def transport(p: Vector, q: Vector, k: int) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
     """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`; raises `TooLarge`."""
-    drafted = int((q > 0).sum())
-    sets = sum(comb(drafted, n) for n in range(1, min(k, drafted) + 1))
-    check_room(f"the flow from sets of {k} drafts", sets * NUMBERS_A_SET, q)
+    check_room(f"the flow from sets of {k} drafts", float(_sets(q, k)) * NUMBERS_A_SET, q)
     rest = entries(p)
     masses = set_masses(entries(q), k)
     left = dict(masses)

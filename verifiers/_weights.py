@@ -14,8 +14,12 @@ from simulator.vectors import minimum, normalised, positive_part, residual, sums
 
 def child_weight(weight: Any, p: Vector, q: Vector, token: int) -> Any:
     """`min(1, w p(x)/q(x))` at a drafted token, where `q > 0`."""
-    mass = weight * p[token]
-    return mass / q[token] if mass < q[token] else 1
+    return capped(weight * p[token], q[token])
+
+
+def capped(owed: Any, mass: Any) -> Any:
+    """`min(1, owed / mass)` of a token that was drawn, where `mass > 0`."""
+    return owed / mass if owed < mass else 1
 
 
 def weighted_path(root: DraftNode) -> list[tuple[DraftNode, Any]]:

@@ -81,6 +81,9 @@ BIBLIOGRAPHY: Mapping[str, str] = MappingProxyType(
             "Zheng et al. SGLang: efficient execution of structured language model programs. NeurIPS 2024, "
             "arXiv:2312.07104; the options are those of its kernels."
         ),
+        "border1991implementation": (
+            "Border. Implementation of reduced form auctions: a geometric approach. Econometrica 59(4), 1991."
+        ),
         "witten1991zero": (
             "Witten, Bell. The zero-frequency problem: estimating the probabilities of novel events in adaptive text "
             "compression. IEEE Transactions on Information Theory 37(4), 1991."

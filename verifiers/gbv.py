@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import OnePath, Selection
-from verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
-from verifiers._paths import block_verify, count_iid_branches
+from verifiers._greedy_order import greedy_laws, greedy_path, greedy_root, greedy_step
+from verifiers._paths import count_iid_branches, verify_drawn
 from verifiers._weights import child_weights, settle
 
 
@@ -40,8 +40,7 @@ class GreedyBlock:
         """Accept a prefix of the best branch and draw a correction token."""
         paths = count_iid_branches(root)
         path = greedy_path(root)
-        laws = [selected / total for total, selected in greedy_masses(path, paths)]
-        return block_verify(path, laws, coin)
+        return verify_drawn(path, greedy_laws(path, paths), coin)
 
     @property
     def structure(self) -> OnePath:

@@ -17,8 +17,8 @@ from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Verdict
 from simulator.structures import Continued
-from verifiers._greedy_order import greedy_masses, greedy_path, ranked_below
-from verifiers._paths import block_verify, count_iid_branches
+from verifiers._greedy_order import greedy_laws, greedy_path, ranked_below
+from verifiers._paths import count_iid_branches, verify_drawn
 from verifiers.gbv import GreedyBlock
 
 
@@ -38,8 +38,7 @@ class GreedyBlockTree:
         """Accept a node of the tree and draw a correction token."""
         paths = count_iid_branches(root)
         path = greedy_path(root)
-        laws = [selected / total for total, selected in greedy_masses(path, paths)]
-        verdict = block_verify(path, laws, coin)
+        verdict = verify_drawn(path, greedy_laws(path, paths), coin)
         node = path[len(verdict.accepted) - len(root.context)]
         if verdict.correction in node.children:
             return self.verify(node.child(verdict.correction), coin)

@@ -8,6 +8,7 @@
 
 Lossless for any weights, as long as `r` is the law that they induce. So the weights of the solver are rounded to
 multiples of 1/1024 first and `r` is computed from what was rounded: the output is exact whatever the solver returned.
+The programs of more than 32 tokens are those of classes of tokens of like `p/q`, see `verifiers._class_tournament`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Any, ClassVar
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
+from verifiers._class_tournament import class_joint_law, class_rounds
+from verifiers._ratio_classes import CLASSES, number
 from verifiers._room import check_room
 from verifiers._top_down import acceptance_rate, walk
 from verifiers._tournament import GRAIN, like, tournament
@@ -33,8 +36,10 @@ class Khisti:
         title="Importance-weighted tournament",
         source=Source("khisti2025multi", "importance-weighted sampling, then speculative sampling"),
         lossless_for=("delayed", "specinfer_config", "adaptive"),
-        departs="The weights of a round are rounded to multiples of 1/1024, which costs a trace of acceptance.",
-        max_vocab=100,
+        departs=(
+            "The weights of a round are rounded to multiples of 1/1024, which costs a trace of acceptance; programs of "
+            "more than 32 tokens are truncated to classes of tokens of like p/q, not to the most probable tokens."
+        ),
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -62,7 +67,14 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     return stacked_layers(lambda target, draft: _child_law(target, draft, k), p, q)
 
 
+def in_classes(q: Vector) -> bool:
+    """Whether a row is longer than a program of tokens should be; one that carries gradients needs that program."""
+    return len(q) > CLASSES and not getattr(q, "requires_grad", False)
+
+
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    if in_classes(q):
+        return _solve_in_classes(p, q, drafted, coin)
     winner, law = drafted[0], q
     for challenger, (units, after) in zip(drafted[1:], tournament(p, q, len(drafted)), strict=True):
         stays = units[winner, challenger]
@@ -74,8 +86,20 @@ def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     return coin.choose(residual(p, law))
 
 
+def _solve_in_classes(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    rounds = class_rounds(p, q, len(drafted))
+    token = drafted[rounds.winner(drafted, coin)]
+    (rate,) = rounds.rates([token])
+    owed, mass = number(p[token]), number(q[token]) * rate
+    if coin.flip(owed / mass if owed < mass else 1):
+        return token
+    return coin.choose(residual(p, rounds.law(q)))
+
+
 def winner_law(p: Vector, q: Vector, k: int) -> Vector:
     """Law `r` of the winner of `k` drafts, shape `(V,)`."""
+    if in_classes(q):
+        return class_rounds(p, q, k).law(q)
     rounds = tournament(p, q, k)
     return rounds[-1][1] if rounds else q
 
@@ -91,7 +115,19 @@ def winner_of(rounds: Sequence[tuple[Any, Vector]], q: Vector, drafted: Sequence
     return winner
 
 
+def winner_and_law(p: Vector, q: Vector, drafted: Sequence[int]) -> tuple[Vector, Vector]:
+    """Who wins given the drafts in their order, and who wins on average; shape `(V,)` each."""
+    if not in_classes(q):
+        return winner_of(tournament(p, q, len(drafted)), q, drafted), winner_law(p, q, len(drafted))
+    rounds, winner = class_rounds(p, q, len(drafted)), q * 0
+    for token, chance in rounds.chances(drafted).items():
+        winner[token] = winner[token] + chance
+    return winner, rounds.law(q)
+
+
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:
+    if in_classes(q):
+        return class_joint_law(p, q, k)
     check_room("the child law of a tournament", (2 * k + 4) * len(q) ** 2, q)
     diagonal = layers([one_hot(q, token) for token in range(len(q))])
     hit = diagonal * q  # row y: a draft that equals y
@@ -114,7 +150,6 @@ def _meet(weights: Any, winner: Vector, challenger: Vector) -> Vector:
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    law = winner_law(p, q, len(drafted))
-    winner = winner_of(tournament(p, q, len(drafted)), q, drafted)
+    winner, law = winner_and_law(p, q, drafted)
     passed = winner * (p - positive_part(p - law)) / (law + (law <= 0))
     return passed + (1 - passed.sum()) * residual(p, law)

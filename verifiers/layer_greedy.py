@@ -1,7 +1,8 @@
 """Layer transport for greedy trees: the most probable tokens of each node, and one drawn from the rest.
 
 New here; the sweep is that of `layer_transport`, the law of what a layer may draft next is listed by sets, see
-`verifiers._layer_sets`. The scheme is that of [hu2025towards].
+`verifiers._layer_sets`; over more than 64 tokens the sets are those of classes of tokens of like `p/q`, see
+`verifiers._greedy_classes`. The scheme is that of [hu2025towards].
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Verdict
+from verifiers._greedy_classes import greedy_class_step
 from verifiers._layer_sets import greedy_sets, set_step
 from verifiers._layers import Scored, Step, sweep
+
+#: Vocabularies up to this size have a weight for every token.
+MOST_TOKENS = 64
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,6 @@ class LayerGreedy:
         title="Layer transport on greedy trees",
         source=None,
         lossless_for=("greedy", "adaptive", "spechub"),
-        max_vocab=64,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -33,4 +37,6 @@ class LayerGreedy:
 
     def step(self, layer: Sequence[Scored]) -> Step:
         """The rule of the sweep."""
+        if len(layer[0].node.target) > MOST_TOKENS:
+            return greedy_class_step(layer)
         return set_step(layer, greedy_sets)

@@ -29,11 +29,12 @@ from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from simulator.structures import Layered
 from simulator.vectors import is_tensor, minimum
 from verifiers._equalised import equalised
-from verifiers._layer_classes import CLASSES, class_step
+from verifiers._layer_classes import class_step
 from verifiers._layer_outcomes import race_outcomes
 from verifiers._layers import Scored, Step, portion, sweep
 from verifiers._memo import memoised
 from verifiers._race import Race, exact_law, race_law
+from verifiers._ratio_classes import CLASSES
 from verifiers._weights import child_weight
 
 #: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.

@@ -7,7 +7,7 @@ layer with scores `a_c`, whose nodes have i.i.d. children:
    `specinfer`: drafts are tried in random order, each accepted with `min(1, u/(R q))`, where `u` is what is still owed
    of `A p` and `R` the probability that none was accepted, then `u <- (u - R q)+`, `R <- sum (R q - u)+`;
    `khisti`: a tournament, whose winner of law `r` is accepted with `min(1, A p/r)`;
-   `optimal_transport`: a largest flow from sets of drafts to tokens.
+   `optimal_transport`: a largest flow from sets of drafts to tokens, or scores where the sets are too many.
 3. The score of a child is the share times the probability that the rule returns it, given the drafts of its node.
 
 Lossless for every rule that returns `y` with probability at most `A p(y)`: the mean score is `a_c / A` times that.
@@ -29,9 +29,9 @@ from simulator.structures import Layered
 from simulator.vectors import minimum, one_hot, positive_part
 from verifiers._layers import Scored, Step, sweep
 from verifiers._memo import memoised
-from verifiers._set_flow import transport
-from verifiers._tournament import tournament
-from verifiers.khisti import winner_of
+from verifiers._set_flow import few_sets, transport
+from verifiers.khisti import winner_and_law
+from verifiers.optimal_transport import accepted_and_law
 
 #: `rule(owed, q, drafted)`: the probability that each token is returned, given the drafts, and on average; `(V,)` each.
 OneStep: TypeAlias = Callable[[Vector, Vector, tuple[int, ...]], tuple[Vector, Vector]]
@@ -49,7 +49,6 @@ class LayerVerification:
         source=Source("cha2026layer", "scores by a one-step rule"),
         lossless_for=("delayed", "specinfer_config", "adaptive"),
         departs="Made from the abstract and two formulas; a node's share of the layer is ours where they are silent.",
-        max_vocab=12,
         parameters={"rule": "one-step rule: specinfer, khisti or optimal_transport"},
     )
 
@@ -148,14 +147,15 @@ def _specinfer(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vecto
 
 @memoised
 def _khisti(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vector, Vector]:
-    rounds = tournament(owed, q, len(drafted))
-    law = rounds[-1][1] if rounds else q
+    winner, law = winner_and_law(owed, q, drafted)
     mean = minimum(owed, law)
-    return winner_of(rounds, q, drafted) * mean / (law + (law <= 0)), mean
+    return winner * mean / (law + (law <= 0)), mean
 
 
 @memoised
 def _optimal_transport(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vector, Vector]:
+    if not few_sets(q, len(drafted)):
+        return accepted_and_law(owed, q, drafted)
     masses, flow, _ = transport(owed, q, len(drafted))
     drafts = tuple(sorted(set(drafted)))
     given, mean = owed * 0, owed * 0

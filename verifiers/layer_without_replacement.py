@@ -24,7 +24,7 @@ class LayerWithoutReplacement:
         title="Layer transport without replacement",
         source=None,
         lossless_for=("without_replacement", "topology", "adaptive", "sequoia"),
-        max_vocab=12,
+        max_vocab=20,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

@@ -22,7 +22,7 @@ from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
 from simulator.structures import OnePath, Selection
 from verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
 from verifiers._parameters import hold_fractions
-from verifiers._paths import block_verify, count_iid_branches
+from verifiers._paths import Drawn, count_iid_branches, verify_drawn
 from verifiers._weights import child_weights, settle
 
 
@@ -52,16 +52,23 @@ class MixedOrder:
         path = first_path(root) if coin.choose([greedy, first]) else greedy_path(root)
         laws = []
         plain: Any = 1  # q(c) along the path
-        for node, child, (total, selected) in zip(path, path[1:], greedy_masses(path, paths), strict=False):
-            mixed = greedy * selected + first * (plain * node.draft)
-            laws.append(mixed / (greedy * total + first * plain))
-            plain = plain * node.draft[child.context[-1]]
-        return block_verify(path, laws, coin)
+        for node, child, (total, drawn) in zip(path, path[1:], greedy_masses(path, paths), strict=False):
+            whole = greedy * total + first * plain
+            further = plain * node.draft[child.context[-1]]
+            mass = (greedy * drawn.mass + first * further) / whole
+            laws.append(Drawn(mass, partial(_mixed, greedy, drawn, first * plain, node.draft, whole)))
+            plain = further
+        return verify_drawn(path, laws, coin)
 
     @property
     def structure(self) -> OnePath:
         """See `OnePath`."""
         return OnePath(child_weights, settle, Selection(_select_root, partial(_select, self.a)))
+
+
+def _mixed(greedy: int, drawn: Drawn, plain: Any, draft: Vector, whole: Any) -> Vector:
+    """Step 2 for all tokens after a prefix."""
+    return (greedy * drawn.row() + plain * draft) / whole
 
 
 def _select_root(like: Vector) -> tuple[Any, ...]:

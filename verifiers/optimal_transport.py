@@ -7,6 +7,10 @@
 
 The flow is found by augmenting paths in the arithmetic of the run, so it is exact for rationals, and the acceptance
 rate is the optimum of one step, `min over sets T of [p(not T) + 1 - (1 - q(T))^k]`.
+
+Where the sets are too many to list, drafts get scores instead, which need one pass over the rows: the law of the draft
+that is taken has the largest overlap with `p` that classes of tokens of like `p/q` allow, see `verifiers._scores`. It
+is accepted with probability `min(1, p/r)`, else the token is drawn from normalised `(p - r)+`.
 """
 
 from __future__ import annotations
@@ -18,8 +22,20 @@ from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.structures import TopDown
-from simulator.vectors import ascending_ratio, entries, layers, one_hot, stacked, stacked_layers
-from verifiers._set_flow import set_masses, transport
+from simulator.vectors import (
+    ascending_ratio,
+    entries,
+    layers,
+    minimum,
+    one_hot,
+    residual,
+    stacked,
+    stacked_layers,
+)
+from verifiers._ratio_classes import numbers, spread
+from verifiers._score_laws import joint_law
+from verifiers._scores import Scores, scored
+from verifiers._set_flow import few_sets, set_masses, transport
 from verifiers._top_down import walk
 
 
@@ -33,8 +49,10 @@ class OptimalTransport:
         source=Source("sun2023spectr", "the optimal-transport program, equation 6"),
         lossless_for=("delayed", "specinfer_config", "adaptive"),
         exchangeable=True,
-        departs="The program is solved as a maximum flow from sets of drafts, without a solver, so that it is exact.",
-        max_vocab=12,
+        departs=(
+            "The program is solved as a maximum flow from sets of drafts, without a solver, so that it is exact; by "
+            "classes of tokens where the sets are too many, which accepts a trace less than the optimum."
+        ),
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -69,6 +87,8 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    if not few_sets(q, len(drafted)):
+        return _solve_scored(p, q, drafted, coin)
     masses, flow, rest = transport(p, q, len(drafted))
     drafts = tuple(sorted(set(drafted)))
     sent = flow[drafts]
@@ -76,6 +96,25 @@ def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     rejected = missing if missing > 0 and max(rest) > 0 else 0  # rounding may leave one side of nothing
     choice = coin.choose([*sent.values(), rejected])
     return list(sent)[choice] if choice < len(sent) else coin.choose(rest)
+
+
+def _solve_scored(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+    scores = one_step(p, q, len(drafted))
+    taken = drafted[coin.choose(scores.chances(drafted))]
+    if coin.flip(kept(scores, p, q, [taken])[0]):
+        return taken
+    return coin.choose(residual(p, q * spread(scores.rho, scores.node, q)))
+
+
+def one_step(p: Vector, q: Vector, k: int) -> Scores:
+    """The scores of a node with `k` drafts; p may owe less than 1."""
+    return scored(p, q, (*[0] * (k - 1), 1))
+
+
+def kept(scores: Scores, p: Vector, q: Vector, tokens: Sequence[int]) -> list[Any]:
+    """`min(1, p/r)` of drafted tokens."""
+    laws = [mass * rho for mass, rho in zip(numbers(q, tokens), scores.rates(tokens), strict=True)]
+    return [owed / law if owed < law else 1 for owed, law in zip(numbers(p, tokens), laws, strict=True)]
 
 
 def _optimum(p: Vector, q: Vector, k: int) -> Any:
@@ -89,6 +128,8 @@ def _optimum(p: Vector, q: Vector, k: int) -> Any:
 
 
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:
+    if not few_sets(q, k):
+        return joint_law(one_step(p, q, k), p, q, k)
     masses, flow, rest = transport(p, q, k)
     fewer = [set_masses(entries(q), drafts) for drafts in range(k)]
     spare = sum(rest)
@@ -111,6 +152,8 @@ def _child_law(p: Vector, q: Vector, k: int) -> Vector:
 
 
 def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    if not few_sets(q, len(drafted)):
+        return _branch_scored(p, q, drafted)
     masses, flow, rest = transport(p, q, len(drafted))
     drafts = tuple(sorted(set(drafted)))
     law = p * 0
@@ -121,3 +164,19 @@ def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     for token, mass in enumerate(rest):
         law[token] = law[token] + (missing * mass / spare if spare > 0 else mass * 0)
     return law
+
+
+def _branch_scored(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
+    given, mean = accepted_and_law(p, q, drafted)
+    rest = p - mean
+    total = rest.sum()
+    return given + (1 - given.sum()) * (rest / total if total > 0 else p)
+
+
+def accepted_and_law(p: Vector, q: Vector, drafted: Sequence[int]) -> tuple[Vector, Vector]:
+    """By scores: what is accepted given the drafts, and on average `min(p, r)`; shape `(V,)` each."""
+    scores = one_step(p, q, len(drafted))
+    given = p * 0
+    for token, chance, rate in zip(drafted, scores.chances(drafted), kept(scores, p, q, drafted), strict=True):
+        given[token] = given[token] + chance * rate
+    return given, minimum(p, q * spread(scores.rho, scores.node, q))

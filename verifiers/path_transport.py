@@ -14,11 +14,15 @@ branches, carry along the path the mass `r_k(c)` with which `c` is selected with
 
 Lossless for any mixtures, as long as `r` is the law that they induce. So the weights of the solver are rounded to
 multiples of 1/1024 first and `r` is computed from what was rounded. Every number it needs is on the path.
+
+For vocabularies of more than 20 tokens drafts get scores instead of orders, one law of scores whatever the number of
+branches alive, which need one pass over the rows: see `verifiers._scores`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 from typing import Any, ClassVar, TypeAlias
 
@@ -27,11 +31,18 @@ from simulator.structures import OnePath, Selection
 from simulator.vectors import layers, stacked_layers
 from verifiers._memo import memoised
 from verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
-from verifiers._paths import block_verify, count_iid_branches
-from verifiers._weights import child_weight, child_weights, settle
+from verifiers._paths import Drawn, count_iid_branches, verify_drawn
+from verifiers._ratio_classes import number, spread
+from verifiers._score_laws import winning_shares
+from verifiers._scores import Scores, scored
+from verifiers._weights import capped, child_weights, settle
 
 #: The weight `D(c)/r(c)`; below the fork also `r_k(c)/r(c)` for `k = 1..K`.
 State: TypeAlias = tuple[Any, ...]
+
+
+#: Vocabularies up to this size have mixtures of orders.
+MOST_TOKENS = 20
 
 
 @dataclass(frozen=True)
@@ -46,7 +57,6 @@ class PathTransport:
         title="Path transport: node-wise mixtures of token orders",
         source=None,
         lossless_for=("delayed", "adaptive"),
-        max_vocab=20,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -56,17 +66,14 @@ class PathTransport:
         state: State = (1,)
         while path[-1].children:
             node = path[-1]
-            alive = len(node.children)
-            state = _forked(state, alive)
-            law, shares = _step(node.target, node.draft, state)
-            token = _selected(node, _mixtures(node.target, node.draft, state), alive, coin)
-            state = (
-                child_weight(state[0], node.target, law, token),
-                *(share[token] / law[token] for share in shares),
-            )
+            state = _forked(state, len(node.children))
+            go = _scored_choice if _is_long(node.draft, state) else _ordered_choice
+            token, law, shares = go(node, state, coin)
+            weight = capped(state[0] * node.target[token], law.mass)
+            state = (weight, *(share / law.mass for share in shares))
             laws.append(law)
             path.append(node.child(token))
-        return block_verify(path, laws, coin)
+        return verify_drawn(path, laws, coin)
 
     @property
     def structure(self) -> OnePath:
@@ -100,6 +107,41 @@ def _forked(state: State, alive: int) -> State:
     return (*state, *[0] * (alive - 1), 1) if len(state) == 1 and alive > 1 else state
 
 
+def _is_long(row: Vector, state: State) -> bool:
+    """Whether drafts get scores at this node: below the fork, in a large vocabulary."""
+    return len(state) > 1 and row.shape[-1] > MOST_TOKENS
+
+
+def _ordered_choice(node: DraftNode, state: State, coin: Coin) -> tuple[int, Drawn, list[Any]]:
+    """Steps 2 to 4: the token, its law, and `r_m(c, y)/r(c)`."""
+    law, shares = _step(node.target, node.draft, state)
+    token = _selected(node, _mixtures(node.target, node.draft, state), len(node.children), coin)
+    return token, Drawn(law[token], partial(_same, law)), [share[token] for share in shares]
+
+
+def _scored_choice(node: DraftNode, state: State, coin: Coin) -> tuple[int, Drawn, list[Any]]:
+    """The same by scores."""
+    scores = _scores(node.target, node.draft, state)
+    token = node.children[coin.choose(scores.chances(node.children)) if len(node.children) > 1 else 0]
+    mass = node.draft[token : token + 1]
+    shares = winning_shares(scores, [token], mass)
+    law = mass[0] * scores.rates([token])[0]
+    return token, Drawn(law, partial(_law, scores, node.draft)), [share[0] for share in shares]
+
+
+def _scores(p: Vector, q: Vector, state: State) -> Scores:
+    weight, *alive = (number(part) for part in state)
+    return scored(p, q, tuple(alive), weight)
+
+
+def _law(scores: Scores, draft: Vector) -> Vector:
+    return draft * spread(scores.rho, scores.node, draft)
+
+
+def _same(row: Vector) -> Vector:
+    return row
+
+
 def _selected(node: DraftNode, mixtures: tuple[Mixture, ...] | None, alive: int, coin: Coin) -> int:
     """Step 4: the token that the drawn order, or the first alive branch, leads to."""
     if alive == 1 or mixtures is None:
@@ -122,6 +164,9 @@ def _step(p: Vector, q: Vector, state: State) -> tuple[Vector, tuple[Vector, ...
     """`r(c, y)/r(c)` and, for `m = 1..K`, `r_m(c, y)/r(c)`, each of shape `(V,)`; on the trunk `q` alone."""
     if len(state) == 1:
         return q, ()
+    if _is_long(q, state):
+        scores = _scores(p, q, state)
+        return _law(scores, q), tuple(winning_shares(scores, range(len(q)), q))
     _, *alive = state
     mixtures = _mixtures(p, q, state)
     shares = [q * 0 for _ in alive]

@@ -56,12 +56,10 @@ class TreeMonteCarlo:
             masses = [earlier * scale for earlier in masses]
             masses.append(positive_part(weight * p - q) * scale)
         leaf, whole = path[-1]
-        flat = [mass for here in masses for mass in here.tolist()]
-        drawn = coin.choose([*flat, whole])
-        if drawn == len(flat):
+        depth = coin.choose([*(mass.sum() for mass in masses), whole])
+        if depth == len(masses):
             return Verdict(leaf.context, coin.choose(leaf.target))
-        depth, token = divmod(drawn, len(leaf.target))
-        return Verdict(path[depth][0].context, token)
+        return Verdict(path[depth][0].context, coin.choose(masses[depth]))
 
     @property
     def structure(self) -> OnePath:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
 from simulator.vectors import minimum, residual, without
 from verifiers._division import division
-from verifiers._greedy_order import greedy_masses
-from verifiers._paths import block_verify, count_iid_branches
+from verifiers._greedy_order import greedy_laws
+from verifiers._paths import count_iid_branches, verify_drawn
 from verifiers._top_down import walk
 
 
@@ -32,7 +32,7 @@ class LooseTies:
         while path[-1].children:
             node = path[-1]
             path.append(node.child(max(dict.fromkeys(node.children), key=lambda token: _capped(node, token))))
-        return block_verify(path, [selected / total for total, selected in greedy_masses(path, paths)], coin)
+        return verify_drawn(path, greedy_laws(path, paths), coin)
 
 
 def _capped(node: DraftNode, token: int) -> Any:

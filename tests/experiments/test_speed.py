@@ -43,6 +43,7 @@ def test_every_section_is_measured(quick):
         "sharing",
         "runs",
         "blocks",
+        "vocab",
         "audits",
         "bounds",
         "sweeps",

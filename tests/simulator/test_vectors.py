@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.vectors import acceptance, positive_part, residual, without
+from simulator.vectors import acceptance, mass_before, mass_below, positive_part, residual, top_tokens, without
 
 
 @st.composite
@@ -91,3 +91,26 @@ def test_functions_leave_read_only_rows_alone() -> None:
     assert without(q, 0).tolist() == [0, 1]
     with pytest.raises(ValueError, match="read-only"):
         p[0] = fmpq(1)
+
+
+@pytest.mark.parametrize("kind", ["rational", "float64", "torch"])
+def test_short_cuts_for_long_rows_say_what_sorting_says(kind: str) -> None:
+    """Many ties, and zeros in both rows."""
+    generator = np.random.default_rng(0)
+    for size in (20, 50, 130):
+        units = generator.integers(0, 5, size=(2, size))
+        units[:, 0] += 1
+        p, q = (RATIONAL.vector([int(n) for n in row]) / fmpq(int(row.sum())) for row in units)
+        if kind != "rational":
+            p, q = FLOAT64.vector(p), FLOAT64.vector(q)
+        if kind == "torch":
+            torch = pytest.importorskip("torch")
+            p, q = torch.tensor(p), torch.tensor(q)
+        ranked = sorted(range(size), key=lambda token: (-q[token], token))
+        assert [top_tokens(q, count) for count in (0, 1, 3, size)] == [tuple(ranked[: c]) for c in (0, 1, 3, size)]
+        below = mass_below(p, q)
+        for token in range(size):
+            if kind == "rational":
+                assert mass_before(p, q, token) == below[token]
+            else:
+                assert abs(float(mass_before(p, q, token) - below[token])) <= 1e-14 * size  # sums of `size` terms

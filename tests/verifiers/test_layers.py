@@ -16,9 +16,10 @@ from simulator.instances.families import FAMILIES
 from simulator.verdicts.cases import case_instances, conformance_instances
 from verifiers import make
 from verifiers._equalised import AIM, STEADY, equal_blocks, equalised
-from verifiers._layer_classes import _met, _met_mass, by_classes
+from verifiers._layer_classes import _met, _met_mass
 from verifiers._layers import Scored
 from verifiers._race import Race, exact_law, race_law
+from verifiers._ratio_classes import by_classes
 from verifiers.layer_transport import LayerTransport, _class_race, law_of
 from verifiers.layer_verification import RULES
 

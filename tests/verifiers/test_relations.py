@@ -123,8 +123,8 @@ def test_mixing_rows_instead_of_paths_would_be_another_law():
         _, (total, second) = greedy_masses(path, 2)
         token = path[1].context[-1]
         q = path[0].draft[token]
-        mixed = (second + q * path[1].draft) / (total + q)
-        differs |= bool(total > 0) and mixed.tolist() != ((second / total + path[1].draft) / 2).tolist()
+        mixed = (second.row() + q * path[1].draft) / (total + q)
+        differs |= bool(total > 0) and mixed.tolist() != ((second.row() / total + path[1].draft) / 2).tolist()
     assert differs
 
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, log
+from math import exp
 from typing import ClassVar
+
+import numpy as np
 
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.vectors import is_tensor
 from verifiers._parameters import hold_fractions
 
 
@@ -56,6 +59,7 @@ class Typical:
 
 def plausible(p: Vector, token: int, epsilon: Fraction, delta: Fraction) -> bool:
     """Step 1."""
-    masses = [float(mass) for mass in p.tolist()]
-    entropy = -sum(mass * log(mass) for mass in masses if mass > 0)
-    return masses[token] > min(float(epsilon), float(delta) * exp(-entropy))
+    masses = p.double() if is_tensor(p) else p.astype(np.float64)
+    logs = (masses + (masses <= 0)).log() if is_tensor(p) else np.log(masses + (masses <= 0))
+    entropy = -float((masses * logs).sum())
+    return bool(masses[token] > min(float(epsilon), float(delta) * exp(-entropy)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -15,7 +16,7 @@ from simulator.coins import SamplingCoin
 from simulator.drafts import Delayed
 from simulator.drafts.trees import DraftTree
 from simulator.instances.called import CallableProcess
-from simulator.protocol import Context, DraftNode
+from simulator.protocol import Context, DraftNode, DraftScheme
 from verifiers import make
 
 NAMES = ("layer_transport", "traversal", "specinfer", "block")
@@ -50,7 +51,7 @@ def one_step_rows(sizes: Sizes) -> Iterator[Row]:
     yield Row("blocks", f"one-step optimum V={size} K={K}", least["optimum"], "minimum(p, q).sum()", least["reading"])
 
 
-def drafted_tree(size: int, scheme: Delayed) -> DraftNode:
+def drafted_tree(size: int, scheme: DraftScheme) -> DraftNode:
     """A drafted tree whose rows are kept; the draft is near its target."""
     rows: dict[Context, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -69,22 +70,33 @@ def drafted_tree(size: int, scheme: Delayed) -> DraftNode:
     return scheme.draw(draft, SamplingCoin(np.random.default_rng(1))).root(target, draft)
 
 
-def tensors(root: DraftNode) -> DraftNode:
-    """The same tree with its rows in torch."""
+@dataclass(frozen=True)
+class KeptRows:
+    """A process whose rows are kept as they are: a process that is called makes arrays of what it is given."""
+
+    vocab_size: int
+    rows: Mapping[Context, Any]
+
+    def row(self, context: Context) -> Any:
+        """See `TokenProcess.row`."""
+        return self.rows[context]
+
+
+def tensors(root: DraftNode, device: str = "cpu") -> DraftNode:
+    """The same tree with its rows in torch, on a device."""
     import torch
 
     rows: dict[Context, list[Any]] = {}
     children: dict[Context, tuple[int, ...]] = {}
     waiting = [root]
     for node in waiting:  # grows while it is walked
-        rows[node.context] = [row if row is None else torch.tensor(row) for row in (node.target, node.draft)]
+        rows[node.context] = [
+            row if row is None else torch.tensor(row, device=device) for row in (node.target, node.draft)
+        ]
         children[node.context] = node.children
         waiting += [node.child(token) for token in set(node.children)]
     size = len(root.target)
-    target, draft = (
-        CallableProcess(size, lambda context: rows[context][0]),
-        CallableProcess(size, lambda context: rows[context][1]),
-    )
+    target, draft = (KeptRows(size, {context: pair[side] for context, pair in rows.items()}) for side in (0, 1))
     return DraftTree(children).root(target, draft)
 
 

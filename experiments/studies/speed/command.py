@@ -27,6 +27,7 @@ from experiments.studies.speed.measuring import Row, Sizes
 from experiments.studies.speed.runs import run_rows
 from experiments.studies.speed.sampling import program_rows, sampling_rows
 from experiments.studies.speed.sweeps import sweep_rows
+from experiments.studies.speed.vocab import vocab_rows
 from simulator.errors import InvalidInput
 
 #: What is measured, in this order; `growth` comes last.
@@ -41,6 +42,7 @@ SECTIONS: Mapping[str, Callable[[Sizes], Iterator[Row]]] = {
     "runs": run_rows,
     "blocks": block_rows,
     "one-step": one_step_rows,
+    "vocab": vocab_rows,
     "audits": audit_rows,
     "bounds": bound_rows,
     "sweeps": sweep_rows,

@@ -1,0 +1,161 @@
+"""At real vocabularies rows stay where they are: nothing of their size is moved to Python, nothing loops over them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.studies.speed.blocks import drafted_tree, tensors
+from experiments.studies.speed.measuring import Sizes, seconds_of
+from experiments.studies.speed.vocab import OWN_PAIRS, scheme_for
+from simulator.coins import SamplingCoin
+from simulator.drafts import Delayed
+from simulator.protocol import Coin, DraftNode, Verdict
+from verifiers import STANDALONE, make
+
+V = 100_000
+#: Numbers that a block may move to Python, and lines that it may run there: less than half a row has.
+MOST = V // 2
+AT_ANY_SIZE = [name for name in STANDALONE if make(name).card.max_vocab is None and name != OWN_PAIRS]
+BLOCKS = 3
+
+
+def tree(name: str) -> DraftNode:
+    return drafted_tree(V, scheme_for(make(name), Sizes(quick=True)))
+
+
+class Watched(np.ndarray[Any, Any]):
+    """An array that counts what is taken out of it number by number; what is computed from it counts on."""
+
+    moved = 0
+
+    def _count(self) -> None:
+        Watched.moved += self.size
+
+    def tolist(self) -> Any:
+        self._count()
+        return super().tolist()
+
+    def __iter__(self) -> Any:
+        self._count()
+        return super().__iter__()
+
+
+@contextmanager
+def lines() -> Iterator[list[int]]:
+    """Counts the lines of Python that run, those of comprehensions and generators too."""
+    count = [0]
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        count[0] += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield count
+    finally:
+        sys.settrace(before)
+
+
+class OnArrays:
+    """A tree whose rows are watched."""
+
+    def __init__(self, node: DraftNode) -> None:
+        self._node = node
+        self.context, self.children = node.context, node.children
+        self.target = node.target.view(Watched)
+        self.draft = None if node.draft is None else node.draft.view(Watched)
+
+    def child(self, token: int) -> DraftNode:
+        return OnArrays(self._node.child(token))
+
+
+def moved_from_arrays(verify: Callable[[DraftNode, Coin], Verdict], root: DraftNode) -> int:
+    """Numbers moved or lines run for one block, whichever is more; of several blocks the most."""
+    most = 0
+    verify(root, SamplingCoin(np.random.default_rng(0)))  # what is imported at its first use does not count
+    for seed in range(BLOCKS):
+        Watched.moved = 0
+        with lines() as count:
+            verify(OnArrays(root), SamplingCoin(np.random.default_rng(seed)))
+        most = max(most, Watched.moved, count[0])
+    return most
+
+
+def moved_from_tensors(verify: Callable[[DraftNode, Coin], Verdict], root: DraftNode) -> int:
+    """The same for tensors, with a coin that draws where they are."""
+    torch = pytest.importorskip("torch")
+    from experiments.models.loop.coins import coin_for
+
+    leaving = ("tolist", "numpy", "item", "cpu", "to", "__array__", "__iter__", "__float__", "__int__", "__bool__")
+
+    class Counting(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+        moved = 0
+
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if function.__name__ in leaving and torch.is_tensor(args[0]):
+                self.moved += args[0].numel()
+            if function.__name__ in ("as_tensor", "tensor", "new_tensor"):  # a list that goes back
+                self.moved += len(args[-1]) if isinstance(args[-1], (list, tuple)) else 0
+            return function(*args, **(kwargs or {}))
+
+    most, there = 0, tensors(root)
+    verify(there, coin_for("torch", 0))
+    for seed in range(BLOCKS):
+        coin = coin_for("torch", seed)
+        with Counting() as counting, lines() as count:
+            verify(there, coin)
+        most = max(most, counting.moved, count[0])
+    return most
+
+
+MOVED = {"numpy": moved_from_arrays, "torch": moved_from_tensors}
+
+
+@pytest.mark.parametrize("kind", MOVED)
+@pytest.mark.parametrize("name", AT_ANY_SIZE)
+def test_a_block_moves_and_runs_far_less_than_a_row(name: str, kind: str) -> None:
+    assert MOVED[kind](make(name).verify, tree(name)) <= MOST
+
+
+def listing(root: DraftNode, coin: Coin) -> Verdict:
+    """Makes a list of a row."""
+    masses = root.target.tolist()
+    return Verdict((), int(np.argmax(masses)))
+
+
+def walking(root: DraftNode, coin: Coin) -> Verdict:
+    """Walks along a row."""
+    return Verdict((), max(range(len(root.target)), key=lambda token: float(root.target[token])))
+
+
+def iterating(root: DraftNode, coin: Coin) -> Verdict:
+    """Takes the entries of something computed from a row one by one."""
+    return Verdict((), len([mass for mass in root.target * 0.5 if mass > 1]))
+
+
+def bringing(root: DraftNode, coin: Coin) -> Verdict:
+    """Brings a row of tensors to numpy."""
+    row = root.target.numpy() if hasattr(root.target, "numpy") else list(root.target)
+    return Verdict((), int(np.argmax(row)))
+
+
+@pytest.mark.parametrize("kind", MOVED)
+@pytest.mark.parametrize("verify", [listing, walking, iterating, bringing])
+def test_verifiers_that_move_or_walk_a_row_are_caught(verify: Callable[..., Verdict], kind: str) -> None:
+    assert MOVED[kind](verify, drafted_tree(V, Delayed(1, 0, 1))) >= V
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", [name for name in STANDALONE if name != OWN_PAIRS])
+def test_a_call_at_the_declared_vocabulary_takes_the_order_of_a_second(name: str) -> None:
+    """Four drafts a node, processor time; the listing that measures it is the section `vocab` of the speed study."""
+    root = drafted_tree(make(name).card.max_vocab or 150_000, scheme_for(make(name), Sizes(quick=False)))
+    assert seconds_of(lambda: make(name).verify(root, SamplingCoin(np.random.default_rng(0)))) < 10

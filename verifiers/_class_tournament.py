@@ -1,0 +1,115 @@
+"""A tournament between drafts by classes of tokens of like `p/q`: its programs do not grow with `V`.
+
+Two tokens meet with the weights of their classes, one half within a class. Then the winner of class `j` has the law
+`q rho_j` at every round, and the class masses play the tournament of `verifiers._tournament` as if classes were tokens.
+
+Shapes: `V` tokens, `J` classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simulator.protocol import Coin, Vector
+from simulator.vectors import is_tensor, layers, minimum, residual
+from verifiers._ratio_classes import Sorted, by_classes, classes_of, spread, table
+from verifiers._room import check_room
+from verifiers._tournament import GRAIN, like, play_rounds
+
+
+@dataclass(frozen=True)
+class ClassRounds:
+    """node: its classes. units: for every round the whole numbers `GRAIN w`, shape `(J, J)`. rho: `(J,)`."""
+
+    node: Sorted
+    units: tuple[Any, ...]
+    rho: Any
+
+    def law(self, q: Vector) -> Vector:
+        """The law of the last winner, shape `(V,)`."""
+        return q * spread(self.rho, self.node, q)
+
+    def rates(self, tokens: Sequence[int]) -> list[Any]:
+        """`r/q` of some tokens."""
+        return [self.rho[place] for place in classes_of(self.node, tokens)]
+
+    def winner(self, drafted: Sequence[int], coin: Coin) -> int:
+        """The place of the draft that wins."""
+        places, winner = classes_of(self.node, drafted), 0
+        for challenger, units in enumerate(self.units, start=1):
+            stays = int(units[places[winner], places[challenger]])
+            if drafted[challenger] != drafted[winner] and coin.choose([stays, GRAIN - stays]) == 1:
+                winner = challenger
+        return winner
+
+    def chances(self, drafted: Sequence[int]) -> dict[int, Any]:
+        """The probability of each drafted token to win, given the drafts in their order."""
+        place = dict(zip(drafted, classes_of(self.node, drafted), strict=True))
+        chances = {drafted[0]: self.node.q[0] * 0 + 1}
+        for token, units in zip(drafted[1:], self.units, strict=True):
+            beaten = {other: chances[other] * int(units[place[token], place[other]]) / GRAIN for other in chances}
+            won = sum((mass for other, mass in beaten.items() if other != token), start=self.node.q[0] * 0)
+            stays = {other: chances[other] - (beaten[other] if other != token else 0) for other in chances}
+            chances = {**stays, token: stays.get(token, 0) + won}
+        return chances
+
+
+def class_rounds(p: Vector, q: Vector, k: int) -> ClassRounds:
+    """The rounds of `k` drafts."""
+    node = by_classes(p, q)
+    used = np.flatnonzero(node.q > 0)
+    size = len(node.q)
+    rho, every = node.q * 0, []
+    played = play_rounds(node.p[used], node.q[used], k)
+    for units, _ in played:
+        whole = np.full((size, size), GRAIN // 2)
+        whole[np.ix_(used, used)] = units
+        every.append(whole)
+    rho[used] = (played[-1][1] if played else node.q[used]) / node.q[used]
+    return ClassRounds(node, tuple(every), rho)
+
+
+def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
+    """Joint law of the next token and the number of drafts that equal it, shape `(k + 1, V)`.
+
+    For each token the probability is carried that it has won so far, and that of another token of each class.
+    """
+    rounds = class_rounds(p, q, k)
+    size = len(rounds.rho)
+    check_room("the child law of a tournament", float((2 * k + 4) * size * len(q)), q)
+    own = (rounds.node.place[:, None] == table(np.arange(size), rounds.node.place)) * 1
+    own = own.to(q.dtype) if is_tensor(q) else own.astype(q.dtype)
+    others = table(rounds.node.q, q) - own * q[:, None]
+    states = [(q * 0, others), (q, others * 0)]
+    for units in rounds.units:
+        beats = like(units, q)  # [one, other]
+        missed = [_missed(state, others, own, beats) for state in states]
+        equal = [_equalled(state, q, own, beats) for state in states]
+        states = [missed[0], *((a[0] + b[0], a[1] + b[1]) for a, b in zip(missed[1:], equal, strict=False)), equal[-1]]
+    law = rounds.law(q)
+    kept = minimum(p, law) / (law + (law <= 0))
+    lost = (1 - kept) * (law > 0)
+    rejected = (q * lost) @ own - own * (q * lost)[:, None]  # of the other tokens of each class
+    share = rejected / (others + (others <= 0)) * (others > 0)
+    rest = residual(p, law)
+    return layers([won * kept + rest * (won * lost + (other * share).sum(-1)) for won, other in states])
+
+
+def _missed(state: tuple[Any, Any], others: Any, own: Any, beats: Any) -> tuple[Any, Any]:
+    """The next draft is another token."""
+    won, other = state
+    against = beats @ own.T  # [class, token]: to beat the token
+    stays = won * ((own @ beats) * others).sum(-1)
+    moves = won[:, None] * others * against.T + other * (others @ beats.T) + others * (other @ beats.T)
+    return stays / GRAIN, moves / GRAIN
+
+
+def _equalled(state: tuple[Any, Any], q: Vector, own: Any, beats: Any) -> tuple[Any, Any]:
+    """The next draft is the token itself."""
+    won, other = state
+    wins, moves = q * ((own @ beats) * other).sum(-1), other * q[:, None] * (beats @ own.T).T
+    return q * won + wins / GRAIN, moves / GRAIN

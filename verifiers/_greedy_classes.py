@@ -1,0 +1,130 @@
+"""A layer of greedy nodes over a real vocabulary: tokens of like `p/q` share one weight, see `verifiers._layer_sets`.
+
+1. The `k - 1` most probable tokens of `q`, which are always drafted, stand alone. `q'` is the law of the last draft;
+   the tokens that it may be are in `J` classes by `p/q'`.
+2. What is drafted is then one of `J` sets, and the weights and their law are those of `verifiers._layer_sets`, with
+   classes for tokens: `r(c, y) = q'(y) rho(class)` for what may be drawn.
+
+Lossless whatever the classes, exact for rational rows. Shapes: `V` tokens, `n` nodes, `T` most probable tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from simulator.protocol import Context, Vector
+from simulator.vectors import minimum, top_tokens
+from verifiers._layer_sets import Sets, raced
+from verifiers._layers import Scored, Step, portion
+from verifiers._ratio_classes import Sorted, by_classes, classes_of, number, numbers, spread
+
+#: Classes of a node, and how many of them halve `p/q'`.
+CLASSES, AN_OCTAVE = 16, 1
+#: Sets of all nodes together up to which they are raced together.
+MOST_TOGETHER = CLASSES**2
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """A node of the layer. top: its most probable tokens. rest: `q'`, shape `(V,)`. node: the classes of the others."""
+
+    scored: Scored
+    top: tuple[int, ...]
+    rest: Vector
+    node: Sorted
+
+    @property
+    def sets(self) -> int:
+        """How many sets of classes it may draw."""
+        return int((self.node.q > 0).sum())
+
+    def place(self, token: int) -> int:
+        """Where a drafted token stands among the classes and, after them, the most probable tokens."""
+        return CLASSES + self.top.index(token) if token in self.top else classes_of(self.node, [token])[0]
+
+    def row(self, masses: Sequence[Any], alone: Sequence[Any], most: int) -> Any:
+        """Numbers by class and those of the most probable tokens as one row, filled up to `most` of these."""
+        filled = [*masses, *alone, *[masses[0] * 0] * (most - len(alone))]
+        return np.array(filled, dtype=self.node.q.dtype)
+
+
+def greedy_node(scored: Scored) -> Greedy:
+    """Step 1."""
+    p, q, k = scored.node.target, scored.node.draft, len(scored.node.children)
+    top = top_tokens(q, k - 1)
+    rest, others = q * 1, p * 1
+    for token in top:
+        rest[token], others[token] = rest[token] * 0, others[token] * 0
+    rest = rest / rest.sum()
+    return Greedy(scored, top, rest, by_classes(others, rest, classes=CLASSES, an_octave=AN_OCTAVE))
+
+
+def class_sets(row: Vector, k: int) -> Sets:
+    """The most probable tokens and one of the classes."""
+    top = tuple(range(CLASSES, CLASSES + k - 1))
+    return {(place, *top): mass for place, mass in enumerate(row[:CLASSES].tolist()) if mass > 0}
+
+
+def greedy_class_step(layer: Sequence[Scored]) -> Step:
+    """Steps 1 and 2 for the nodes of a layer that have children."""
+    nodes = [greedy_node(scored) for scored in layer if scored.node.children]
+    together = prod(node.sets for node in nodes) <= MOST_TOGETHER
+    groups = [nodes] if together else [[node] for node in nodes]
+    total = sum(number(node.scored.score) for node in nodes)
+    scores: dict[Context, Any] = {}
+    met: dict[Context, Any] = {}
+    for group in groups:
+        share = sum(number(node.scored.score) for node in group) / total if len(groups) > 1 else 1
+        law = _raced(group, share, scores)
+        for node, row in zip(group, law, strict=True):
+            met[node.scored.node.context] = partial(_met, node, row, share)
+    return Step(scores, met, {context: partial(_mass, row) for context, row in met.items()})
+
+
+def _raced(group: Sequence[Greedy], share: Any, scores: dict[Context, Any]) -> list[Any]:
+    """Step 2: `r/q'` by class and `r` of the most probable tokens for each node; adds the scores of what is drafted."""
+    most = max(len(node.top) for node in group)
+    owed, draft = [], []
+    for node in group:
+        score, alone = number(node.scored.score), numbers(node.scored.node.target, node.top)
+        owed.append(node.row(node.node.p * score / share, [mass * score / share for mass in alone], most))
+        draft.append(node.row(node.node.q, [], most))
+    branches = [len(node.scored.node.children) for node in group]
+    weights, law = raced(np.concatenate(owed), np.concatenate(draft), (class_sets, *branches))
+    rates = []
+    for q, row in zip(draft, law.reshape(len(group), -1), strict=True):
+        rate = row.copy()
+        rate[:CLASSES] = row[:CLASSES] / (q[:CLASSES] + (q[:CLASSES] <= 0))
+        rates.append(rate)
+    drafted = [
+        (at, token, int(weights[at, node.place(token)]))
+        for at, node in enumerate(group)
+        for token in node.scored.node.children
+    ]
+    total = sum(weight for _, _, weight in drafted)
+    for at, token, weight in drafted:
+        node, place = group[at], group[at].place(token)
+        mass = rates[at][place] * (number(node.rest[token]) if place < CLASSES else 1)
+        due = number(node.scored.node.target[token]) * number(node.scored.score) / share
+        if weight > 0 and due > 0 and mass > 0:
+            kept = due / mass if due < mass else mass * 0 + 1
+            scores[*node.scored.node.context, token] = portion(share * kept, weight, total)
+    return rates
+
+
+def _met(node: Greedy, rate: Any, share: Any) -> Vector:
+    """`m(c, .)`, shape `(V,)`."""
+    law = node.rest * spread(rate[:CLASSES], node.node, node.rest)
+    for place, token in enumerate(node.top):
+        law[token] = law[token] + rate[CLASSES + place]
+    return minimum(number(node.scored.score) * node.scored.node.target, share * law)
+
+
+def _mass(row: Any) -> Any:
+    return number(row().sum())

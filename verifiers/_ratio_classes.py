@@ -1,0 +1,94 @@
+"""Tokens of like `p/q` in classes, where the rows are: what a program over them costs does not grow with `V`.
+
+The class of a token is read off the binary digits of `p/q`: a part of an octave wide, open at both ends. Adding up `p`
+and `q` by class is one pass over the rows; only the sums leave the device of the rows.
+
+Shapes: `V` tokens, `J` classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simulator.lazy import torch
+from simulator.protocol import Vector
+from simulator.vectors import is_tensor
+
+#: Classes, and how many of them halve `p/q`, for a program whose cost grows quickly with them.
+CLASSES, AN_OCTAVE = 32, 2
+#: Binary digits of a float64 behind its exponent, and the exponent of 1.
+_DIGITS, _ONE = 52, 1023
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """One node by classes. place: the class of each token, `(V,)`; p, q: masses by class, `(J,)`."""
+
+    place: Any
+    p: Any
+    q: Any
+
+
+def by_classes(
+    target: Vector, draft: Vector, room: Any = None, classes: int = CLASSES, an_octave: int = AN_OCTAVE
+) -> Sorted:
+    """The classes of one node, the smallest `p/q` first. an_octave: a power of two.
+
+    room: `V` numbers of float64 that may be overwritten.
+    """
+    behind = an_octave.bit_length() - 1
+    shift = _DIGITS - behind
+    lowest = (_ONE << behind) - classes // 2
+    if is_tensor(target):
+        ratio = target.double() / draft.double()
+        place = ((ratio.view(torch.int64) >> shift) - lowest).clamp(0, classes - 1)
+        masses = [place.bincount(weights=row.double(), minlength=classes).cpu().numpy() for row in (target, draft)]
+        return Sorted(place, *masses)
+    with np.errstate(divide="ignore", invalid="ignore"):  # tokens with q = 0 are never drafted, whatever their class
+        ratio = np.divide(target.astype(np.float64, copy=False), draft.astype(np.float64, copy=False), out=room)
+    place = ratio.view(np.int64)
+    place >>= shift
+    place -= lowest
+    np.minimum(np.maximum(place, 0, out=place), classes - 1, out=place)
+    short = place.astype(np.int8 if classes <= 2**7 else np.int16)  # is kept, and quick to compare
+    if target.dtype == object:
+        return Sorted(short, *(_added_up(row, short, classes) for row in (target, draft)))
+    return Sorted(short, *(np.bincount(place, weights=row, minlength=classes) for row in (target, draft)))
+
+
+def _added_up(row: Vector, place: Any, classes: int) -> Vector:
+    """Exact masses by class."""
+    masses = np.array([row[0] * 0] * classes, dtype=object)
+    for token, at in enumerate(place):
+        masses[at] = masses[at] + row[token]
+    return masses
+
+
+def table(values: Any, like: Vector) -> Any:
+    """`J` numbers of the host as an array that goes with a row: on its device, in its precision."""
+    return like.new_tensor(values) if is_tensor(like) else np.asarray(values).astype(like.dtype, copy=False)
+
+
+def spread(values: Any, node: Sorted, like: Vector) -> Vector:
+    """What belongs to the class of each token, shape `(V,)`, where the rows are."""
+    found = table(values, like)
+    return found[node.place] if is_tensor(like) else found.take(node.place)
+
+
+def classes_of(node: Sorted, tokens: Sequence[int]) -> list[int]:
+    """The classes of a few tokens."""
+    return [int(place) for place in node.place[list(tokens)].tolist()]
+
+
+def number(value: Any) -> Any:
+    """One entry of a row as a number of the host."""
+    return value.item() if is_tensor(value) else value
+
+
+def numbers(row: Vector, tokens: Sequence[int]) -> list[Any]:
+    """A few entries of a row as numbers of the host, brought over together."""
+    return list(row[list(tokens)].tolist())

@@ -1,0 +1,65 @@
+"""The joint law of the next token and of how many drafts equal it, where drafts have scores: see `verifiers._scores`.
+
+`V` tokens, `C` cells. Within a cell the place of a score is uniform, so that the law of the best of `k` scores is a
+polynomial in it. With `H` the mass of a token's scores in lower cells, `h` in this one, and `G`, `g` those of all other
+tokens together, `m` copies of the token and `k - m` others lie lower with probability
+`(H + u h)^m (G + u g)^(k - m)` at the place `u` of the cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from typing import Any
+
+from simulator.protocol import Vector
+from simulator.vectors import layers, minimum, residual, times
+from verifiers._ratio_classes import spread, table
+from verifiers._room import check_room
+from verifiers._scores import Scores
+
+
+def joint_law(scores: Scores, p: Vector, q: Vector, k: int) -> Vector:
+    """Shape `(k + 1, V)`: by the number of drafts that equal the token. A draft is taken, then has `min(1, p/r)`."""
+    cells = len(scores.edges) - 1
+    check_room("the child law of drafts with scores", float(len(q) * cells * (k + 4)), q)
+    laws, edges = table(scores.laws(range(len(q))), q), table(scores.edges, q)
+    below, mass = laws.cumsum(1) - laws, q[:, None]
+    low, wide = edges[:-1] - mass * below, (edges[1:] - edges[:-1]) - mass * laws
+    law = q * spread(scores.rho, scores.node, q)
+    kept = minimum(p, law) / (law + (law <= 0))
+    lost = q * (1 - kept) * (law > 0)
+    others = lost @ laws - lost[:, None] * laws  # the scores of other tokens that are rejected
+    rest, result = residual(p, law), []
+    for m in range(k + 1):
+        copies = comb(k, m) * q**m
+        refused = copies * (k - m) * _best(others, (below, laws, m), (low, wide, k - m - 1)) if m < k else q * 0
+        taken = copies * m * _best(laws, (below, laws, m - 1), (low, wide, k - m)) if m else q * 0
+        result.append(taken * kept + rest * (refused + taken * (1 - kept)))
+    return layers(result)
+
+
+def winning_shares(scores: Scores, tokens: Sequence[int], mass: Any) -> list[Any]:
+    """For `m = 1..K` the probability that a token is drafted `m` times and taken, shape `(n,)`.
+
+    mass: the `q` of the `n` tokens, shape `(n,)`, a row of its arithmetic.
+    """
+    check_room("the shares of drafts with scores", float(len(tokens) * len(scores.edges) * 2 * len(scores.alive)), mass)
+    laws, edges = table(scores.laws(tokens), mass), table(scores.edges, mass)
+    below, column = laws.cumsum(1) - laws, mass[:, None]
+    low, wide = edges[:-1] - column * below, (edges[1:] - edges[:-1]) - column * laws
+    shares = [mass * 0 for _ in scores.alive]
+    for k, share in enumerate(scores.alive, start=1):
+        for m in range(1, k + 1) if share > 0 else ():
+            taken = _best(laws, (below, laws, m - 1), (low, wide, k - m))
+            shares[m - 1] = shares[m - 1] + share * comb(k, m) * m * mass**m * taken
+    return shares
+
+
+def _best(own: Any, *others: tuple[Any, Any, int]) -> Any:
+    """The probability, for each token, that a score of law `own` is above so many others; shape `(V,)`."""
+    parts: Any = [own]
+    for constant, linear, count in others:
+        for _ in range(count):
+            parts = times(parts, constant, linear)
+    return sum(part.sum(1) / (power + 1) for power, part in enumerate(parts))
