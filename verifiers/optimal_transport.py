@@ -62,9 +62,10 @@ class OptimalTransport:
     def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
         """`min over T of [p(not T) + 1 - (1 - q(T))^k]`, the optimum of one step. p, q: shape `(n.., V)`.
 
-        The minimum is attained by a set of tokens with the largest `p/q`, so that one sort suffices.
+        The minimum is attained by a set of tokens with the largest `p/q`, so that one sort suffices. Where the sets are
+        too many to list, what the scores attain.
         """
-        return stacked(lambda target, draft: _optimum(target, draft, k), p, q)
+        return stacked(lambda target, draft: _rate(target, draft, k), p, q)
 
     @property
     def structure(self) -> TopDown:
@@ -115,6 +116,10 @@ def kept(scores: Scores, p: Vector, q: Vector, tokens: Sequence[int]) -> list[An
     """`min(1, p/r)` of drafted tokens."""
     laws = [mass * rho for mass, rho in zip(numbers(q, tokens), scores.rates(tokens), strict=True)]
     return [owed / law if owed < law else 1 for owed, law in zip(numbers(p, tokens), laws, strict=True)]
+
+
+def _rate(p: Vector, q: Vector, k: int) -> Any:
+    return _optimum(p, q, k) if few_sets(q, k) else _child_law(p, q, k)[1:].sum()
 
 
 def _optimum(p: Vector, q: Vector, k: int) -> Any:

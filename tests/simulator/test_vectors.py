@@ -107,7 +107,7 @@ def test_short_cuts_for_long_rows_say_what_sorting_says(kind: str) -> None:
             torch = pytest.importorskip("torch")
             p, q = torch.tensor(p), torch.tensor(q)
         ranked = sorted(range(size), key=lambda token: (-q[token], token))
-        assert [top_tokens(q, count) for count in (0, 1, 3, size)] == [tuple(ranked[: c]) for c in (0, 1, 3, size)]
+        assert [top_tokens(q, count) for count in (0, 1, 3, size)] == [tuple(ranked[:c]) for c in (0, 1, 3, size)]
         below = mass_below(p, q)
         for token in range(size):
             if kind == "rational":

@@ -199,6 +199,9 @@ def test_laws_given_the_drafts_are_those_of_the_target_in_torch_too(name: str, p
         assert abs(ours - theirs.double().numpy()).max() <= limit
         assert abs(ours.sum() - 1) <= ROUNDING
     law = verifier.structure.child_law(p, q, 3)
+    rate, best = verifier.acceptance_rate(p, q, 3), single_step_optimum(p, q, 3) - 1
+    assert rate == pytest.approx(law[1:].sum(), abs=ROUNDING)
+    assert 0.97 * best <= rate <= best + ROUNDING
     assert abs(law.sum(0) - p).max() <= ROUNDING
     assert abs(law - verifier.structure.child_law(*rows, 3).double().numpy()).max() <= limit
 
