@@ -16,7 +16,7 @@ import numpy as np
 
 from simulator.protocol import Coin, Vector
 from simulator.vectors import is_tensor, layers, minimum, residual
-from verifiers._ratio_classes import Sorted, by_classes, classes_of, spread, table
+from verifiers._ratio_classes import CLASSES, Sorted, by_classes, classes_of, spread, table
 from verifiers._room import check_room
 from verifiers._tournament import GRAIN, like, play_rounds
 
@@ -78,10 +78,9 @@ def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
 
     For each token the probability is carried that it has won so far, and that of another token of each class.
     """
+    check_room("the child law of a tournament", float((2 * k + 4) * CLASSES * len(q)), q)
     rounds = class_rounds(p, q, k)
-    size = len(rounds.rho)
-    check_room("the child law of a tournament", float((2 * k + 4) * size * len(q)), q)
-    own = (rounds.node.place[:, None] == table(np.arange(size), rounds.node.place)) * 1
+    own = (rounds.node.place[:, None] == table(np.arange(len(rounds.rho)), rounds.node.place)) * 1
     own = own.to(q.dtype) if is_tensor(q) else own.astype(q.dtype)
     others = table(rounds.node.q, q) - own * q[:, None]
     states = [(q * 0, others), (q, others * 0)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import verifiers
 from simulator import Delayed, MarkovProcess, TooLarge, check
 from simulator.arithmetic import RATIONAL
 from simulator.verdicts.grids import grid_sample, grid_size
+from verifiers._layers import Scored
 from verifiers._room import MOST_NUMBERS, check_room
 
 V = 50_257
@@ -27,15 +29,11 @@ def row(size: int) -> Any:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda p, q: verifiers.REGISTRY["khisti"].structure.child_law(p, q, 4),
-        lambda p, q: verifiers.REGISTRY["khisti"].structure.branch(p, q, (1, 2, 3, 4)),
-        lambda p, q: verifiers.REGISTRY["optimal_transport"].structure.child_law(p, q, 4),
-        lambda p, q: verifiers.REGISTRY["optimal_transport"].structure.branch(p, q, (1, 2, 3, 4)),
+        lambda p, q: verifiers.REGISTRY["khisti"].structure.child_law(p, q, 40),
+        lambda p, q: verifiers.REGISTRY["optimal_transport"].structure.child_law(p, q, 12),
+        lambda p, q: verifiers.REGISTRY["layer_without_replacement"].step([scored_node(p, q)]),
         lambda p, q: check(
             verifiers.REGISTRY["path_transport"], MarkovProcess([p]), MarkovProcess([q]), Delayed(4, 0, 1), "float64"
-        ),
-        lambda p, q: check(
-            verifiers.REGISTRY["khisti"], MarkovProcess([p]), MarkovProcess([q]), Delayed(4, 0, 1), "float64"
         ),
         lambda p, q: verifiers.REGISTRY["rejection_without_replacement"].acceptance_rate(p, q, 4),
     ],
@@ -45,6 +43,18 @@ def test_programs_over_a_real_vocabulary_are_refused_at_once(call: Callable[[Any
         call(row(V), row(V)[::-1].copy())
     assert WAY_OUT in str(caught.value) or "lower V" in str(caught.value) or "smaller" in str(caught.value)
     assert "--" not in str(caught.value)
+
+
+def scored_node(p: Any, q: Any) -> Scored:
+    return Scored(SimpleNamespace(context=(), target=p, draft=q, children=(1, 2, 3, 4)), 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["khisti", "optimal_transport"])
+def test_the_law_given_the_drafts_needs_one_pass_over_a_real_vocabulary(name: str) -> None:
+    law = verifiers.REGISTRY[name].structure.branch(row(V), row(V)[::-1].copy(), (1, 2, 3, 4))
+    assert law.shape == (V,)
+    assert (law >= 0).all()
+    assert abs(law.sum() - 1) < 1e-9  # rounding of sums over the vocabulary
 
 
 def test_exact_numbers_have_an_eighth_of_the_room() -> None:
