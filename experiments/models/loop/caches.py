@@ -1,21 +1,21 @@
 """What a model remembers of the sequences that it has read, and one forward pass that adds to it.
 
 `B` sequences share one cache of `S` slots. A sequence need not fill every slot: after a block each has kept another
-number of tokens, and slots without a token of its own are hidden from it. Keys and values are never changed in place,
-so that any number of runs can start from the cache of one prompt.
+number of tokens, and slots without a token of its own are hidden from it. What a state holds does not change while
+texts go on from it, so that any number of runs can start from the cache of one prompt; they write behind it (`rooms`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.nn.functional import pad
 
-#: Keys and values of every layer, each of shape `(B, heads, S, width)`.
-Layers = tuple[tuple[torch.Tensor, torch.Tensor], ...]
+from experiments.models.loop.masks import masks
+from experiments.models.loop.rooms import Layers, Room
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,14 @@ class Remembered:
     """The cache of one model.
 
     held: shape `(B, S)`, whether a slot holds a token of the sequence. lengths: shape `(B,)`, how many it has.
+    room: where the layers stand, if there is more of it; since: how often some of it had been given up before.
     """
 
     layers: Layers
     held: torch.Tensor
     lengths: torch.Tensor
+    room: Room | None = None
+    since: int = 0
 
     @classmethod
     def nothing(cls, device: torch.device | str) -> Remembered:
@@ -40,6 +43,21 @@ class Remembered:
     def slots(self) -> int:
         """`S`."""
         return int(self.held.shape[1])
+
+    @property
+    def last(self) -> bool:
+        """Whether it may write behind its slots: nobody has since. Raises `RuntimeError` where they were given up."""
+        if self.room is None:
+            return False
+        if self.room.freed[self.since : self.since + 1] and self.room.freed[self.since] < self.slots:
+            raise RuntimeError("the slots of this cache were given up for another text; go on from the state after it")
+        return self.room.filled == self.slots
+
+    def roomy(self, more: int) -> Room:
+        """Where `more` slots can be written behind those that are there: its own room, or a copy."""
+        if self.last and self.room is not None and self.room.size >= self.slots + more:
+            return self.room
+        return Room.of(self.layers, self.slots, more)
 
     def repeated(self, copies: int) -> Remembered:
         """The same sequence `copies` times; nothing is copied before the next pass."""
@@ -89,11 +107,25 @@ class Remembered:
         counts = torch.tensor([len(each) for each in places], device=device)
         held = torch.cat([self.held[:, :slots], torch.arange(width, device=device) < counts[:, None]], 1)
         straight = all(list(each) == list(range(width)) for each in places)
+        if self.last and self.room is not None:
+            return self._kept_in_room(self.room, slots, None if straight else index, held, counts)
         layers = tuple(
             (_chosen(keys, slots, index, straight), _chosen(values, slots, index, straight))
             for keys, values in self.layers
         )
         return Remembered(layers, held, self.lengths + counts)
+
+    def _kept_in_room(
+        self, room: Room, slots: int, index: torch.Tensor | None, held: torch.Tensor, counts: torch.Tensor
+    ) -> Remembered:
+        """`kept` where nobody else has slots after the first: what stays is moved there; index: None if it is there."""
+        filled = int(held.shape[1])
+        if index is not None:
+            for states in (states for layer in room.layers for states in layer):
+                after = states[:, :, slots : self.slots]
+                states[:, :, slots:filled] = after.gather(2, _spread(index, after))
+        room.free(slots, filled)
+        return Remembered(room.seen(filled), held, self.lengths + counts, room, len(room.freed))
 
 
 def _chosen(states: torch.Tensor, slots: int, index: torch.Tensor, straight: bool) -> torch.Tensor:
@@ -101,8 +133,12 @@ def _chosen(states: torch.Tensor, slots: int, index: torch.Tensor, straight: boo
     width = index.shape[1]
     if straight:
         return states[:, :, : slots + width]
-    places = index[:, None, :, None].expand(-1, states.shape[1], -1, states.shape[3])
-    return torch.cat([states[:, :, :slots], states[:, :, slots:].gather(2, places)], 2)
+    return torch.cat([states[:, :, :slots], states[:, :, slots:].gather(2, _spread(index, states))], 2)
+
+
+def _spread(index: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+    """Places, shape `(B, m)`, for every head and number of `states`."""
+    return index[:, None, :, None].expand(-1, states.shape[1], -1, states.shape[3])
 
 
 def read(
@@ -111,7 +147,8 @@ def read(
     """One forward pass over `n` more tokens of each sequence: their logits, shape `(B, n, V)`, and the longer cache.
 
     tokens, positions: shape `(B, n)`. sees: booleans, shape `(B, n, S + n)`, the slots that each token may look at;
-    each must see itself. The new slots count as held by nobody until `kept` says which tokens stay.
+    each must see itself, and those before it in the order of its text. The new slots count as held by nobody until
+    `kept` says which tokens stay.
     """
     output, after = passed(model, before, tokens, positions, sees)
     return output.logits, after
@@ -126,24 +163,24 @@ def passed(
     **more: torch.Tensor,
 ) -> tuple[Any, Remembered]:
     """As `read`, with all that the model puts out. more: what else it is given."""
-    cache = _cache_of(before.layers)
+    from transformers import DynamicCache
+
+    room = before.roomy(tokens.shape[1]) if before.layers else None
+    cache = DynamicCache() if room is None else room.cache()
     output = model(
         input_ids=tokens,
-        attention_mask=additive(sees, model.dtype),
+        attention_mask=masks(model, sees),
         position_ids=positions,
         past_key_values=cache,
         use_cache=True,
         **more,
     )
     layers = tuple((layer.keys, layer.values) for layer in cache.layers)
-    new = torch.zeros_like(tokens, dtype=torch.bool)
-    return output, replace(before, layers=layers, held=torch.cat([before.held, new], 1))
-
-
-def additive(sees: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The mask that models add to their attention scores, shape `(B, 1, n, S + n)`: 0 where a token may look."""
-    mask = torch.zeros(sees.shape, dtype=dtype, device=sees.device)
-    return mask.masked_fill_(~sees, torch.finfo(dtype).min)[:, None]
+    held = torch.cat([before.held, torch.zeros_like(tokens, dtype=torch.bool)], 1)
+    if room is None:
+        return output, Remembered(layers, held, before.lengths)
+    room.filled = before.slots + tokens.shape[1]
+    return output, Remembered(layers, held, before.lengths, room, len(room.freed))
 
 
 def prompt_read(model: Any, tokens: Sequence[int], device: torch.device | str, **more: torch.Tensor) -> Remembered:
@@ -156,16 +193,3 @@ def prompt_read(model: Any, tokens: Sequence[int], device: torch.device | str, *
     causal = torch.ones(1, count, count, dtype=torch.bool, device=device).tril()
     _, after = passed(model, nothing, ids, torch.arange(count, device=device)[None], causal, **more)
     return after.kept(0, [range(count)])
-
-
-def _cache_of(layers: Layers) -> Any:
-    from transformers import DynamicCache
-    from transformers.cache_utils import DynamicLayer
-
-    cache: Any = DynamicCache()
-    for keys, values in layers:
-        layer: Any = DynamicLayer()
-        layer.lazy_initialization(keys, values)
-        layer.keys, layer.values = keys, values
-        cache.layers.append(layer)
-    return cache

@@ -10,12 +10,16 @@ import torch
 
 from experiments.models.drafts.features import reads_features
 from experiments.models.loop.caches import prompt_read, read
+from experiments.models.loop.masks import windows_of
 from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
 from simulator.errors import InvalidInput
 
 #: What rounding may change of a logit, relative to the largest: passes of other shapes sum in another order.
 _ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+
+#: Windows up to so many tokens are tried beyond their end.
+_SHORT = 64
 
 #: Models that were tried, and as what: it takes some passes, and `generate` may be called for every line of a talk.
 _TRIED: WeakKeyDictionary[Any, tuple[str, torch.dtype, torch.device]] = WeakKeyDictionary()
@@ -44,7 +48,7 @@ def check_supported(model: Any, name: str) -> None:
     if kinds:
         raise InvalidInput(
             f"{name} ({type(model).__name__}) has {' and '.join(kinds)}, where no paths can stand side by side; "
-            "use a model with full attention in every layer"
+            "use a model with full or sliding-window attention in every layer"
         )
     try:
         with within_memory(f"trying {name}", model.device):
@@ -67,27 +71,34 @@ def check_supported(model: Any, name: str) -> None:
 def _odd_caches(model: Any) -> list[str]:
     """What a model remembers other than keys and values of every token."""
     from transformers import DynamicCache
-    from transformers.cache_utils import DynamicLayer
+    from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
     if getattr(model, "_is_stateful", False):
         return ["a recurrent state"]
     if "local" in (getattr(model.config, "attention_layers", None) or ()):
         return ["local attention"]
+    if getattr(model.config.get_text_config(decoder=True), "attention_chunk_size", None):
+        return ["chunked attention"]
     kinds = {type(layer) for layer in DynamicCache(config=model.config).layers}
-    return sorted(kind.__name__ for kind in kinds - {DynamicLayer})
+    return sorted(kind.__name__ for kind in kinds - {DynamicLayer, DynamicSlidingWindowLayer})
 
 
 @torch.inference_mode()
 def _probe(model: Any) -> float:
-    """The largest difference between logits read side by side and one after the other, over the largest logit."""
+    """The largest difference between logits read side by side and one after the other, over the largest logit.
+
+    They come after one token, or after a text that is longer than the windows of the model, where these are short.
+    """
     size = model.config.get_text_config(decoder=True).vocab_size
-    first, *others = (token % size for token in range(5))
+    windows = [window for window in windows_of(model).values() if window is not None and window <= _SHORT]
+    first = [token % size for token in range(1 + max(windows, default=0))]
+    others = [(token + 1) % size for token in range(4)]
     device = model.device
-    before = prompt_read(model, [first], device)
+    before = prompt_read(model, first, device)
     tokens = torch.tensor([others], device=device)
     sees = torch.cat([before.held[:, None].expand(-1, 4, -1), torch.eye(4, dtype=torch.bool, device=device)[None]], 2)
-    together, _ = read(model, before, tokens, torch.ones_like(tokens), sees)
-    alone = model(torch.tensor([[first, token] for token in others], device=device)).logits[:, -1]
+    together, _ = read(model, before, tokens, torch.full_like(tokens, len(first)), sees)
+    alone = model(torch.tensor([[*first, token] for token in others], device=device)).logits[:, -1]
     return float((together[0] - alone).abs().max() / alone.abs().max())
 
 

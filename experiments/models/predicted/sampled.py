@@ -19,6 +19,7 @@ from experiments.models.loop.replay import advance, drawing, nodes_of
 from experiments.models.loop.rows import TreeRows
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
+from experiments.models.predicted.betting import mean_interval
 from simulator.arithmetic import arithmetic_of
 from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
 from simulator.drafts.trees import DraftTree
@@ -34,11 +35,12 @@ TOGETHER = 64
 class SampledPrediction:
     """Means over draft trees of the exact means of `tau + 1` and `(tau + 1)**2` on each, one item a tree.
 
-    means: shape `(roots, trees)`. squares: likewise.
+    means: shape `(roots, trees)`. squares: likewise. depth: `L`.
     """
 
     means: Any
     squares: Any
+    depth: int
 
     @property
     def mean(self) -> float:
@@ -49,6 +51,31 @@ class SampledPrediction:
     def error(self) -> float:
         """The standard error of the mean."""
         return sqrt(float(self.means.var(axis=1, ddof=1).mean()) / self.means.size)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of that error: its parts have one variance a root, each from its own trees (Welch)."""
+        parts = self.means.var(axis=1, ddof=1)
+        squares = float((parts**2).sum())
+        return float(parts.sum()) ** 2 / squares * (self.means.shape[1] - 1) if squares > 0 else 1.0
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval that holds the block efficiency with at least this probability, for any number of trees.
+
+        Trees of one number after all roots make one mean; these are independent and between 1 and `L + 1` (`betting`).
+        `python -m experiments.studies.coverage` counts how often it holds the truth, and how often others do.
+        """
+        return mean_interval(self.means.mean(axis=0), 1.0, 1.0 + self.depth, level) if self.depth else (1.0, 1.0)
+
+    def student(self, level: float = 0.95) -> tuple[float, float]:
+        """Student's interval with the degrees of freedom of Welch and Satterthwaite: narrower, right for many trees.
+
+        Where trees are few and most have one mean, it holds the truth too seldom.
+        """
+        from scipy.stats import t
+
+        half = float(t.ppf((1 + level) / 2, self.freedom)) * self.error
+        return self.mean - half, self.mean + half
 
     @property
     def variance(self) -> float:
@@ -85,7 +112,7 @@ def predict_sampled(
                 progress(len(nodes))
         means.append(found)
     array = np.array(means)
-    return SampledPrediction(array[..., 0], array[..., 1])
+    return SampledPrediction(array[..., 0], array[..., 1], scheme.depth)
 
 
 def draw_trees(pair: Pair, scheme: DraftScheme, warp: Warp, root: Context, count: int, coin: Coin) -> list[DraftNode]:

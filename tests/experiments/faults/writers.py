@@ -159,6 +159,13 @@ WRITERS = {
         ),
         models=True,
     ),
+    "study coverage": Writer(
+        (
+            *("-m", "experiments.studies.coverage", "--repetitions", "20", "--first", "1"),
+            *("--markdown", "a.md", "--json", "a.json"),
+        ),
+        models=True,
+    ),
     "study information": Writer(("-m", "experiments.studies.information", "--shapes", "0", "--json", "a.json")),
     "study layer_ideas": Writer(("-m", "experiments.studies.layer_ideas", "--first", "1", "--json", "a.json")),
     "study map_of_trees": Writer(

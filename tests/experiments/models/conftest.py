@@ -74,15 +74,23 @@ def random_pair() -> Callable[..., Pair]:
         attention: str = "sdpa",
         noise: float = 0.1,
         device: str = "cpu",
+        fields: dict[str, Any] | None = None,
     ) -> Pair:
         dtype = torch.float32 if dtype is None else dtype
-        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+        sizes: dict[str, Any] = {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 64,
+        }
         if family in ("Llama", "Qwen2"):
             sizes["num_key_value_heads"] = 2
         if family == "GPT2":
             sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+        sizes |= fields or {}
         ends = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
-        config = getattr(transformers, f"{family}Config")(vocab_size=vocab, initializer_range=0.3, **sizes, **ends)
+        named = "Gemma3TextConfig" if family == "Gemma3" else f"{family}Config"
+        config = getattr(transformers, named)(vocab_size=vocab, initializer_range=0.3, **sizes, **ends)
         kind = getattr(transformers, f"{family}LMHeadModel" if family == "GPT2" else f"{family}ForCausalLM")
         config._attn_implementation = attention
         with torch.random.fork_rng(devices=[]), torch.no_grad():

@@ -31,7 +31,9 @@ def model(family: str, attention: str = "eager", **fields: Any) -> Any:
         ("Llama", LLAMA, None),
         ("Qwen3", {**LLAMA, "head_dim": 8}, None),
         ("Mistral", {**LLAMA, "sliding_window": None}, None),
+        ("Mistral", {**LLAMA, "sliding_window": 16}, None),
         ("Gemma", {**LLAMA, "head_dim": 8}, None),
+        ("Gemma2", {**LLAMA, "head_dim": 8}, None),
         ("GPTNeoX", {**SIZES, "intermediate_size": 64}, None),
         ("Falcon", SIZES, None),
         ("OPT", {**SIZES, "ffn_dim": 64, "word_embed_proj_dim": 32, "max_position_embeddings": 128}, 128),
@@ -46,8 +48,11 @@ def test_decoders_with_full_attention_can_read_trees(family: str, fields: dict[s
 @pytest.mark.parametrize(
     ("family", "fields", "words"),
     [
-        ("Mistral", {**LLAMA, "sliding_window": 16}, "DynamicSlidingWindowLayer"),
-        ("Gemma2", {**LLAMA, "head_dim": 8}, "DynamicSlidingWindowLayer"),
+        (
+            "Jamba",
+            {**LLAMA, "num_experts": 2, "attn_layer_period": 2, "attn_layer_offset": 1},
+            "recurrent state|Linear",
+        ),
         ("Mamba", {"hidden_size": 32, "num_hidden_layers": 2}, "recurrent state"),
         ("Bloom", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, "takes no 4-dimensional attention mask"),
         ("Mpt", {"d_model": 32, "n_layers": 2, "n_heads": 4}, "does not obey a tree mask"),
