@@ -51,7 +51,7 @@ class Remembered:
             return False
         if self.room.freed[self.since : self.since + 1] and self.room.freed[self.since] < self.slots:
             raise RuntimeError("the slots of this cache were given up for another text; go on from the state after it")
-        return self.room.filled == self.slots
+        return self.room.filled == self.slots and self.room.open
 
     def roomy(self, more: int) -> Room:
         """Where `more` slots can be written behind those that are there: its own room, or a copy."""

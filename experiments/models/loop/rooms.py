@@ -47,6 +47,11 @@ class Room:
         """How many slots there are."""
         return int(self.layers[0][0].shape[2])
 
+    @property
+    def open(self) -> bool:
+        """Whether it can be written; what inference mode made cannot outside of it."""
+        return torch.is_inference_mode_enabled() or not self.layers[0][0].is_inference()
+
     def seen(self, slots: int) -> Layers:
         """The first `slots` slots."""
         return tuple((keys[:, :, :slots], values[:, :, :slots]) for keys, values in self.layers)
