@@ -29,10 +29,10 @@ def train_head(
 ) -> int:
     """Train an EAGLE-style head on a target's features: a draft of one layer, `--draft eagle:FOLDER`."""
     from experiments.models.pair.corpus import read_corpus
-    from experiments.models.pair.head_training import train_head as trained
+    from experiments.models.pair.head_training import make_head
     from experiments.models.pair.opened import on_threads
     from experiments.models.pair.pair import load_target
-    from experiments.shared.progress import bar
+    from experiments.shared.progress import bar, remark
 
     check_files((None if text == EMBEDDED else text,), {"--json": json_target})
     if (folder is None) == (target is None):
@@ -40,13 +40,12 @@ def train_head(
     if target is not None and out is None:
         raise InvalidInput("--target is given without --out; say where the head goes")
     where = Path(out if out is not None else f"{folder}/eagle")
-    if where.exists() and (not where.is_dir() or any(where.iterdir())):
-        raise InvalidInput(f"{where} is there already; choose another --out, or remove it first")
     corpus = read_corpus(text)
     pair = load_target(target if target is not None else f"{folder}/target", device, "float32")
-    tokens = pair.encode(corpus.training)
     with on_threads(pair), bar("training the head", steps) as tick:
-        record = trained(pair.target, tokens, steps, seed, where, tick)
+        record, reused = make_head(pair, corpus, steps, seed, where, tick)
+    if reused:
+        remark(f"{where} holds this head already; it was not trained again")
     console_for(json_target).print(
         f"head in {where}: {record['parameters']:,} parameters, {steps} steps, cross-entropy to the target's rows "
         f"{record['loss_bits_per_token']:.3f} bits a token; use it: --draft eagle:{where}",

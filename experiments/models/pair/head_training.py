@@ -7,6 +7,7 @@ features miss (smooth L1), as the paper weighs them but with rows first.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,47 +17,76 @@ from typing import Any
 import numpy as np
 
 from experiments.models.drafts.features import heard, shifted
+from experiments.models.pair.corpus import Corpus
 from experiments.models.pair.devices import libraries, model_versions, quiet_loading, within_memory
 from experiments.models.pair.folder import new_folder
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.roots import target_digest
 from experiments.models.pair.training import LARGEST_GRADIENT, Plan, rate_at
 from simulator.errors import InvalidInput
-from simulator.files import cut
+from simulator.files import cut, parse_json, read_text
 
 #: Windows, steps and rate; what missed features count beside the cross-entropy.
 PLAN, REGRESSION = Plan(steps=600, rate=3e-3), 0.1
 
 
-def train_head(
-    target: Any, tokens: Any, steps: int, seed: int, folder: str | Path, tick: Callable[[int], None]
-) -> dict[str, Any]:
-    """Train a head and save it in a new folder; what came of it. tokens: shape `(n,)`; tick: told every step.
+def make_head(
+    pair: Pair, corpus: Corpus, steps: int, seed: int, folder: str | Path, tick: Callable[[int], None]
+) -> tuple[dict[str, Any], bool]:
+    """Train a head for the target and save it, or take the one that the folder holds; its record, and whether it was.
 
-    Raises `InvalidInput` for a text shorter than a window, and where the folder cannot be written.
+    The folder gets the head as `save_pretrained` writes it, and `head.json`. tick: told every step.
+    Raises `InvalidInput` for a text shorter than a window, and where the folder holds anything else or cannot be
+    written.
     """
-    from experiments.models.drafts.eagle import new_head
-
-    plan = replace(PLAN, steps=steps)
+    asked = {"target": target_digest(pair), "text_hash": corpus.digest, "steps": steps, "seed": seed}
+    path = Path(folder)
+    found = _existing(asked, path)
+    if found is not None:
+        return found, True
+    tokens, plan = np.array(pair.encode(corpus.training)), replace(PLAN, steps=steps)
     if len(tokens) <= plan.window + 1:
         raise InvalidInput(
             f"{len(tokens)} training tokens are too few for windows of {plan.window}; give a longer text"
         )
-    with new_folder(Path(folder)) as new, within_memory("training a head", target.device):
-        head = new_head(target, seed)
-        losses = _trained(head, target, tokens, plan, seed, tick)
-        try:
-            with quiet_loading():
-                head.save_pretrained(new)
-        except Exception as error:  # the libraries that write have errors of their own for a full disk
-            raise InvalidInput(f"the head cannot be written: {cut(error, 160)}; make room and run again") from None
-    last = losses[-max(1, len(losses) // 10) :]
+    with new_folder(path) as new, within_memory("training a head", pair.device):
+        record = asked | _saved(pair.target, tokens, plan, seed, new, tick)
+        (new / "head.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return record, False
+
+
+def _saved(
+    target: Any, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Callable[[int], None]
+) -> dict[str, Any]:
+    from experiments.models.drafts.eagle import new_head
+
+    head = new_head(target, seed)
+    losses = _trained(head, target, tokens, plan, seed, tick)
+    try:
+        with quiet_loading():
+            head.save_pretrained(folder)
+    except Exception as error:  # the libraries that write have errors of their own for a full disk
+        raise InvalidInput(f"the head cannot be written: {cut(error, 160)}; make room and run again") from None
     return {
-        "folder": str(folder),
-        "steps": steps,
-        "seed": seed,
         "parameters": sum(weights.numel() for weights in head.parameters()),
-        "loss_bits_per_token": fmean(last),
+        "loss_bits_per_token": fmean(losses[-max(1, len(losses) // 10) :]),
         "versions": model_versions(),
     }
+
+
+def _existing(asked: dict[str, Any], folder: Path) -> dict[str, Any] | None:
+    """The record of the head that is there; raises `InvalidInput` for a folder that holds something else."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return None
+    way_out = "choose another --out, or remove it first"
+    try:
+        record = dict(parse_json(read_text(folder / "head.json", "head"), "head.json"))
+    except (OSError, ValueError, TypeError):
+        raise InvalidInput(f"{folder} is there already and holds no head; {way_out}") from None
+    for key, value in asked.items():
+        if record.get(key) != value:
+            raise InvalidInput(f"{folder} holds a head with {key} {record.get(key)}, not {value}; {way_out}")
+    return record
 
 
 def _trained(head: Any, target: Any, tokens: Any, plan: Plan, seed: int, tick: Callable[[int], None]) -> list[float]:

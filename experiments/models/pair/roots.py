@@ -26,8 +26,17 @@ def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT) -> list[C
 
 def pair_digest(pair: Pair) -> str:
     """Hash of both models, 16 hexadecimal digits: of each parameter its shape and evenly spaced numbers."""
+    return _digest(pair, ("target", "draft"))
+
+
+def target_digest(pair: Pair) -> str:
+    """As `pair_digest`, of the target alone."""
+    return _digest(pair, ("target",))
+
+
+def _digest(pair: Pair, roles: Sequence[str]) -> str:
     found = hashlib.sha256()
-    for which in ("target", "draft"):
+    for which in roles:
         for name, values in pair.model(which).state_dict().items():
             flat = values.flatten()
             probed = flat[:: max(1, len(flat) // _PROBED)].to("cpu", libraries()[0].float64)

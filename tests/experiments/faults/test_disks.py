@@ -126,7 +126,8 @@ def test_a_folder_that_cannot_be_written(places, draftproof, faults, monkeypatch
             ran = draftproof(*arguments)
             code, err = ran.code, ran.err
         if flag == "--out" and closed == "nowhere":  # it is made
-            wrong = [] if (code, Path("nowhere/a/pair.json").exists()) == (0, True) else [f"{code} {err}"]
+            whole = Path("nowhere/a", {"train": "pair.json", "train-head": "head.json"}[name])
+            wrong = [] if (code, whole.exists()) == (0, True) else [f"{code} {err}"]
             shutil.rmtree("nowhere")
         else:
             wrong = [] if code == 2 else [f"{flag} exit code {code}: {err}"]

@@ -156,9 +156,14 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
         return float(sum(abs(p - q).sum() for p, q in rows)) / len(roots)
 
     assert distance(pair) < 0.8 * distance(worse)
-    again = CliRunner().invoke(program(["train-head"]), [*arguments[:-1], str(tmp_path / "60"), *more, "2"])
-    assert isinstance(again.exception, InvalidInput)
-    assert "is there already" in str(again.exception)
+    same, other, none = (
+        CliRunner().invoke(program(["train-head"]), [*arguments[:-1], str(where), *more, "2"])
+        for where in (tmp_path / "2", tmp_path / "60", tiny_folder)
+    )
+    assert same.exit_code == 0
+    assert "not trained again" in same.output
+    assert "holds a head with steps 60, not 2; choose another --out" in str(other.exception)
+    assert "is there already and holds no head" in str(none.exception)
 
 
 def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_pair: Callable[..., Pair]) -> None:
