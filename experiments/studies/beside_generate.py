@@ -35,7 +35,7 @@ HEADINGS = (
 )
 
 
-@grouped(pair=opt.PairOptions, shape=opt.ShapeOptions)
+@grouped(pair=opt.PairOptions, shape=opt.SchemeOptions)
 def main(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: three of them.")] = None,
     *,
@@ -45,7 +45,7 @@ def main(
     vectors: opt.Vectors = "numpy",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
-    shape: opt.ShapeOptions,
+    shape: opt.SchemeOptions,
     roots: Annotated[int, typer.Option(min=1, help="Texts: root contexts that are continued.")] = 4,
     tokens: Annotated[int, typer.Option(min=4, help="Tokens after each root.")] = 100,
     rounds: Annotated[int, typer.Option(min=2, help="Rounds, each a turn of every way of writing.")] = 5,
@@ -63,8 +63,9 @@ def main(
     from experiments.models.speed.beside import ALONE, ASSISTED, Writer, assisted_by, beside
     from experiments.models.validation.contest import device_name
 
-    shapes, warp, console = shape.shapes(SHAPES), Warp(temperature, top_k, top_p), console_for(json_target)
-    paths = [assisted_by(depth) for depth in sorted({each.depth for each in shapes if each.K == 1 and each.depth})]
+    shapes, warp, console = shape.schemes(SHAPES), Warp(temperature, top_k, top_p), console_for(json_target)
+    lengths = {each.depth for each in shapes if isinstance(each, Delayed) and each.K == 1 and each.depth}
+    paths = [assisted_by(depth) for depth in sorted(lengths)]
     ours = [
         Writer(f"{named.label} on {each}", generate_with(named.verifier, each, vectors=vectors))
         for named in chosen_verifiers(chosen or list(VERIFIERS))

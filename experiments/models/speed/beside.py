@@ -7,7 +7,7 @@ in every round, so that what else the machine does slows all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,7 +98,8 @@ def written(pair: Pair, writer: Writer, root: Context, warp: Warp, tokens: int, 
         asked |= {"assistant_model": pair.draft}
     if writer.ours is not None:
         asked |= {"custom_generate": writer.ours}
-    with _drafting(pair.draft, writer.drafts):
+    theirs = writer.assisted and writer.ours is None
+    with _drafting(pair.draft, writer.drafts) if theirs else nullcontext():
         text = pair.target.generate(ids, attention_mask=torch.ones_like(ids), **asked)
     return list(text[0, len(root) :].tolist())
 

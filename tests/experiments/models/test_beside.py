@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 from draftproof import Delayed, generate_with
 from experiments.cli import run_command
+from experiments.models.drafts.eagle import new_head
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from experiments.models.speed.beside import ALONE, ASSISTED, Writer, assisted_by, beside, written
@@ -43,6 +46,15 @@ def test_rows_count_passes_and_split_the_time(tiny_pair: Pair) -> None:
     assert not tiny_pair.draft._forward_pre_hooks
 
 
+def test_nothing_is_said_of_an_assistant_that_takes_no_part(random_pair: Callable[..., Pair]) -> None:
+    pair = random_pair()
+    headed = dataclasses.replace(pair, draft=new_head(pair.target, 0).eval())
+    rows = beside(headed, [ALONE, OURS], [ROOT], Warp(), 8, 2, 0)
+    assert [row["times_assisted"] for row in rows] == [None, None]
+    assert rows[1]["draft_passes_per_token"] > 0
+    assert " | - | " in beside_generate.as_markdown(rows)
+
+
 def test_the_assistant_drafts_what_it_is_told_and_forgets_it(tiny_pair: Pair) -> None:
     config = tiny_pair.draft.generation_config
     names = ("num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold")
@@ -67,14 +79,28 @@ def test_the_study_prints_and_keeps_a_row_for_each(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     models = ["--target", str(tiny_folder / "target"), "--draft", str(tiny_folder / "draft"), "--device", "cpu"]
-    few = ["--roots", "1", "--tokens", "8", "--rounds", "2", "--K", "1", "--L2", "2"]
+    few = [
+        "--roots",
+        "1",
+        "--tokens",
+        "8",
+        "--rounds",
+        "2",
+        "--K",
+        "1",
+        "--L2",
+        "2",
+        "--scheme",
+        "delayed:K=2,L1=0,L2=1",
+    ]
     monkeypatch.setattr(sys, "argv", ["beside", "block", *models, *few, "--json", "b.json", "--markdown", "b.md"])
     with pytest.raises(SystemExit) as ended:
         run_command(beside_generate.main)
     assert ended.value.code == 0
     found = json.loads(Path("b.json").read_text(encoding="utf-8"))
     labels = [row["writer"] for row in found["rows"]]
-    assert labels == [ALONE.label, ASSISTED.label, assisted_by(2).label, "block on delayed(K=1, L1=0, L2=2)"]
+    ours = [f"block on delayed({shape})" for shape in ("K=1, L1=0, L2=2", "K=2, L1=0, L2=1")]
+    assert labels == [ALONE.label, ASSISTED.label, assisted_by(2).label, *ours]
     table = Path("b.md").read_text(encoding="utf-8").strip()
     assert table in capsys.readouterr().out
     assert all(f"| {label} | " in table for label in labels)
