@@ -34,7 +34,7 @@ Rounds = Annotated[int, typer.Option(min=2, max=10, help="Rounds of the best aga
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", **_OUT)]
 
 
-@grouped(pair=opt.PairOptions, shape=opt.ShapeOptions)
+@grouped(pair=opt.PairOptions, shape=opt.SchemeOptions)
 def choose(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: six of them.")] = None,
     *,
@@ -44,7 +44,7 @@ def choose(
     vectors: opt.Vectors = "numpy",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
-    shape: opt.ShapeOptions,
+    shape: opt.SchemeOptions,
     roots: Roots = 8,
     tokens: Tokens = 32,
     rounds: Rounds = 5,
@@ -53,7 +53,8 @@ def choose(
 ) -> int:
     """Which tree and which verifier for this pair, on this machine? By measured tokens a second; lossless ones only.
 
-    Candidates that could not be the fastest, even if verification took no time, are left out and said so.
+    Candidates that could not be the fastest, even if every block were quick, are left out and said so. A verifier runs
+    on the schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots of the text.
     """
     check_files((None if pair.text == EMBEDDED else pair.text,), {"--json": json_target, "--plot": plot})
     from experiments.models.pair.devices import libraries
@@ -64,11 +65,12 @@ def choose(
     from experiments.models.speed import choice as work
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
-    schemes, warp = shape.shapes(SHAPES), Warp(temperature, top_k, top_p)
+    schemes, warp = shape.schemes(SHAPES), Warp(temperature, top_k, top_p)
+    amount = work.Amount(roots, tokens, rounds)
     console = console_for(json_target)
     try:
         with work.open_pair(pair.wanted(seed)) as opened:
-            found = work.choose(opened, named, schemes, warp, roots, tokens, rounds, seed, vectors)
+            found = work.choose(opened, named, schemes, warp, amount, seed, vectors)
     except KeyboardInterrupt:
         remark("interrupted; nothing was written")
         return INTERRUPTED

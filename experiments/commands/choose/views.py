@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from experiments.models.validation.contest import shape_name
 from experiments.shared.drawing import as_png, drawing_board, quiet_axes
+from simulator.drafts import scheme_from_dict
 
 #: Rows of the table, and bars of the picture.
 SHOWN = 12
@@ -20,7 +22,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
     table = Table(title=f"target {found['target']}, draft {found['draft']}, {about}", title_justify="left")
     for heading in (
         "verifier",
-        "K, L1, L2",
+        _tree_heading(found["rows"]),
         "tokens a block\nexpected",
         "\nmeasured",
         "tokens/s\npredicted",
@@ -33,31 +35,43 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         table.add_row(
             row["verifier"],
             _shape(row),
-            f"{row['expected_block_efficiency']:.3f}"
-            + (f"±{row['expected_error']:.3f}" if row["expected_error"] else ""),
-            f"{row['block_efficiency']:.3f}",
+            f"{row['expected_block_efficiency']:.2f}±{row['expected_spread']:.2f}",
+            f"{row['block_efficiency']:.2f}",
             f"{row['predicted_tokens_per_second']:.0f}",
             f"{row['tokens_per_second']:.0f}",
             _interval(row) if row["finalist"] else "",
             f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
         )
+    for line in found["notes"]:
+        console.print(line, soft_wrap=True)
     console.print(table)
     more = len(found["rows"]) - SHOWN
     if more > 0:
         console.print(f"{more} more were measured and are slower; --json has them")
     console.print(f"plain generation: {found['plain_tokens_per_second']:.0f} tokens/s", soft_wrap=True)
     if found["left_out"]:
-        best = max(each["most_tokens_per_second"] for each in found["left_out"]) / found["passes_slower_in_loop"]
-        console.print(
-            f"left out: {len(found['left_out'])} candidates, which even with verification in no time and passes as "
-            f"quick as the quickest of the others would bring at most {best:.0f} tokens/s",
-            soft_wrap=True,
-        )
-    console.print(f"use {found['recommendation']}; {found['seconds']:.0f} s", soft_wrap=True)
+        console.print(left_out_line(found["left_out"]), soft_wrap=True)
+    said = f"{found['seconds']:.0f} s (expected after the first texts: {found['estimated_seconds']:.0f} s)"
+    console.print(f"use {found['recommendation']}; {said}", soft_wrap=True)
+
+
+def left_out_line(left_out: Sequence[Mapping[str, Any]]) -> str:
+    """How many were left out, and what they could bring at best; of those whose tokens were not even computed, too."""
+    best = max(each["most_tokens_per_second"] for each in left_out)
+    unknown = sum(each["expected_block_efficiency"] is None for each in left_out)
+    also = f"; {unknown} of them with as many accepted drafts as a lossless verifier can have" if unknown else ""
+    return (
+        f"left out: {len(left_out)} candidates, which with blocks as quick as their quickest quarter would bring at "
+        f"most {best:.0f} tokens/s{also}"
+    )
+
+
+def _tree_heading(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "K, L1, L2" if all(row["scheme"]["name"] == "delayed" for row in rows) else "scheme"
 
 
 def _shape(row: Mapping[str, Any]) -> str:
-    return ", ".join(str(row["scheme"][key]) for key in ("K", "L1", "L2"))
+    return shape_name(scheme_from_dict(row["scheme"]))
 
 
 def _interval(row: Mapping[str, Any]) -> str:

@@ -14,16 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.loop.replay import nodes_of
-from experiments.models.loop.rows import TreeRows
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
+from experiments.models.predicted.grown import RootTrees
 from experiments.models.predicted.prediction import predict
 from experiments.models.predicted.sampled import tree_moments
 from experiments.models.predicted.tables import continued_rows, pair_tables
 from simulator.coins import SamplingCoin
 from simulator.drafts import Delayed
-from simulator.drafts.trees import DraftTree
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
 from simulator.instances.processes import TableProcess, table_entries
@@ -91,63 +89,16 @@ class Forest:
         root: Context,
         generator: np.random.Generator,
     ) -> None:
-        self._target, self._draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
-        self._pair, self._verifier, self._actions, self._warp, self._root = pair, verifier, actions, warp, root
+        self._trees, self._verifier, self._actions = RootTrees(pair, warp, root), verifier, actions
         self._efficiency, self._generator = TreeEfficiency(verifier), generator
         self._exact = branch_of(verifier) is not None or isinstance(offered(verifier), LeafToRoot)
 
     def means(self, coin: Coin) -> list[float]:
         """`E[tau + 1]` of every action on its part of one tree that is drawn with this coin."""
-        grown = self._grown(coin)
-        parts = [_part(grown, scheme) for scheme in self._actions]
-        self._compute("target", {node for tree in parts for node in ((), *nodes_of(tree))})
-        roots = [tree.root(self._target, self._draft) for tree in parts]
+        roots = self._trees.drawn(self._actions, coin)
         if self._exact:
             return [float(self._efficiency.of(node)) for node in roots]
         return [tree_moments(self._verifier, node, self._generator)[0] for node in roots]
-
-    def _grown(self, coin: Coin) -> Grown:
-        """A tree, level by level: a long trunk, and after each trunk length as many branches as any action has there.
-
-        The first branch after each length is the trunk itself: every action finds its branches i.i.d. in the tree.
-        """
-        ends = {scheme.L1: 0 for scheme in self._actions}
-        widths = dict.fromkeys(ends, 1)
-        for scheme in self._actions:
-            ends[scheme.L1] = max(ends[scheme.L1], scheme.depth)
-            widths[scheme.L1] = max(widths[scheme.L1], scheme.K)
-        trunk: Context = ()
-        paths: Grown = {}
-        for depth in range(max(ends.values())):
-            paths[depth] = [trunk] * (widths.get(depth, 1) - 1)
-            growing = {length: each for length, each in paths.items() if depth < ends.get(length, 0)}
-            self._compute("draft", {trunk, *(path for each in growing.values() for path in each)})
-            for length, each in growing.items():
-                paths[length] = [self._longer(path, coin) for path in each]
-            trunk = self._longer(trunk, coin)
-        return {length: [trunk, *paths.get(length, [])] for length in ends}
-
-    def _longer(self, path: Context, coin: Coin) -> Context:
-        return (*path, coin.choose(self._draft.row(path)))
-
-    def _compute(self, which: str, contexts: set[Context]) -> None:
-        """Add the rows after these contexts that are missing, in one batch of passes for each length."""
-        rows = {"target": self._target, "draft": self._draft}[which]
-        missing = contexts - rows.known.keys()
-        for length in sorted({len(context) for context in missing}):
-            some = sorted(context for context in missing if len(context) == length)
-            found = self._pair.rows(which, [[*self._root, *context] for context in some], self._warp, len(self._root))
-            rows.known.update(zip(some, found.cpu().numpy(), strict=True))
-
-
-#: By trunk length the paths that go through the trunk so far and then apart; the first one is the trunk to its end.
-Grown = dict[int, list[Context]]
-
-
-def _part(grown: Grown, scheme: Delayed) -> DraftTree:
-    """The tree of a shape inside a grown one."""
-    paths = [path[: scheme.depth] for path in grown[scheme.L1][: scheme.K]]
-    return DraftTree.from_paths(paths[0][: scheme.L1], [path[scheme.L1 :] for path in paths])
 
 
 def label_row(

@@ -1,57 +1,94 @@
-"""From a pair to an answer: what is tried, measured and left out, as plain data."""
+"""From a pair to an answer: what is rehearsed, measured and left out, as plain data."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from experiments.models.loop.supported import check_pair
 from experiments.models.pair.opened import Opened, open_pair
 from experiments.models.pair.roots import roots_of
 from experiments.models.pair.warp import Warp
+from experiments.models.predicted.tables import pair_tables
 from experiments.models.speed import choosing
-from experiments.models.speed.choosing import Candidate, Race, Tried
-from experiments.models.speed.latency_fit import fit_latency
-from experiments.models.validation.contest import device_name, setting
+from experiments.models.speed.choosing import Candidate
+from experiments.models.speed.estimate import expected_seconds
+from experiments.models.speed.expected import Expectations
+from experiments.models.speed.race import Race, raced, turns_of
+from experiments.models.speed.rehearsal import TEXTS, PlainRehearsal, rehearse
+from experiments.models.validation.contest import Setting, device_name, setting
+from experiments.models.validation.planning import planned_scheme
+from experiments.models.validation.validation import MOST_ENTRIES
 from experiments.shared.names import NamedVerifier
-from experiments.shared.progress import bar, remark
-from simulator.drafts import Delayed
+from experiments.shared.progress import bar, duration, remark
+from simulator.drafts import Sequoia
+from simulator.instances.case import Case
+from simulator.instances.processes import table_entries
+from simulator.protocol import DraftScheme
 
-__all__ = ["choose", "open_pair"]
+__all__ = ["Amount", "choose", "open_pair"]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """roots: contexts of the text. tokens: after each root in a turn. rounds: of the race."""
+
+    roots: int = 8
+    tokens: int = 32
+    rounds: int = 5
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What came out. worth: candidates that were in the race, by their numbers there; left_out: the others.
+
+    plain: tokens a second without drafts, beside which predictions were made; estimated: seconds, before the work;
+    notes: what was planned from what, and which verifiers had no candidate.
+    """
+
+    worth: list[Candidate]
+    left_out: list[Candidate]
+    race: Race
+    plain: float
+    estimated: float
+    notes: list[str]
+
+
+def setting_of(opened: Opened, warp: Warp, roots: int, seed: int, vectors: str) -> Setting:
+    """What all candidates share; raises `InvalidInput` for models that cannot be read as trees."""
+    check_pair(opened.pair)
+    return setting(opened.pair, warp, roots_of(opened.held_out, roots), seed, vectors)
+
+
+def planned(schemes: Sequence[DraftScheme], where: Setting) -> tuple[list[DraftScheme], list[str]]:
+    """The schemes, with a tree for those that are planned from a measurement, and in words from which."""
+    made = [planned_scheme(scheme, where, _tables(scheme, where)) for scheme in schemes]
+    return list(dict.fromkeys(scheme for scheme, _ in made)), [said for _, said in made if said]
+
+
+def _tables(scheme: DraftScheme, where: Setting) -> list[Case] | None:
+    """After each root, for a scheme that is planned on them; None where they would be too large."""
+    if not isinstance(scheme, Sequoia) or table_entries(where.pair.vocab_size, scheme.depth) > MOST_ENTRIES:
+        return None
+    return [Case(str(root), *pair_tables(where.pair, where.warp, root, max(scheme.depth, 1))) for root in where.roots]
 
 
 def choose(
     opened: Opened,
     named: Sequence[NamedVerifier],
-    schemes: Sequence[Delayed],
+    schemes: Sequence[DraftScheme],
     warp: Warp,
-    roots: int,
-    tokens: int,
-    rounds: int,
+    amount: Amount,
     seed: int,
     vectors: str,
 ) -> dict[str, Any]:
     """The report: rows of all candidates, fastest first, and the recommendation. Raises `InvalidInput`."""
-    started, pair = time.perf_counter(), opened.pair
-    check_pair(pair)
-    where = setting(pair, warp, roots_of(opened.held_out, roots), seed, vectors)
-    remark("measuring passes")
-    context = len(where.roots[0])
-    counts = sorted({1, 2, 4, 8, *(scheme.nodes + 1 for scheme in schemes)})
-    paths = sorted({1, 2, 4, *(scheme.K for scheme in schemes)})
-    latency = fit_latency(pair, (context, context + tokens), paths, counts)
-    remark(f"{len(named)} verifiers on {len(schemes)} trees: exact block efficiency after {roots} roots")
-    with bar("trees", len(schemes)) as tick:
-        ranked = choosing.candidates(where, named, schemes, latency, tick)
-    remark(f"measuring, from the largest bound down: {len(ranked)} candidates, at most {ranked[0].most:.0f} tokens/s")
-    tried: list[Tried] = []
-    with bar("candidates", len(ranked)) as tick:
-        for each in choosing.tried(where, ranked, tokens):
-            tried.append(each)
-            tick(1)
-    remark(f"{len(tried)} measured, {len(ranked) - len(tried)} left out; the best against each other")
-    race = choosing.raced(where, tried, tokens, rounds)
+    started = time.perf_counter()
+    where = setting_of(opened, warp, amount.roots, seed, vectors)
+    chosen = chosen_of(where, named, schemes, amount)
+    pair, race = opened.pair, chosen.race
     return {
         "target": pair.names[0],
         "draft": pair.names[1],
@@ -59,60 +96,104 @@ def choose(
         "text": opened.corpus.name,
         "sampling": str(warp),
         "device": device_name(pair.device),
-        "roots": roots,
-        "tokens": tokens,
-        "rounds": rounds,
+        "roots": amount.roots,
+        "tokens": amount.tokens,
+        "rounds": amount.rounds,
+        "notes": chosen.notes,
         "plain_tokens_per_second": race.rate(None),
-        "rows": _rows(race, tried),
-        "left_out": [_fields(each) for each in ranked[len(tried) :]],
-        "passes_slower_in_loop": min(each.slower for each in tried),
-        "recommendation": recommendation(race),
+        "plain_predicted_tokens_per_second": chosen.plain,
+        "rows": _rows(race, chosen.worth),
+        "left_out": [_fields(each) for each in sorted(chosen.left_out, key=lambda each: -each.most)],
+        "recommendation": recommendation(race, chosen.worth),
+        "estimated_seconds": round(chosen.estimated, 1),
         "seconds": round(time.perf_counter() - started, 1),
     }
 
 
-def recommendation(race: Race) -> str:
+def chosen_of(where: Setting, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], amount: Amount) -> Chosen:
+    """The whole way, with remarks; the longer parts have bars."""
+    schemes, said = planned(schemes, where)
+    named, late = choosing.in_time(named, where.pair.vocab_size)
+    if late:
+        names = ", ".join(each.label for each in late)
+        said.append(
+            f"left out: {names}, which take over a second a block at V = {where.pair.vocab_size} by their cards"
+        )
+    remark(f"a first text on each of {len(schemes)} schemes, {len(named)} verifiers")
+    began = time.perf_counter()
+    with bar("first texts", len(schemes)) as tick:
+        rehearsed = choosing.rehearsals(where, named, schemes, tick)
+    expectations = Expectations(where, choosing.contexts_of(where, amount.tokens), [each.scheme for each in rehearsed])
+    candidates = choosing.unweighed(rehearsed, expectations)
+    rest = expected_seconds(candidates, expectations, amount.roots, amount.tokens, amount.rounds)
+    remark(f"{len(candidates)} candidates: {duration(rest)} for all of it, if they verify as quickly as at first")
+    estimated = time.perf_counter() - began + rest
+    plain = PlainRehearsal(where)
+    plain.write()
+    with bar("texts", (len(rehearsed) + 1) * TEXTS) as tick:
+        rehearse([plain, *rehearsed], TEXTS, tick)
+    candidates = choosing.unweighed(rehearsed, expectations)
+    with bar("tokens a block (contexts, at most)", len(candidates) * len(expectations.contexts)) as tick:
+        candidates = choosing.weighed(candidates, expectations, progress=tick)
+    worth, left_out = choosing.split(candidates)
+    turns = turns_of(len(worth), amount.rounds)
+    remark(f"{len(left_out)} left out by bounds; {len(worth)} against each other, {turns} turns")
+    with bar("texts", turns * amount.roots) as tick:
+        players = [(each.named, each.scheme) for each in worth]
+        expected = [each.expected.mean for each in worth if each.expected is not None]
+        race = raced(where, players, expected, amount.tokens, amount.rounds, tick)
+    return Chosen(worth, left_out, race, plain.rate, estimated, said)
+
+
+def recommendation(race: Race, worth: Sequence[Candidate]) -> str:
     """One line: what to use, what it brings over plain generation, and what is as good."""
     first = race.order[0]
     mean, low, high = race.ratio(first)
-    name = str(race.finalists[first].candidate)
     interval = f"{mean:.2f} times the tokens a second of plain generation (95 %: {low:.2f} to {high:.2f})"
     if high < 1:
-        return f"no speculation: the best, {name}, has {interval}"
-    level = [race.finalists[each].candidate for each in race.order[1:] if race.ratio(each, first)[2] >= 1]
+        return f"no speculation: the best, {worth[first]}, has {interval}"
+    level = [worth[each] for each in race.order[1:] if race.ratio(each, first)[2] >= 1]
     also = f"; not told apart from it: {', '.join(map(str, level))}" if level else ""
     sure = "" if low > 1 else "; whether it is faster than plain generation is open"
-    return f"{name}: {interval}{sure}{also}"
+    return f"{worth[first]}: {interval}{sure}{also}"
 
 
 def _fields(candidate: Candidate) -> dict[str, Any]:
+    expected = candidate.expected
     return {
         "verifier": candidate.named.label,
         "scheme": candidate.scheme.as_dict(),
-        "expected_block_efficiency": candidate.expected,
-        "expected_error": candidate.error,
+        "most_block_efficiency": candidate.cap,
+        "expected_block_efficiency": None if expected is None else expected.mean,
+        "expected_error": None if expected is None else expected.error,
+        "expected_spread": None if expected is None else expected.spread,
+        "predicted_tokens_per_second": None if expected is None else candidate.predicted,
         "most_tokens_per_second": candidate.most,
+        "block_milliseconds": 1e3 * candidate.block,
+        "verification_milliseconds": 1e3 * (candidate.block - candidate.shared),
+        "draft_passes": candidate.draft_passes,
     }
 
 
-def _rows(race: Race, tried: Sequence[Tried]) -> list[dict[str, Any]]:
-    """Finalists in their order, then the others that were measured, fastest first."""
+def _rows(race: Race, worth: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Finalists in their order, then the others that were measured, those that would be fastest first."""
     rows = []
     for number in race.order:
         mean, low, high = race.ratio(number)
-        final = {"tokens_per_second": race.rate(number), "speedup": mean, "speedup_low": low, "speedup_high": high}
-        rows.append(_row(race.finalists[number]) | {"finalist": True} | final)
-    others = sorted((each for each in tried if each not in race.finalists), key=lambda each: -each.rate)
-    return rows + [_row(each) | {"finalist": False, "tokens_per_second": each.rate} for each in others]
+        final = {"finalist": True, "speedup": mean, "speedup_low": low, "speedup_high": high}
+        rows.append({**_fields(worth[number]), **_measured(race, number), **final})
+    others = [number for number in range(len(worth)) if number not in race.order]
+    others.sort(key=lambda number: -race.expected_rate(number))
+    return rows + [{**_fields(worth[each]), **_measured(race, each), "finalist": False} for each in others]
 
 
-def _row(each: Tried) -> dict[str, Any]:
+def _measured(race: Race, number: int) -> dict[str, Any]:
+    turns = race.turns[number]
+    blocks = sum(each.blocks for each in turns)
     return {
-        **_fields(each.candidate),
-        "block_efficiency": each.block_efficiency,
-        "predicted_tokens_per_second": each.predicted,
-        "block_milliseconds": 1e3 * each.block,
-        "fitted_passes_milliseconds": 1e3 * each.candidate.passes,
-        "passes_milliseconds": 1e3 * each.passing,
-        "verification_milliseconds": 1e3 * each.verifying,
+        "block_efficiency": sum(each.tokens for each in turns) / blocks,
+        "tokens_per_second": race.rate(number),
+        "block_milliseconds": 1e3 * race.block(number),
+        "passes_milliseconds": 1e3 * sum(each.passing for each in turns) / blocks,
+        "verification_milliseconds": 1e3 * sum(each.verifying for each in turns) / blocks,
     }

@@ -166,6 +166,13 @@ WRITERS = {
         ),
         models=True,
     ),
+    "study exhaustive_choice": Writer(
+        (
+            *("-m", "experiments.studies.exhaustive_choice", "naive", *PAIR, "--tokens", "4", "--rounds", "4"),
+            *("--resume", "r", "--markdown", "a.md", "--json", "a.json"),
+        ),
+        models=True,
+    ),
     "study information": Writer(("-m", "experiments.studies.information", "--shapes", "0", "--json", "a.json")),
     "study layer_ideas": Writer(("-m", "experiments.studies.layer_ideas", "--first", "1", "--json", "a.json")),
     "study map_of_trees": Writer(

@@ -1,0 +1,139 @@
+"""Every candidate measured, none left out, and whether the answer of `choose` is as good as the best of them.
+
+A sweep writes one text of every candidate, and of plain generation, from one root: what else the machine does slows all
+of a sweep alike. A round is a sweep from every root. The best of many measurements is flattered by chance, so it is
+named by one half of the rounds and compared on the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean, stdev
+from typing import Any
+
+from experiments.models.speed.choice import Chosen
+from experiments.models.speed.choosing import Candidate
+from experiments.models.speed.paired import geometric_mean, ratio
+from experiments.models.speed.race import Runner, Turn, turns
+from experiments.models.validation.contest import Setting
+from experiments.shared.names import NamedVerifier
+from experiments.shared.progress import bar
+from experiments.shared.rows import RowFile
+from experiments.shared.sharing import share
+from simulator.protocol import DraftScheme
+
+
+def sweeps(
+    setting: Setting, players: Sequence[tuple[NamedVerifier, DraftScheme]], tokens: int, rounds: int, kept: RowFile
+) -> list[list[list[Turn]]]:
+    """All turns by round, root and runner, plain generation first; sweeps that are kept already are not made again."""
+    keys = [[_key(setting, players, tokens, round_, root) for root in setting.roots] for round_ in range(rounds)]
+    work = {
+        key: partial(_sweep, key, replace(setting, roots=(root,)), players, tokens, round_, number)
+        for round_, row in enumerate(keys)
+        for number, (key, root) in enumerate(zip(row, setting.roots, strict=True))
+    }
+    with bar("sweeps", len(work)) as tick:
+        share(work, kept, tick)
+    return [[[Turn(*each) for each in kept.rows[key]["turns"]] for key in row] for row in keys]
+
+
+def _key(setting: Setting, players: Sequence[Any], tokens: int, round_: int, root: Sequence[int]) -> str:
+    who = [[named.identity, scheme.as_dict()] for named, scheme in players]
+    return setting.key(kind="sweep", players=who, tokens=tokens, round=round_, root=list(root))
+
+
+def _sweep(key: str, setting: Setting, players: Sequence[Any], tokens: int, round_: int, number: int) -> dict[str, Any]:
+    started = time.perf_counter()
+    runners: list[Runner] = [None, *players]
+    if round_ == 0:
+        turns(setting, runners, 1, 0)  # warm
+    made = turns(setting, runners, tokens, 1_000 * (setting.seed + 1) + 2 * round_ + number % 2)
+    fields = [[each.tokens, each.blocks, each.seconds, each.passing, each.verifying] for each in made]
+    return {"strong_id": key, "turns": fields, "seconds": round(time.perf_counter() - started, 3)}
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Tokens a second by round and runner, plain generation first."""
+
+    by_round: list[list[float]]
+
+    @classmethod
+    def of(cls, made: Sequence[Sequence[Sequence[Turn]]]) -> Rates:
+        """From all sweeps."""
+        return cls([[_rate(texts) for texts in zip(*round_, strict=True)] for round_ in made])
+
+    def rate(self, number: int, rounds: slice = slice(None)) -> float:
+        """The geometric mean over rounds."""
+        return geometric_mean(self._of(number, rounds))
+
+    def best(self, rounds: slice) -> int:
+        """The fastest runner of these rounds, plain generation apart."""
+        return max(range(1, len(self.by_round[0])), key=lambda number: self.rate(number, rounds))
+
+    def ratio(self, number: int, to: int, rounds: slice) -> tuple[float, float, float]:
+        """How many times the tokens a second of another, with the 95 % interval of paired rounds."""
+        return ratio(self._of(number, rounds), self._of(to, rounds))
+
+    def _of(self, number: int, rounds: slice) -> list[float]:
+        return [each[number] for each in self.by_round[rounds]]
+
+
+def _rate(texts: Sequence[Turn]) -> float:
+    return sum(each.tokens for each in texts) / sum(each.seconds for each in texts)
+
+
+def verdict(players: Sequence[tuple[NamedVerifier, DraftScheme]], rates: Rates, chosen: Chosen) -> dict[str, Any]:
+    """What was recommended beside the best: `agrees` where the interval of their ratio holds 1 or lies above."""
+    first = chosen.worth[chosen.race.order[0]]
+    own = 1 + list(players).index((first.named, first.scheme))
+    naming, comparing = slice(0, None, 2), slice(1, None, 2)
+    best = rates.best(naming)
+    mean, low, high = rates.ratio(own, best, comparing)
+    ranked = sorted(range(1, len(players) + 1), key=lambda number: -rates.rate(number))
+    return {
+        "recommended": str(first),
+        "recommended_tokens_per_second": rates.rate(own),
+        "rank": ranked.index(own) + 1,
+        "candidates": len(players),
+        "measured_by_choose": len(chosen.worth),
+        "best": _name(players[best - 1]),
+        "best_tokens_per_second": rates.rate(best),
+        "plain_tokens_per_second": rates.rate(0),
+        "ratio": [mean, low, high],
+        "agrees": high >= 1,
+        "predicted": predicted_fields(players, rates, chosen),
+        "table": [{"candidate": _name(players[each - 1]), "tokens_per_second": rates.rate(each)} for each in ranked],
+    }
+
+
+def predicted_fields(
+    players: Sequence[tuple[NamedVerifier, DraftScheme]], rates: Rates, chosen: Chosen
+) -> dict[str, Any]:
+    """Predicted over measured tokens a second: mean and standard deviation over all candidates with a prediction.
+
+    beside_plain: likewise of how many times plain generation they are, so that the speed of the machine cancels.
+    """
+    known = [each for each in [*chosen.worth, *chosen.left_out] if each.expected is not None]
+    shares = [each.predicted / rates.rate(_place(players, each)) for each in known]
+    level = chosen.plain / rates.rate(0)
+    return {
+        "candidates": len(known),
+        "mean": fmean(shares),
+        "deviation": stdev(shares) if len(shares) > 1 else 0.0,
+        "beside_plain_mean": fmean(shares) / level,
+        "beside_plain_deviation": stdev(shares) / level if len(shares) > 1 else 0.0,
+        "within_a_tenth": sum(abs(share / level - 1) <= 0.1 for share in shares),
+    }
+
+
+def _place(players: Sequence[tuple[NamedVerifier, DraftScheme]], candidate: Candidate) -> int:
+    return 1 + list(players).index((candidate.named, candidate.scheme))
+
+
+def _name(player: tuple[NamedVerifier, DraftScheme]) -> str:
+    return f"{player[0].label} on {player[1]}"

@@ -1,0 +1,176 @@
+"""Block efficiency of many verifiers on many schemes after the same contexts: exact where tables are small.
+
+Elsewhere it is the mean over sampled trees, on each exact over the verifier's coin. All verifiers and all schemes see
+the same trees of a context, so that differences between them are surer than each alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from experiments.models.predicted.grown import RootTrees
+from experiments.models.predicted.prediction import Prediction, predict
+from experiments.models.predicted.sampled import tree_moments
+from experiments.models.predicted.tables import continued_rows, pair_tables
+from experiments.models.speed.most import most_tokens
+from experiments.models.validation.contest import Setting
+from experiments.shared.cost import Settings, expected_cost
+from experiments.shared.names import NamedVerifier
+from experiments.shared.progress import Tick, named_errors
+from simulator.arithmetic import FLOAT64
+from simulator.coins import SamplingCoin
+from simulator.errors import InvalidInput, TooLarge
+from simulator.instances.case import Case
+from simulator.instances.instance import Instance
+from simulator.instances.processes import TableProcess, table_entries
+from simulator.laws.estimator import TreeEfficiency
+from simulator.protocol import Context, DraftNode, DraftScheme, Verifier
+from simulator.structures import LeafToRoot, branch_of, offered
+
+#: Tables of more numbers are not made for one context.
+MOST_ENTRIES = 10_000
+#: Sampled trees of a context.
+TREES = 4
+#: Seconds, as announced, up to which the block efficiency after all contexts is computed exactly.
+LONG = 3.0
+
+Player: TypeAlias = tuple[NamedVerifier, DraftScheme]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Tokens a block. error: standard error as the mean of these contexts, 0 where it is exact; spread: of all."""
+
+    mean: float
+    error: float
+    spread: float
+
+    @classmethod
+    def of(cls, means: Any) -> Expected:
+        """Of means after contexts over trees, shape `(contexts, trees)`; one tree stands for exact means."""
+        contexts, trees = means.shape
+        error = sqrt(float(means.var(axis=1, ddof=1).mean()) / means.size) if trees > 1 else 0.0
+        spread = float(means.mean(axis=1).std(ddof=1)) / sqrt(contexts) if contexts > 1 else error
+        return cls(float(means.mean()), error, max(error, spread))
+
+
+class Expectations:
+    """Block efficiencies after `contexts`, which count alike."""
+
+    def __init__(self, setting: Setting, contexts: Sequence[Context], schemes: Sequence[DraftScheme]) -> None:
+        self.contexts = contexts
+        self._setting, self._schemes = setting, list(dict.fromkeys(schemes))
+        size = setting.pair.vocab_size
+        depths = [max(scheme.depth, 1) for scheme in schemes]
+        self._deepest = max((depth for depth in depths if table_entries(size, depth) <= MOST_ENTRIES), default=0)
+        self._cases = [self._case(context) for context in contexts]
+        self._costs: dict[str, dict[Any, float]] = {}
+
+    def most(self, scheme: DraftScheme) -> float:
+        """See `most_tokens`."""
+        return most_tokens(scheme, self._cases)
+
+    def seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
+        """How long the exact answer is expected to take; None where there is none."""
+        if max(scheme.depth, 1) > self._deepest:
+            return None
+        with suppress(TooLarge):
+            settings, sample = Settings("float64", "auto"), [(self._cases[0].target, self._cases[0].draft)]
+            seconds = expected_cost(named, scheme, settings, sample, self._costs).seconds * len(self.contexts)
+            return seconds if seconds <= LONG else None
+        return None
+
+    def trial(self) -> None:
+        """Draw one tree of every scheme, after the first context."""
+        trees = RootTrees(self._setting.pair, self._setting.warp, self.contexts[0])
+        trees.drawn(self._schemes, SamplingCoin(np.random.default_rng(self._setting.seed)))
+
+    def of(self, players: Sequence[Player], progress: Tick | None = None) -> list[Expected]:
+        """Of each verifier on its scheme; progress: told of every player and context.
+
+        Raises `InvalidInput` for a verifier that is not lossless where that can be seen and for one whose card does
+        not claim the scheme where it cannot, and what verifiers raise.
+        """
+        found: dict[int, Expected] = {}
+        for place, (named, scheme) in enumerate(players):
+            with named_errors(named.label), suppress(TooLarge):
+                if self.seconds(named, scheme) is not None:
+                    found[place] = self._exact(named, scheme)
+            if place not in found and scheme.name not in named.verifier.card.lossless_for:
+                raise InvalidInput(
+                    f"{named.label}: its card does not say that it is lossless on {scheme}, "
+                    "and this is too large to show it"
+                )
+            if progress and place in found:
+                progress(len(self.contexts))
+        rest = [place for place in range(len(players)) if place not in found]
+        found |= dict(zip(rest, self._sampled([players[place] for place in rest], progress), strict=True))
+        return [found[place] for place in range(len(players))]
+
+    def _case(self, context: Context) -> Case:
+        """Tables to the greatest depth that fits; at least the rows of the root."""
+        pair, warp = self._setting.pair, self._setting.warp
+        if self._deepest:
+            return Case(str(context), *pair_tables(pair, warp, context, self._deepest))
+        nothing = np.zeros((1, 0), dtype=np.int64)
+        rows = [continued_rows(pair, which, warp, context, nothing) for which in ("target", "draft")]
+        return Case(str(context), TableProcess([rows[0]]), TableProcess([rows[1]]))
+
+    def _exact(self, named: NamedVerifier, scheme: DraftScheme) -> Expected:
+        prediction = predict(named.verifier, self._cases, scheme)
+        self._assert_lossless(named, scheme, prediction)
+        return Expected.of(np.array([[float(law.block_efficiency)] for law in prediction.laws]))
+
+    def _assert_lossless(self, named: NamedVerifier, scheme: DraftScheme, prediction: Prediction) -> None:
+        for case, law in zip(self._cases, prediction.laws, strict=True):
+            target = Instance.of(case.target, case.draft, scheme.depth, FLOAT64).target
+            deviation = float(law.metrics(target).max_deviation)
+            if not deviation <= FLOAT64.tolerance:
+                raise InvalidInput(
+                    f"not lossless on {scheme}: it deviates by {deviation:.3g} after a context of the text; "
+                    "choose among verifiers that keep the target's distribution"
+                )
+
+    def _sampled(self, players: Sequence[Player], progress: Tick | None) -> Iterable[Expected]:
+        if not players:
+            return []
+        means = np.zeros((len(players), len(self.contexts), TREES))
+        for number, context in enumerate(self.contexts):
+            # trees of all schemes, so that they are the same whoever is asked about, in this call or another
+            grower, own = (np.random.default_rng([self._setting.seed, number, which]) for which in range(2))
+            trees, judges = RootTrees(self._setting.pair, self._setting.warp, context), dict[str, TreeMean]()
+            drawn = [trees.drawn(self._schemes, SamplingCoin(grower)) for _ in range(TREES)]
+            for place, (named, scheme) in enumerate(players):
+                judge = judges.setdefault(named.spec, TreeMean(named, own))
+                at = self._schemes.index(scheme)
+                means[place, number] = [judge.of(each[at]) for each in drawn]
+                if progress:
+                    progress(1)
+        return map(Expected.of, means)
+
+
+class TreeMean:
+    """`E[tau + 1]` on trees of one context, exact over the coin (but that corrections are sampled, as `FlipsCoin`)."""
+
+    def __init__(self, named: NamedVerifier, generator: np.random.Generator) -> None:
+        self._named, self._generator = named, generator
+        self._efficiency = TreeEfficiency(named.verifier)
+        self._closed = closed_form(named.verifier)
+
+    def of(self, root: DraftNode) -> float:
+        """The mean on the tree under this root."""
+        with named_errors(self._named.label):
+            if self._closed:
+                return float(self._efficiency.of(root))
+            return tree_moments(self._named.verifier, root, self._generator)[0]
+
+
+def closed_form(verifier: Verifier) -> bool:
+    """Whether its mean on a tree follows without running it on the outcomes of its coin."""
+    return branch_of(verifier) is not None or isinstance(offered(verifier), LeafToRoot)

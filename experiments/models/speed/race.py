@@ -1,0 +1,156 @@
+"""The best against each other and against plain generation: rounds in turn, from the same roots.
+
+After every round the slower half is out, down to `FINALISTS`, which run in all rounds. Who is slower is told by the
+expected tokens of a block over the seconds that a block took: times settle within a round, accepted tokens do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from experiments.models.loop.autoregressive import autoregressive
+from experiments.models.loop.coins import coin_for
+from experiments.models.loop.generation import Generation, generate
+from experiments.models.speed.paired import geometric_mean, ratio
+from experiments.models.validation.contest import Setting
+from experiments.shared.names import NamedVerifier
+from experiments.shared.progress import Tick, named_errors
+from simulator.protocol import Coin, Context, DraftScheme
+
+#: A verifier on a scheme; None: plain generation.
+Runner: TypeAlias = tuple[NamedVerifier, DraftScheme] | None
+
+#: How many run in every round.
+FINALISTS = 6
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One verifier on one scheme after all roots: tokens of whole blocks, blocks, and seconds without prompts.
+
+    Of a text that ends inside a block the whole block counts: a long text would have used it.
+    """
+
+    tokens: int
+    blocks: int
+    seconds: float
+    passing: float
+    verifying: float
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second."""
+        return self.tokens / self.seconds
+
+
+def turns(
+    setting: Setting, runners: Sequence[Runner], tokens: int, seed: int, progress: Tick | None = None
+) -> list[Turn]:
+    """A turn of every runner: text after text in turn, so that what else the machine does slows all alike.
+
+    tokens: at least so many after each root. progress: told of every text.
+    """
+    texts: list[list[Generation]] = [[] for _ in runners]
+    order = list(range(len(runners)))
+    for number, root in enumerate(setting.roots):
+        for place in order if (number + seed) % 2 == 0 else reversed(order):
+            coin = coin_for(setting.vectors, seed * 1_000_003 + number, setting.pair.device)
+            texts[place].append(_text(setting, runners[place], root, coin, tokens))
+            if progress:
+                progress(1)
+    return [_turn(each) for each in texts]
+
+
+def _text(setting: Setting, runner: Runner, root: Context, coin: Coin, tokens: int) -> Generation:
+    if runner is None:
+        return autoregressive(setting.pair, root, setting.warp, coin, tokens, vectors=setting.vectors)
+    named, scheme = runner
+    with named_errors(named.label):
+        given = setting.pair, named.verifier, scheme, root, setting.warp, coin, tokens
+        return generate(*given, vectors=setting.vectors)
+
+
+def _turn(texts: Sequence[Generation]) -> Turn:
+    return Turn(
+        tokens=sum(block.depth + 1 for each in texts for block in each.blocks),
+        blocks=sum(len(each.blocks) for each in texts),
+        seconds=sum(each.elapsed - each.seconds["prompt"] for each in texts),
+        passing=sum(each.seconds["draft"] + each.seconds["target"] for each in texts),
+        verifying=sum(each.seconds["verify"] for each in texts),
+    )
+
+
+@dataclass
+class Race:
+    """turns: of each runner, one a round from the first; None stands for plain generation. expected: tokens a block."""
+
+    expected: Sequence[float]
+    turns: dict[int | None, list[Turn]] = field(default_factory=dict)
+
+    def add(self, number: int | None, made: Turn) -> None:
+        """One more turn."""
+        self.turns.setdefault(number, []).append(made)
+
+    def rate(self, number: int | None) -> float:
+        """Measured tokens a second: the geometric mean over rounds."""
+        return geometric_mean([each.rate for each in self.turns[number]])
+
+    def block(self, number: int) -> float:
+        """Seconds of a block, likewise."""
+        return geometric_mean([each.seconds / each.blocks for each in self.turns[number]])
+
+    def expected_rate(self, number: int) -> float:
+        """Expected tokens of a block over its seconds."""
+        return self.expected[number] / self.block(number)
+
+    def ratio(self, number: int, to: int | None = None) -> tuple[float, float, float]:
+        """How many times the measured tokens a second of another, with the 95 % interval of the rounds of both."""
+        own, other = self.turns[number], self.turns[to]
+        rounds = min(len(own), len(other))
+        return ratio([each.rate for each in own[:rounds]], [each.rate for each in other[:rounds]])
+
+    @property
+    def rounds(self) -> int:
+        """That there were."""
+        return len(self.turns.get(None, ()))
+
+    @property
+    def order(self) -> list[int]:
+        """Those that ran in all rounds, by expected rate, the fastest first."""
+        last = [number for number, each in self.turns.items() if number is not None and len(each) == self.rounds]
+        return sorted(last, key=lambda number: -self.expected_rate(number))
+
+
+def raced(
+    setting: Setting,
+    runners: Sequence[tuple[NamedVerifier, DraftScheme]],
+    expected: Sequence[float],
+    tokens: int,
+    rounds: int,
+    progress: Tick | None = None,
+) -> Race:
+    """All rounds; progress: told of every text."""
+    race = Race(expected)
+    left = list(range(len(runners)))
+    for round_ in range(rounds):
+        order: list[int | None] = [None, *left]
+        here: list[Runner] = [None if number is None else runners[number] for number in order]
+        for number, made in zip(order, turns(setting, here, tokens, setting.seed + 2 + round_, progress), strict=True):
+            race.add(number, made)
+        left = sorted(left, key=lambda number: -race.expected_rate(number))[: kept(len(left))]
+    return race
+
+
+def kept(runners: int) -> int:
+    """How many of so many go on after a round."""
+    return min(runners, max(FINALISTS, -(-runners // 2)))
+
+
+def turns_of(runners: int, rounds: int) -> int:
+    """How many turns a race has, plain generation included."""
+    count = 0
+    for _ in range(rounds):
+        count, runners = count + 1 + runners, kept(runners)
+    return count

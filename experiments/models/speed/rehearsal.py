@@ -1,0 +1,184 @@
+"""How long blocks take in the loop: passes once for all verifiers, verification of each on the same trees.
+
+Passes do not depend on who verifies, so the texts of a scheme are written once: every verifier runs on every tree, each
+timed by itself, and the text goes on with the verdict of the quickest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.models.loop.autoregressive import autoregressive
+from experiments.models.loop.coins import coin_for
+from experiments.models.loop.generation import generate
+from experiments.models.loop.timing import Stopwatch
+from experiments.models.validation.contest import Setting
+from experiments.shared.names import NamedVerifier
+from experiments.shared.progress import Tick, named_errors
+from simulator.errors import UnsupportedTree
+from simulator.laws.enumeration import guarded
+from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict
+
+#: Blocks of a text, and texts of a scheme beside the first one, which warms up.
+BLOCKS, TEXTS = 4, 8
+#: Tokens of a text without drafts.
+TOKENS = 16
+#: Calls after which a verifier that takes longer than the rest of a block is timed no more.
+ENOUGH = 8
+
+
+class Together:
+    """Verifies with several verifiers, the quickest first; the verdict is that of the first.
+
+    Which one is first does not depend on the tree, so it is lossless if all are. A verifier that does not take the
+    trees is left out for good. seconds: of each call, by label. spent: of all calls.
+    """
+
+    def __init__(self, players: Sequence[NamedVerifier], watch: Stopwatch) -> None:
+        self.players, self.resting = list(players), set[str]()
+        self.seconds: dict[str, list[float]] = {each.label: [] for each in players}
+        self.spent = 0.0
+        self._watch = watch
+
+    @property
+    def card(self) -> Card:
+        """That of the first."""
+        return self.players[0].verifier.card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """See `Verifier`; raises `UnsupportedTree` where none takes the tree."""
+        verdict = None
+        for each in [each for each in self.players if each.label not in self.resting]:
+            began = self._watch.now()
+            try:
+                with named_errors(each.label):
+                    found = guarded(each.verifier, root)(coin)
+            except UnsupportedTree:
+                self.players.remove(each)
+                continue
+            took = self._watch.now() - began
+            self.seconds[each.label].append(took)
+            self.spent += took
+            verdict = verdict or found
+        if verdict is None:
+            raise UnsupportedTree("none of the verifiers takes these trees")
+        return verdict
+
+    def sort(self, most: float) -> None:
+        """Put the quickest first; who takes longer than `most` seconds and is known well rests, but for the first."""
+        self.players.sort(key=lambda each: self.mean(each.label))
+        known = [each.label for each in self.players[1:] if len(self.seconds[each.label]) >= ENOUGH]
+        self.resting |= {label for label in known if self.mean(label) > most}
+
+    def mean(self, label: str) -> float:
+        """Seconds of a call, the first one left out where there are others."""
+        times = self.seconds[label]
+        return float(np.mean(times[1:] or times or [0.0]))
+
+    def quick(self, label: str) -> float:
+        """Likewise of the quickest quarter."""
+        times = self.seconds[label]
+        return float(np.quantile(times[1:] or times, 0.25))
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text: its blocks, draft passes, and the seconds of passes and of all else but verification."""
+
+    blocks: int
+    draft_passes: int
+    passing: float
+    other: float
+
+
+class Rehearsal:
+    """What blocks of one scheme take, text after text."""
+
+    def __init__(self, setting: Setting, scheme: DraftScheme, players: Sequence[NamedVerifier]) -> None:
+        self.scheme = scheme
+        self.texts: list[Text] = []
+        self._setting, self._together = setting, Together(players, Stopwatch(setting.pair.device))
+
+    @property
+    def players(self) -> list[NamedVerifier]:
+        """The verifiers that take the trees."""
+        return self._together.players
+
+    def write(self) -> None:
+        """One more text, from the next root; raises what verifiers raise."""
+        number, setting = len(self.texts), self._setting
+        root = setting.roots[number % len(setting.roots)]
+        coin = coin_for(setting.vectors, (setting.seed + 1) * 1_000_003 + number, setting.pair.device)
+        before = self._together.spent
+        given = setting.pair, self._together, self.scheme, root, setting.warp, coin
+        made = generate(*given, blocks=BLOCKS, vectors=setting.vectors)
+        passing = made.seconds["draft"] + made.seconds["target"]
+        rest = made.elapsed - made.seconds["prompt"] - passing - (self._together.spent - before)
+        self.texts.append(Text(len(made.blocks), sum(block.passes for block in made.blocks), passing, rest))
+        self._together.sort(self.shared)
+
+    @property
+    def timed(self) -> list[Text]:
+        """The texts but the first, where there are others."""
+        return self.texts[1:] or self.texts
+
+    @property
+    def passing(self) -> float:
+        """Seconds of a block in passes."""
+        return sum(text.passing for text in self.timed) / sum(text.blocks for text in self.timed)
+
+    @property
+    def shared(self) -> float:
+        """Seconds of a block but verification."""
+        return self.passing + sum(text.other for text in self.timed) / sum(text.blocks for text in self.timed)
+
+    @property
+    def draft_passes(self) -> float:
+        """Of a block."""
+        return sum(text.draft_passes for text in self.timed) / sum(text.blocks for text in self.timed)
+
+    def verifying(self, named: NamedVerifier) -> float:
+        """Seconds of a verification."""
+        return self._together.mean(named.label)
+
+    def block(self, named: NamedVerifier) -> float:
+        """Seconds of a block."""
+        return self.shared + self.verifying(named)
+
+    def quick(self, named: NamedVerifier) -> float:
+        """Seconds of a block where all goes as quickly as in the quickest quarter of the texts and of the calls."""
+        shared = np.quantile([(text.passing + text.other) / text.blocks for text in self.timed], 0.25)
+        return float(shared) + self._together.quick(named.label)
+
+
+class PlainRehearsal:
+    """The same for plain generation, where a block is a token."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self._seconds = setting, list[float]()
+
+    def write(self) -> None:
+        """One more text, from the next root."""
+        number, setting = len(self._seconds), self._setting
+        coin = coin_for(setting.vectors, (setting.seed + 1) * 1_000_003 + number, setting.pair.device)
+        given = setting.pair, setting.roots[number % len(setting.roots)], setting.warp, coin, TOKENS
+        made = autoregressive(*given, vectors=setting.vectors)
+        self._seconds.append((made.elapsed - made.seconds["prompt"]) / TOKENS)
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second."""
+        times = self._seconds[1:] or self._seconds
+        return len(times) / sum(times)
+
+
+def rehearse(rehearsals: Sequence[Rehearsal | PlainRehearsal], texts: int, progress: Tick | None = None) -> None:
+    """So many texts of each more, in turn, that what else the machine does slows all; progress: of texts."""
+    for turn in range(texts):
+        for each in rehearsals if turn % 2 == 0 else reversed(rehearsals):
+            each.write()
+            if progress:
+                progress(1)
