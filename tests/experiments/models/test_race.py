@@ -1,0 +1,57 @@
+"""The race of `choose`: who goes on, whose intervals, in which order, and what is recommended."""
+
+from __future__ import annotations
+
+from math import exp, sqrt
+
+import pytest
+
+from experiments.models.speed.choice import recommendation
+from experiments.models.speed.choosing import Candidate
+from experiments.models.speed.expected import Expected
+from experiments.models.speed.race import Race, Turn, kept, turns_of
+from experiments.shared.names import find_verifier
+from simulator import Delayed
+
+
+def test_after_a_round_the_slower_half_is_out() -> None:
+    assert [kept(count) for count in (3, 6, 7, 12, 40)] == [3, 6, 6, 6, 20]
+    assert turns_of(20, 3) == 3 + 20 + 10 + 6
+
+
+def race(*rates: list[float]) -> Race:
+    made = Race([1.0] * (len(rates) - 1))
+    for number, values in enumerate(rates, -1):
+        for value in values:
+            made.add(None if number < 0 else number, Turn(int(1e6), int(1e6), 1e6 / value, 0.0, 0.0))
+    return made
+
+
+WORTH = [Candidate(find_verifier("naive"), Delayed(1, 0, 1), 2.0, Expected(1.0, 0.0, 0.0), 1.0, 1.0, 1.0, 1.0)] * 3
+
+
+def test_intervals_are_those_of_paired_rounds() -> None:
+    made = race([10.0, 20.0, 40.0], [20.0, 40.0, 80.0])  # twice as fast in every round, whatever the machine does
+    assert made.ratio(0) == pytest.approx((2.0, 2.0, 2.0))
+    apart = race([1.0, 1.0, 1.0], [exp(1), exp(2), exp(3)])
+    half = 4.30 / sqrt(3)  # Student's quantile for three rounds, and a deviation of 1
+    assert apart.ratio(0) == pytest.approx((exp(2), exp(2 - half), exp(2 + half)))
+    early = race([10.0, 10.0, 10.0], [20.0, 20.0, 20.0], [30.0, 30.0])  # out after two rounds
+    assert early.order == [0]
+    assert early.ratio(1)[0] == pytest.approx(3.0)
+
+
+def test_the_order_is_by_expected_tokens_over_measured_seconds() -> None:
+    made = race([10.0, 10.0], [20.0, 20.0], [25.0, 25.0])
+    made.expected = [2.0, 1.0]  # the second one was lucky with its tokens
+    assert made.order == [0, 1]
+
+
+def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() -> None:
+    plain = [10.0, 10.1, 9.9]
+    assert recommendation(race(plain, [5.0, 5.1, 4.9]), WORTH).startswith("no speculation: the best, naive on")
+    clear = recommendation(race(plain, [20.0, 20.1, 19.9], [12.0, 12.1, 11.9]), WORTH)
+    assert clear.startswith(f"naive on {WORTH[0].scheme}: 2.00 times")
+    assert "not told apart" not in clear
+    assert "not told apart from it" in recommendation(race(plain, [20.0, 22.0, 18.0], [19.9, 22.0, 18.1]), WORTH)
+    assert "is open" in recommendation(race(plain, [9.0, 12.0, 10.5]), WORTH)
