@@ -10,12 +10,13 @@ from typing import Any
 
 from experiments.models.loop.texts import Ends
 from experiments.models.pair.devices import libraries
+from experiments.models.pair.narrow import Narrow, alike
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from simulator.errors import InvalidInput
 
 #: Settings of a generation that are another way of writing or drafting: the name, and what it is where nobody asks.
-_OTHER_WAYS = {
+_OTHER_WAYS: dict[str, tuple[Any, ...]] = {
     "num_beams": (None, 1),
     "constraints": (None,),
     "force_words_ids": (None,),
@@ -25,6 +26,8 @@ _OTHER_WAYS = {
     "assistant_early_exit": (None,),
     "use_mtp": (None, False),
 }
+#: Caches that hold what ours hold, in another place; others hold it elsewhere, or rounded.
+_CACHES = (None, "dynamic", "static", "sliding_window", "hybrid")
 #: What a dictionary of results would hold, row by row.
 _ROWS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
 #: What the loop reads by itself, or makes itself: its own masks, positions and caches.
@@ -43,6 +46,9 @@ def check_ways(config: Any, extra: dict[str, Any]) -> None:
     for name, value in extra.items():
         if name not in _READ and value is not None:
             raise InvalidInput(f"generate was given {name}, which the loop does not read; it takes text alone")
+    cache = getattr(config, "cache_implementation", None)
+    if cache not in _CACHES:
+        raise InvalidInput(f"cache_implementation={cache!r}: the loop keeps plain caches of its own; leave it out")
     if getattr(extra.get("past_key_values"), "_is_user_defined", False):
         raise InvalidInput("past_key_values: the loop keeps caches of its own; give the whole text as input_ids")
 
@@ -71,21 +77,25 @@ def warp_of(processors: Sequence[Any]) -> Warp:
 
 
 def pair_of(target: Any, draft: Any) -> Pair:
-    """The two models as a pair; raises `InvalidInput` for two that do not speak the same tokens in the same place."""
+    """The two models as a pair; raises `InvalidInput` for two that do not speak the same tokens in the same place.
+
+    One may be padded further than the other: texts are those of the target, its padding included.
+    """
     if draft is None:
         raise InvalidInput("no draft model came along; give it to generate: assistant_model=..")
     for name, model in (("the target", target), ("the draft", draft)):
         if model.config.is_encoder_decoder:
             raise InvalidInput(f"{name} ({type(model).__name__}) has an encoder; the loop takes decoders alone")
     sizes = [int(model.config.get_text_config(decoder=True).vocab_size) for model in (target, draft)]
-    if sizes[0] != sizes[1]:
+    if not alike(*sizes):
         raise InvalidInput(
-            f"the target has logits for {sizes[0]} tokens, the draft for {sizes[1]}; choose two of one size, or cut "
-            "both to those of the tokenizer: model.resize_token_embeddings(len(tokenizer))"
+            f"the target has logits for {sizes[0]} tokens, the draft for {sizes[1]}, which is more than padding; "
+            "choose two models with the same tokenizer"
         )
     if target.device != draft.device:
         raise InvalidInput(f"the target is on {target.device}, the draft on {draft.device}; move one to the other")
-    return Pair(target, draft, None, target.device, target.dtype, sizes[0])
+    reader = Narrow(draft, sizes[1], sizes[0]) if sizes[1] < sizes[0] else draft
+    return Pair(target, reader, None, target.device, target.dtype, sizes[0])
 
 
 def prompts_of(input_ids: Any, extra: dict[str, Any]) -> list[list[int]]:

@@ -39,6 +39,7 @@ def check_supported(model: Any, name: str) -> None:
     must each get the logits that they get alone. A model is asked once.
     """
     attention = getattr(model.config, "_attn_implementation", None) or "eager"
+    model = getattr(model, "narrowed", model)
     tried = attention, model.dtype, model.device
     if _TRIED.get(model) == tried:
         return

@@ -195,6 +195,7 @@ class Nothing(LogitsProcessor):
         ({"past_key_values": transformers.DynamicCache()}, "past_key_values: the loop keeps caches of its own"),
         ({"attention_mask": torch.tensor([[1, 1, 0], [1, 1, 1]])}, "attention_mask hides tokens behind others"),
         ({"position_ids": torch.tensor([[0, 2, 3], [0, 1, 2]])}, "position_ids are not those of the text"),
+        ({"cache_implementation": "offloaded"}, "cache_implementation='offloaded': the loop keeps plain caches"),
         ({"assistant_model": None}, "no draft model came along"),
         ({"eos_token_id": 2}, None),  # its pad token is the first end
         ({"stopping_criteria": [Counting()]}, "say what stands behind the shorter ones, pad_token_id"),
@@ -217,8 +218,50 @@ def test_what_cannot_be_done_is_one_clear_line(pair: Any, asked: dict[str, Any],
     assert "\n" not in str(caught.value)
 
 
+def test_static_caches_write_the_same(pair: Any) -> None:
+    inputs, ours = padded(PROMPTS[:3]), generate_with("traversal", Delayed(2, 1, 2))
+    ends = {"pad_token_id": 0, "eos_token_id": None}
+    expected = greedy(pair, inputs, **ends)
+    assert torch.equal(greedy(pair, inputs, ours, cache_implementation="static", **ends), expected)
+    assert torch.equal(greedy(pair, inputs, cache_implementation="static", **ends), expected)
+
+
+WIDE, NARROW = 33, 32
+
+
+@pytest.mark.parametrize("sizes", [(WIDE, NARROW), (NARROW, WIDE)], ids=["draft is narrower", "draft is wider"])
+def test_a_pair_of_which_one_is_padded_further_writes_as_the_target_does(
+    random_pair: Callable[..., Any], sizes: tuple[int, int]
+) -> None:
+    """The last token of the target is drawn too, though no draft can have it, and stands in prompts."""
+    target, draft = (random_pair(vocab=size, dtype=torch.float64).target for size in sizes)
+    most = sizes[0] - 1
+    with torch.no_grad():
+        target.lm_head.weight[most] = 1.01 * target.lm_head.weight[1]  # often drawn, and no tie
+    inputs, ends = padded([[1, most, 3], [most]]), {"pad_token_id": 0, "eos_token_id": None}
+    ours = generate_with("traversal", Delayed(2, 1, 2))
+    drawn = {"custom_generate": ours, "assistant_model": draft}
+    expected = target.generate(**inputs, do_sample=False, max_new_tokens=TOKENS, **ends)
+    assert torch.equal(target.generate(**inputs, do_sample=False, max_new_tokens=TOKENS, **ends, **drawn), expected)
+    torch.manual_seed(5)
+    runs, prompt = 600, [1, most]
+    ids = torch.tensor([prompt] * runs)
+    texts = target.generate(ids, do_sample=True, top_k=0, max_new_tokens=2, attention_mask=ids * 0 + 1, **ends, **drawn)
+    seen = Counter(tuple(text) for text in texts[:, len(prompt) :].tolist())
+    pair = Pair(target, draft, None, torch.device("cpu"), torch.float64, sizes[0])
+    first = pair.rows("target", [prompt])[0].numpy()
+    second = pair.rows("target", [[*prompt, token] for token in range(sizes[0])]).numpy()
+    law = {(x, y): float(first[x] * second[x, y]) for x in range(sizes[0]) for y in range(sizes[0])}
+    assert agrees(seen, law)
+    assert any(most in text for text in seen)
+    flat = {text: 1 / len(law) for text in law}
+    assert not agrees(seen, flat)
+
+
 def test_models_and_verifiers_that_do_not_go_together(pair: Any, random_pair: Callable[..., Any]) -> None:
-    with pytest.raises(InvalidInput, match="the target has logits for 3 tokens, the draft for 4"):
+    with pytest.raises(
+        InvalidInput, match="the target has logits for 3 tokens, the draft for 4, which is more than padding"
+    ):
         greedy(Pair(pair.target, random_pair(vocab=4).draft, None, "cpu", None, 3), padded([[1]]), generate_with("nss"))
     with pytest.raises(InvalidInput, match=r"spechub is not lossless on delayed\(K=2, L1=0, L2=2\); it is on spechub"):
         generate_with("spechub", Delayed(2, 0, 2))
