@@ -14,7 +14,7 @@ from experiments.models.loop.many import many_blocks, many_texts
 from experiments.models.pair.warp import Warp
 from simulator.drafts import DySpec
 from simulator.protocol import DraftScheme
-from tests.experiments.models.drawn import CASES, claims
+from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
 from verifiers import make
 
@@ -67,13 +67,3 @@ def test_laws_in_batches_of_one_and_eight(random_pair: Callable[..., Any], name:
     assert agrees(counted(pair, scheme, verifier, 1500, together), law)
     texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, 600, 4, coin_for("numpy", 1), together)
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", CASES)
-def test_texts_of_every_verifier_on_every_scheme_that_it_claims(random_pair: Callable[..., Any], name: str) -> None:
-    scheme, pair = CASES[name][0], random_pair(vocab=3)
-    law = law_of_texts(pair, 2, WARM)
-    for verifier in claims(scheme):
-        texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, 240, 2, coin_for("numpy", 2), 8)
-        assert agrees(Counter(tuple(text) for text in texts.tolist()), law), verifier
