@@ -1,7 +1,7 @@
 """A pair of models as a problem of the exact commands: its own rows of p and q after root contexts of a text.
 
-`V` is the number of tokens of the tables. A vocabulary of more than `FULL` tokens is cut: at every context the `V - 3`
-most probable ones are kept and three more stand for all others, so that what holds of the tables holds of a verifier of
+`V` is the number of tokens of the tables. A vocabulary of more than `FULL` tokens is cut: at every context the `V - 4`
+most probable ones are kept and four more stand for all others, so that what holds of the tables holds of a verifier of
 the whole vocabulary, and their cases bring along what bounds every other verifier from above (`truncated`).
 """
 

@@ -1,13 +1,15 @@
 """Tables of the most probable tokens alone, for vocabularies whose full tables would not fit, with bounds of the whole.
 
 At every context the `m` tokens with the largest `(p + q) / 2` are kept, in falling order. Their meaning changes from
-context to context. The others, the rest `R`, become a few tokens. Two instances are made of the same rows:
+context to context. The others, the rest `R`, become a few tokens, by how much of the target's mass the draft has. Two
+instances are made of the same rows:
 
-`below` has three more tokens: `shared` with mass `o = sum_R min(p, q)` in both models, `surplus` with `p(R) - o` in the
-target alone and `excess` with `q(R) - o` in the draft alone. After them the models have nothing in common: the target
-puts everything on token 0, the draft on `excess`.
-`above` has two more: the rest where `p > q`, and the rest where `p <= q`, each with its masses in both models. After
-them the models are one: both put everything on token 0.
+`below` has four more tokens: `shared` with mass `sum min(p, q)` over `2 q >= p` in both models, `twice` with `2 q(G)`
+in the target and `q(G)` in the draft for the tokens `G` with `2 q < p`, `surplus` and `excess` with what the target
+and the draft have beyond that, each alone. After them the models have nothing in common: the target puts everything
+on token 0, the draft on `excess`.
+`above` has three more: the rest where `q >= p`, where `p > q >= p / 2`, and where `2 q < p`, each with its masses in
+both models. After them the models are one: both put everything on token 0.
 
 Claim: for delayed trees, with `V(I)` the optimum over all lossless verifiers of an instance `I`,
 
@@ -15,21 +17,22 @@ Claim: for delayed trees, with `V(I)` the optimum over all lossless verifiers of
 
 and every lossless verifier of `below` is one of the whole, with the same block efficiency ("behind the cut").
 
-Proof, below. Label each drafted token `y` of `R` `shared` with probability `min(p, q)(y) / q(y)`, else `excess`, path
-by path; a labelled path has the law of a path of `below`, and i.i.d. paths stay i.i.d. Run the verifier of `below` on
-the labelled tree. A node that it accepts is kept, or ends in `shared` (the target has no other way there): then
-accept its first drafted token, which is unknown to the verifier and has law `min(p, q) / o`. A correction `shared` or
-`surplus` is drawn from `min(p, q) / o` or `(p - q)+ / (p(R) - o)` on `R`, and what the verifier would add after
-`shared` by the target. Given that a kept context is reached, `y` of `R` comes with `o min(p, q)(y) / o + (p - q)+(y)
-= p(y)`: lossless.
+Proof, below. Label each drafted token `y` of `R` path by path: `twice` in `G`; elsewhere `shared` with probability
+`min(p, q)(y) / q(y)`, else `excess`. A labelled path has the law of a path of `below`, and i.i.d. paths stay i.i.d.
+Given the labels, a token `shared` has a law proportional to `min(p, q)`, one `twice` to `q` on `G`. Run the verifier
+of `below` on the labelled tree. A node that it accepts is kept, or ends in one of these two (the target has no other
+way there): then accept the first drafted token with that label, which the verifier has not seen, and let the target
+say what comes next. A correction `shared` or `twice` is drawn from the same laws, `surplus` from `p` less `min(p,
+q)`, or less `2 q` on `G`. Given that a kept context is reached, `y` comes with probability `min(p, q)(y) + (p -
+q)+(y)`, or `2 q(y) + (p - 2 q)(y)` on `G`, which is `p(y)`: lossless.
 Proof, above. Map every token of `R` to its group and what follows it to token 0. The law of a tree of `above` is that
 of the mapped tree of the whole, so a verifier of `above` may draw a tree of the whole given what it maps to, run any
 lossless verifier on it and map what comes back. Sums over groups of `D(c) p(y) = D(c, y) + e(c, y)` are the same
 equation for the groups, so that is lossless, and depths are not changed.
 
-Nothing is lost where `R` has no mass: then all three are one instance. More tokens kept never widen the interval.
-Numbers of a verifier on `below` are exact for the same verifier behind the cut; with all rows it may do better or
-worse.
+Nothing is lost where `R` has no mass: then all three are one instance. More tokens kept never widen the interval, and
+on one path of one token it is a point. Numbers of a verifier on `below` are exact for the same verifier behind the
+cut; with all rows it may do better or worse.
 """
 
 from __future__ import annotations
@@ -47,14 +50,14 @@ from simulator.errors import InvalidInput
 from simulator.instances.processes import TableProcess
 
 #: Tokens of `below` that stand for what is not kept.
-REST = 3
+REST = 4
 
 
 @dataclass(frozen=True)
 class Truncated:
     """Target tables to depth `L`, draft tables to `L - 1`, and what stands outside them.
 
-    target, draft: `below`, `V = m + 3`. above: target and draft of `above`, `V = m + 2`.
+    target, draft: `below`, `V = m + 4`. above: target and draft of `above`, `V = m + 3`.
     tokens: for each depth the kept tokens of the whole vocabulary after kept ones, shape `(m**d, m)`.
     outside_target, outside_draft: by depth `1..L`, the probability that one of the first `d` tokens drawn from the
     model was not kept.
@@ -112,20 +115,23 @@ def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, together:
 def _level(rows: Callable[[str, Any], Any], contexts: Any, kept: int) -> tuple[Any, Any]:
     """What is kept of the rows of both models at contexts of one length, and which tokens those are.
 
-    The first has shape `(2, n, m + 4)`: after the kept tokens the masses of the rest where `p > q` and where not, each
-    as the smaller of both models and what the model has beyond it.
+    The first has shape `(2, n, m + 6)`: after the kept tokens for each group of the rest the mass that one token can
+    stand for in both models, and what the model has beyond it.
     """
     p, q = (rows(which, contexts) for which in ("target", "draft"))
     ranked = np.argsort(-(p + q), axis=1, kind="stable")
     p, q = (np.take_along_axis(each, ranked, axis=1) for each in (p, q))
-    return np.stack([_parts(p, q, kept, p > q), _parts(q, p, kept, p > q)]), ranked[:, :kept]
+    groups = q >= p, (q < p) & (2 * q >= p), 2 * q < p
+    common = np.minimum(p, q)
+    target = _parts(p, np.where(groups[2], 2 * q, common), groups, kept)
+    draft = _parts(q, common, groups, kept)
+    return np.stack([target, draft]), ranked[:, :kept]
 
 
-def _parts(own: Any, other: Any, kept: int, ahead: Any) -> Any:
-    """The kept entries of one model's rows, and its rest in four; `ahead`: where the target is the larger one."""
-    rest, shared, group = own[:, kept:], np.minimum(own, other)[:, kept:], ahead[:, kept:]
+def _parts(own: Any, core: Any, groups: Sequence[Any], kept: int) -> Any:
+    """The kept entries of one model's rows, and of its rest in each group what `core` has of it and what is beyond."""
     # Each is summed by itself: one minus the others would lose its digits, or fall below 0.
-    masses = [(part * chosen).sum(axis=1) for chosen in (group, ~group) for part in (shared, rest - shared)]
+    masses = [(part * group)[:, kept:].sum(axis=1) for group in groups for part in (core, own - core)]
     return np.column_stack([own[:, :kept], *masses])
 
 
@@ -144,12 +150,13 @@ def _placed(parts: Sequence[Any], kept: int, rest: int, which: int) -> list[Any]
 
 
 def _merged(part: Any, kept: int, rest: int) -> Any:
-    """The rows of one instance: `shared`, `surplus` and `excess`, or the two groups; shape `(2, n, m + rest)`."""
-    ahead, ahead_beyond, behind, behind_beyond = (part[..., kept + place] for place in range(4))
+    """The rows of one instance, shape `(2, n, m + rest)`: of `below` where there are `REST` more, else of `above`."""
+    cores = [part[..., kept + 2 * group] for group in range(3)]
+    beyond = [part[..., kept + 2 * group + 1] for group in range(3)]
     if rest == REST:
-        masses = [ahead + behind, ahead_beyond, behind_beyond]
+        masses = [cores[0] + cores[1], cores[2], beyond[1] + beyond[2], beyond[0]]
     else:
-        masses = [ahead + ahead_beyond, behind + behind_beyond]
+        masses = [core + more for core, more in zip(cores, beyond, strict=True)]
     return np.concatenate([part[..., :kept], np.stack(masses, axis=-1)], axis=-1)
 
 

@@ -77,35 +77,35 @@ def test_a_control_is_refuted_on_models_and_its_witness_is_seen_again(
 def test_a_small_vocabulary_keeps_the_likeliest_and_says_what_is_outside(
     draftproof: Any, models: tuple[object, ...]
 ) -> None:
-    ran = draftproof("check", "block", *models, "--vocab", 5, "--roots", 1, "--json", "-")
+    ran = draftproof("check", "block", *models, "--vocab", 6, "--roots", 1, "--json", "-")
     assert (ran.code, ran.json["max_deviation"]) == (0, "0")
-    assert "2 tokens kept at each context, 3 for the rest: a path of 2 leaves" in ran.err
+    assert "2 tokens kept at each context, 4 for the rest: a path of 2 leaves" in ran.err
     assert "behind that cut, which is one for all 8 tokens" in ran.err
 
 
 def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: tuple[object, ...]) -> None:
     shape = ("--roots", 2, "--K", 2, "--L2", 2)
     whole = draftproof("bound", *models, *shape, "--json", "-").json
-    cut = draftproof("bound", *models, *shape, "--vocab", 5, "--certificate", "cut.json", "--json", "-").json
+    cut = draftproof("bound", *models, *shape, "--vocab", 6, "--certificate", "cut.json", "--json", "-").json
     assert (whole["cut"], cut["cut"]) == (False, True)
     assert Fraction(cut["lower"]) < Fraction(whole["lower"]) <= Fraction(whole["upper"]) < Fraction(cut["upper"])
     for name in ("cut-1.json", "cut-above-1.json", "cut-2.json", "cut-above-2.json"):
         assert draftproof("bound", "--verify", name).code == 0
     assert [root["certificate_above"] for root in cut["roots"]] == ["cut-above-1.json", "cut-above-2.json"]
-    ran = draftproof("bound", *models, *shape, "--vocab", 5)
+    ran = draftproof("bound", *models, *shape, "--vocab", 6)
     assert "both are about the whole vocabulary" in ran.out
     assert "the gap is above" not in ran.out
-    rows = draftproof("compare", "traversal", *models, *shape, "--vocab", 5, "--json", "-").json["rows"]
+    rows = draftproof("compare", "traversal", *models, *shape, "--vocab", 6, "--json", "-").json["rows"]
     assert rows[0]["at_most_float"] == cut["upper_float"]
     assert rows[0]["block_efficiency_float"] <= rows[0]["optimum_float"] == cut["lower_float"]
     ran = draftproof(
-        "bound", *models, "--roots", 1, "--vocab", 4, "--scheme", "without_replacement", "--K", 2, "--L2", 1
+        "bound", *models, "--roots", 1, "--vocab", 5, "--scheme", "without_replacement", "--K", 2, "--L2", 1
     )
     assert "of these tables alone" in ran.out
 
 
 def test_compare_bound_matrix_and_audit_take_them_too(draftproof: Any, models: tuple[object, ...]) -> None:
-    given = (*models, "--roots", 2, "--vocab", 4)
+    given = (*models, "--roots", 2, "--vocab", 5)
     compared = draftproof(
         "compare", "traversal", "naive", *given, "--K", 2, "--L2", "1..2", "--jobs", 2, "--optimum", "--json", "-"
     )
@@ -160,7 +160,7 @@ def test_another_process_has_the_tables_without_the_models(problem: PairProblem)
         (("--sampling", "top_k=many"), "'many' is no number of that kind"),
         (("--sampling", "temperature=-1"), "temperature -1.0 must be a number of at least 0"),
         (("--vocab", 9), "--vocab 9: the pair has 8 tokens"),
-        (("--vocab", 3), "--vocab 3: 3 tokens of the tables stand for those that are not kept; take at least 4"),
+        (("--vocab", 3), "--vocab 3: 4 tokens of the tables stand for those that are not kept; take at least 5"),
         (("--root", "a", "--roots", 2), "give one of the two"),
         (("--pair", "nowhere"), "--pair and --target both say which models"),
     ],

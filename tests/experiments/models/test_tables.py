@@ -60,14 +60,14 @@ def test_tables_that_cannot_be_are_refused(
 def test_truncated_tables_keep_the_most_probable_tokens_and_account_for_the_rest(exact_pair: Pair) -> None:
     target, draft = pair_tables(exact_pair, Warp(), ROOT, 3)
     cut = truncated_tables(exact_pair, Warp(), ROOT, 3, 3)
-    assert (cut.target.vocab_size, cut.target.depth, cut.draft.depth) == (6, 3, 2)
-    assert [(each.vocab_size, each.depth) for each in cut.above] == [(5, 3), (5, 2)]
-    for context in product(range(6), repeat=2):
+    assert (cut.target.vocab_size, cut.target.depth, cut.draft.depth) == (7, 3, 2)
+    assert [(each.vocab_size, each.depth) for each in cut.above] == [(6, 3), (6, 2)]
+    for context in product(range(7), repeat=2):
         row, drafted = cut.target.row(context), cut.draft.row(context)
         if max(context) > 2:
-            assert (row.tolist(), drafted.tolist()) == ([1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1])
-            if max(context) < 5:
-                assert cut.above[0].row(context).tolist() == cut.above[1].row(context).tolist() == [1, 0, 0, 0, 0]
+            assert (row.tolist(), drafted.tolist()) == ([1, *[0] * 6], [*[0] * 6, 1])
+            if max(context) < 6:
+                assert cut.above[0].row(context).tolist() == cut.above[1].row(context).tolist() == [1, *[0] * 5]
             continue
         first, second = context
         whole = (int(cut.tokens[0][0, first]), int(cut.tokens[1][first, second]))
@@ -75,14 +75,18 @@ def test_truncated_tables_keep_the_most_probable_tokens_and_account_for_the_rest
         kept = np.argsort(-(p + q), kind="stable")[:3]
         assert cut.tokens[2][3 * first + second].tolist() == kept.tolist()
         rest = [token for token in range(8) if token not in kept]
-        shared = np.minimum(p, q)[rest].sum()
-        assert row == pytest.approx([*p[kept], shared, p[rest].sum() - shared, 0], abs=1e-12)  # passes in other batches
-        assert drafted == pytest.approx([*q[kept], shared, 0, q[rest].sum() - shared], abs=1e-12)
+        far = [token for token in rest if 2 * q[token] < p[token]]
+        shared = np.minimum(p, q)[[token for token in rest if token not in far]].sum()
+        twice = q[far].sum()
+        tolerance = {"abs": 1e-12}  # passes in other batches
+        assert row == pytest.approx([*p[kept], shared, 2 * twice, p[rest].sum() - shared - 2 * twice, 0], **tolerance)
+        assert drafted == pytest.approx([*q[kept], shared, twice, 0, q[rest].sum() - shared - twice], **tolerance)
+        ahead = [token for token in rest if q[token] >= p[token]]
+        groups = ahead, [token for token in rest if token not in [*ahead, *far]], far
         for each, above in zip((p, q), cut.above, strict=True):
-            groups = [
-                sum(each[token] for token in rest if bool(p[token] > q[token]) is ahead) for ahead in (True, False)
-            ]
-            assert above.row(context) == pytest.approx([*each[kept], *groups], abs=1e-12)
+            assert above.row(context) == pytest.approx(
+                [*each[kept], *(each[group].sum() for group in groups)], **tolerance
+            )
 
 
 def test_mass_outside_truncated_tables_is_what_full_tables_give(exact_pair: Pair) -> None:

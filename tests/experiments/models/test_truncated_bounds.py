@@ -107,6 +107,12 @@ def test_with_nothing_outside_both_are_the_optimum(shape: Shape) -> None:
         assert below.lower == middle.lower == above.upper
 
 
+@pytest.mark.parametrize("kept", [1, 2, 4])
+def test_one_drafted_token_leaves_no_room_between(kept: int) -> None:
+    below, middle, above = bounds(whole(5, kept, (1, 0, 1), 3, "perturbed"))
+    assert below.lower == middle.lower == above.upper
+
+
 def test_more_tokens_kept_never_widen_the_interval() -> None:
     found = [bounds(whole(6, kept, (1, 0, 3), 2)) for kept in range(1, 7)]
     lower, upper = [each[0].lower for each in found], [each[2].upper for each in found]
@@ -138,9 +144,9 @@ def forgetting_what_is_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(part: Any, kept: int, rest: int) -> Any:
         rows = merged(part, kept, rest)
         if rest != REST:
-            total = rows[..., kept] + rows[..., kept + 1]
-            rows[0, :, kept], rows[0, :, kept + 1] = total[0], total[0] * 0
-            rows[1, :, kept + 1], rows[1, :, kept] = total[1], total[1] * 0
+            total = rows[..., kept:].sum(axis=-1)
+            rows[..., kept:] *= 0
+            rows[0, :, kept], rows[1, :, kept + 1] = total[0], total[1]
         return rows
 
     monkeypatch.setattr(truncated, "_merged", wrong)
@@ -198,7 +204,7 @@ class Behind:
         self.inner, self.cut, self.scheme = make(name), cut, scheme
         self.card = self.inner.card
         self.kept = cut.tokens[0].shape[1]
-        self.shared, self.surplus, self.excess = range(self.kept, self.kept + REST)
+        self.shared, self.twice, self.surplus, self.excess = range(self.kept, self.kept + REST)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         first: dict[tuple[int, ...], int] = {}
@@ -207,8 +213,8 @@ class Behind:
         for depth, rank in enumerate(kept):
             node = node.child(int(self._tokens(tuple(kept[:depth]))[rank]))
         if len(kept) < len(seen.accepted):
-            assert seen.accepted[len(kept) :] == (self.shared,)
-            node = node.child(first[tuple(kept)])
+            assert seen.accepted[len(kept) :] in ((self.shared,), (self.twice,))
+            node = node.child(first[seen.accepted])
             return Verdict(node.context, coin.choose(node.target))
         return Verdict(node.context, self._correction(node, tuple(kept), seen.correction, coin))
 
@@ -223,8 +229,9 @@ class Behind:
         if node.draft is None:
             weights = node.target.copy()  # no draft: all of the rest is drawn as the target has it
         else:
-            both = np.minimum(node.target, node.draft)
-            weights = both if token == self.shared else node.target - both
+            p, q = node.target, node.draft
+            core = np.where(2 * q < p, 2 * q, np.minimum(p, q))
+            weights = core * ((2 * q < p) == (token == self.twice)) if token < self.surplus else p - core
         weights[tokens] *= 0
         return coin.choose(weights)
 
@@ -238,10 +245,11 @@ class Behind:
                 labels.append(ranks[token])
                 continue
             p, q = node.target[token], node.draft[token]
-            shared = coin.flip(min(p, q) / q)
-            labels.append(self.shared if shared else self.excess)
-            if shared:
-                first.setdefault(kept, token)
+            if 2 * q < p:
+                labels.append(self.twice)
+            else:
+                labels.append(self.shared if coin.flip(min(p, q) / q) else self.excess)
+            first.setdefault((*kept, labels[-1]), token)
         own.children = tuple(labels)
         for token, label in zip(node.children, labels, strict=True):
             if label < self.kept and label not in own.below:
