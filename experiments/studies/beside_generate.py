@@ -7,7 +7,8 @@ pair, same texts, one run, ways of writing in turn; with 95 % intervals of paire
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,8 +17,14 @@ from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.grouped import grouped
 from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files, write_json, write_whole
+from experiments.shared.progress import remark
 from experiments.shared.text import EMBEDDED
 from simulator.drafts import Delayed
+from simulator.errors import InvalidInput
+from simulator.protocol import DraftScheme
+
+if TYPE_CHECKING:
+    from experiments.models.speed.beside import Writer
 
 VERIFIERS = ("block", "traversal", "layer_transport")
 #: A path as long as the assistant's, and a tree.
@@ -56,21 +63,16 @@ def main(
     texts = (None if pair.text == EMBEDDED else pair.text,)
     check_files(texts, {"--json": json_target, "--markdown": markdown})
     from experiments.models.drafts.features import reads_features
-    from experiments.models.drop_in.generate_with import generate_with
     from experiments.models.pair.opened import open_pair
     from experiments.models.pair.roots import roots_of
     from experiments.models.pair.warp import Warp
-    from experiments.models.speed.beside import ALONE, ASSISTED, Writer, assisted_by, beside
+    from experiments.models.speed.beside import ALONE, ASSISTED, assisted_by, beside
     from experiments.models.validation.contest import device_name
 
     shapes, warp, console = shape.schemes(SHAPES), Warp(temperature, top_k, top_p), console_for(json_target)
     lengths = {each.depth for each in shapes if isinstance(each, Delayed) and each.K == 1 and each.depth}
     paths = [assisted_by(depth) for depth in sorted(lengths)]
-    ours = [
-        Writer(f"{named.label} on {each}", generate_with(named.verifier, each, vectors=vectors))
-        for named in chosen_verifiers(chosen or list(VERIFIERS))
-        for each in shapes
-    ]
+    ours = _ours(chosen or list(VERIFIERS), shapes, vectors)
     with open_pair(pair.wanted(seed)) as opened:
         where = roots_of(opened.held_out, roots)
         # Assistants of transformers read tokens alone.
@@ -100,6 +102,24 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _ours(names: list[str], schemes: Sequence[DraftScheme], vectors: str) -> list[Writer]:
+    """Every verifier on every scheme that its card claims; raises `InvalidInput` where that is none."""
+    from experiments.models.drop_in.generate_with import generate_with
+    from experiments.models.speed.beside import Writer
+
+    found: list[Writer] = []
+    for named, scheme in product(chosen_verifiers(names), schemes):
+        try:
+            made = generate_with(named.verifier, scheme, vectors=vectors)
+        except InvalidInput as error:
+            remark(f"left out: {error}")
+        else:
+            found.append(Writer(f"{named.label} on {scheme}", made))
+    if not found:
+        raise InvalidInput("no verifier is lossless on any of these schemes; choose others")
+    return found
 
 
 def _interval(found: Sequence[float] | None) -> str:

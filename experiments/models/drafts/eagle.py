@@ -18,6 +18,7 @@ from transformers import LlamaConfig, LlamaModel, PreTrainedConfig, PreTrainedMo
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from experiments.models.drafts.features import heard, shifted
+from experiments.models.pair.devices import quiet_loading
 from simulator.errors import InvalidInput
 
 
@@ -154,7 +155,8 @@ def new_head(target: Any, seed: int) -> EagleHead:
 def load_head(folder: str, target: Any) -> EagleHead:
     """A head that `draftproof train-head` saved; raises `InvalidInput` for a folder without one."""
     try:
-        made = EagleHead.from_pretrained(folder, local_files_only=True)
+        with quiet_loading():
+            made = EagleHead.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError):
         raise InvalidInput(f"{folder} holds no head; make one: draftproof train-head --out {folder}") from None
     made.eval()

@@ -35,10 +35,9 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
     if found.kind == "lookup":
         from experiments.models.drafts.lookup import lookup
 
-        return lookup(size, **options).to(target.device, target.dtype)
+        return lookup(size, **options).placed(target)
     from experiments.models.drafts.ngram import count_ngrams
 
     if tokens is None:
         raise InvalidInput(f"{found} counts n-grams of a text; give its tokens")
-    made = count_ngrams(tokens, size, **options)
-    return made.to(target.device)
+    return count_ngrams(tokens, size, **options).placed(target)

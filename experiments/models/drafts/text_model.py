@@ -40,6 +40,13 @@ class TextModel(PreTrainedModel, GenerationMixin):  # type: ignore[misc]
         super().__init__(config)
         self.numbers = torch.nn.Parameter(torch.tensor([*config.numbers, 0.0]), requires_grad=False)
 
+    def placed(self, target: Any) -> TextModel:
+        """The same model where the target is; its logits are float32, or float64 where the target's are."""
+        self.to(target.device)
+        kind = torch.float64 if target.dtype == torch.float64 else torch.float32
+        self.numbers.data = self.numbers.data.to(kind)
+        return self
+
     @property
     @abstractmethod
     def reach(self) -> int | None:

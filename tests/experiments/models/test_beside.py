@@ -19,6 +19,8 @@ from experiments.models.pair.warp import Warp
 from experiments.models.speed.beside import ALONE, ASSISTED, Writer, assisted_by, beside, written
 from experiments.models.speed.paired import ratio
 from experiments.studies import beside_generate
+from simulator.drafts import DySpec
+from simulator.errors import InvalidInput
 
 ROOT = (0, 1, 2, 3)
 OURS = Writer("block", generate_with("block", Delayed(1, 0, 3)))
@@ -53,6 +55,14 @@ def test_nothing_is_said_of_an_assistant_that_takes_no_part(random_pair: Callabl
     assert [row["times_assisted"] for row in rows] == [None, None]
     assert rows[1]["draft_passes_per_token"] > 0
     assert " | - | " in beside_generate.as_markdown(rows)
+
+
+def test_a_verifier_is_left_out_on_a_scheme_that_it_does_not_claim(capsys: pytest.CaptureFixture[str]) -> None:
+    found = beside_generate._ours(["layer_transport", "block"], [Delayed(1, 0, 2), DySpec(3)], "numpy")
+    assert [each.label.split(" on ")[0] for each in found] == ["layer_transport", "block", "block"]
+    assert "left out: layer_transport is not lossless on dyspec" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="no verifier is lossless on any"):
+        beside_generate._ours(["layer_transport"], [DySpec(3)], "numpy")
 
 
 def test_the_assistant_drafts_what_it_is_told_and_forgets_it(tiny_pair: Pair) -> None:

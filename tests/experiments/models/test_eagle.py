@@ -18,7 +18,7 @@ from experiments.cli import program
 from experiments.models.drafts.eagle import new_head
 from experiments.models.loop.coins import coin_for
 from experiments.models.loop.feature_reading import FeatureReading
-from experiments.models.loop.loop import Loop
+from experiments.models.loop.loop import Loop, State
 from experiments.models.loop.many import many_blocks, many_texts
 from experiments.models.pair.pair import Pair, load_folder
 from experiments.models.pair.warp import Warp
@@ -30,7 +30,7 @@ from simulator import TableProcess, block_law
 from simulator.drafts import Delayed, DySpec
 from simulator.errors import InvalidInput
 from simulator.instances.processes import context_index
-from simulator.protocol import DraftScheme
+from simulator.protocol import Context, DraftScheme
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
 from verifiers import make
 
@@ -106,6 +106,19 @@ def test_rows_after_many_blocks_are_those_of_a_fresh_start(pair: Pair, scheme: D
     assert len(text) >= len(ROOT) + 6
     if scheme.depth:
         assert caches(loop, ROOT, 8, 0).passed
+
+
+def test_several_levels_may_be_asked_for_at_once(pair: Pair) -> None:
+    loop = Loop(pair, make("block"), Delayed(1, 0, 1), Warp())
+    states = [loop.start(ROOT), loop.start(ROOT[:1])]
+    together = State.joined(states)
+    wanted: list[list[Context]] = [[(), (1,), (1, 0), (2,)], [(), (0,)]]
+    found = FeatureReading(pair.draft, together.draft, together.waiting, together.features).read(wanted)
+    for sequence, (root, contexts) in enumerate(zip((ROOT, ROOT[:1]), wanted, strict=True)):
+        for place, context in enumerate(contexts):
+            alone = pair.draft.continued(torch.tensor([root]), torch.tensor([context], dtype=torch.long))
+            # What is left of rounding: passes of other shapes sum in another order.
+            assert found[sequence, place].tolist() == pytest.approx(alone[0].tolist(), abs=1e-9)
 
 
 def test_features_of_the_wrong_place_are_noticed(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
