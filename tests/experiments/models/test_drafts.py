@@ -28,6 +28,7 @@ from experiments.models.validation.checks import caches
 from simulator.drafts import Delayed, DySpec
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
+from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
 from verifiers import make
 
@@ -118,6 +119,17 @@ def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(
 def test_blocks_have_the_exact_law(
     random_pair: Callable[..., Pair], spec: str, scheme: DraftScheme, verifier: str
 ) -> None:
+    pair = drafted_by(random_pair(vocab=3), spec)
+    blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))
+    counts = Counter((block.accepted, block.correction) for block in blocks)
+    assert agrees(counts, law_of_blocks(make(verifier), pair, scheme, WARM))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Pair], spec: str, name: str) -> None:
+    scheme, verifier = CASES[name]
     pair = drafted_by(random_pair(vocab=3), spec)
     blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))
     counts = Counter((block.accepted, block.correction) for block in blocks)

@@ -31,6 +31,7 @@ from simulator.drafts import Delayed, DySpec
 from simulator.errors import InvalidInput
 from simulator.instances.processes import context_index
 from simulator.protocol import Context, DraftScheme
+from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
 from verifiers import make
 
@@ -71,6 +72,15 @@ def law(pair: Pair, verifier: str, scheme: DraftScheme) -> dict[tuple[Any, int],
 def test_blocks_have_the_exact_law(pair: Pair, scheme: DraftScheme, verifier: str) -> None:
     blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))
     assert agrees(Counter((block.accepted, block.correction) for block in blocks), law(pair, verifier, scheme))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", CASES)
+def test_blocks_of_every_scheme_have_the_exact_law(pair: Pair, name: str) -> None:
+    scheme, verifier = CASES[name]
+    blocks = many_blocks(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, coin_for("numpy", 0))
+    counts = Counter((block.accepted, block.correction) for block in blocks)
+    assert agrees(counts, law(pair, verifier, scheme))
 
 
 @pytest.mark.parametrize("honest", [True, False])
