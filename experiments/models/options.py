@@ -26,6 +26,10 @@ _SHAPE: Any = {"rich_help_panel": "Scheme"}
 _OUT: Any = {"rich_help_panel": "Output"}
 
 Vectors = Annotated[str, typer.Option(help="What verifiers compute with: numpy, or torch on the device.")]
+Clock = Annotated[
+    str,
+    typer.Option(help="wall, or processor: what else the machine does is left out (models on one thread of a CPU)."),
+]
 Temperature = Annotated[float, typer.Option(help="Of both models; 0 is greedy.")]
 TopK = Annotated[int | None, typer.Option("--top-k", help="Of both models: keep the k most probable tokens.")]
 TopP = Annotated[float | None, typer.Option("--top-p", help="Of both models: keep the most probable of this mass.")]

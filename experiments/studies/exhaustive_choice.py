@@ -35,6 +35,7 @@ def main(
     top_k: opt.TopK = None,
     top_p: opt.TopP = None,
     vectors: opt.Vectors = "numpy",
+    clock: opt.Clock = "wall",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
     shape: opt.SchemeOptions,
@@ -52,6 +53,7 @@ def main(
     from experiments.models.pair.devices import libraries
 
     libraries()
+    from experiments.models.loop.timing import measured_by
     from experiments.models.pair.warp import Warp
     from experiments.models.speed import choice, choosing, exhaustive
     from experiments.models.validation.contest import device_name
@@ -59,13 +61,13 @@ def main(
     named, schemes = chosen_verifiers(chosen or list(VERIFIERS)), shape.schemes(SHAPES)
     warp, console, kept = Warp(temperature, top_k, top_p), console_for(json_target), RowFile(resume)
     try:
-        with choice.open_pair(pair.wanted(seed)) as opened:
+        with choice.open_pair(pair.wanted(seed)) as opened, measured_by(clock, opened.pair.device):
             where = choice.setting_of(opened, warp, roots, seed, vectors)
             trees, _ = choice.planned(schemes, where)
             quick, _ = choosing.in_time(named, opened.pair.vocab_size)
             players = [(each, one.scheme) for one in choosing.rehearsals(where, quick, trees) for each in one.players]
             remark(f"every one of {len(players)} candidates")
-            rates = exhaustive.Rates.of(exhaustive.sweeps(where, players, tokens, rounds, kept))
+            rates = exhaustive.Rates.of(exhaustive.sweeps(where, players, tokens, rounds, kept, clock))
             remark("choose")
             answer = choice.chosen_of(where, named, schemes, choice.Amount(roots, tokens))
             names, size, device = opened.pair.names, opened.pair.vocab_size, device_name(opened.pair.device)
@@ -73,7 +75,8 @@ def main(
         remark(f"interrupted{f'; sweeps so far are kept in {resume}' if resume else ''}; no other file was written")
         return INTERRUPTED
     found = exhaustive.verdict(players, rates, answer)
-    about = f"target {names[0]}, draft {names[1]}, V = {size}, {warp}, {device}, {roots} roots, {rounds} rounds"
+    about = f"target {names[0]}, draft {names[1]}, V = {size}, {warp}, {device}, {clock} clock"
+    about += f", {roots} roots of {tokens} tokens, {rounds} rounds"
     text = as_markdown(about, found)
     console.print(text, soft_wrap=True, markup=False, highlight=False)
     write_json(json_target, {"about": about, **found})

@@ -42,6 +42,7 @@ def choose(
     top_k: opt.TopK = None,
     top_p: opt.TopP = None,
     vectors: opt.Vectors = "numpy",
+    clock: opt.Clock = "wall",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
     shape: opt.SchemeOptions,
@@ -70,7 +71,7 @@ def choose(
     console = console_for(json_target)
     try:
         with work.open_pair(pair.wanted(seed)) as opened:
-            found = work.choose(opened, named, schemes, warp, amount, seed, vectors)
+            found = work.choose(opened, named, schemes, warp, amount, seed, vectors, clock)
     except KeyboardInterrupt:
         remark("interrupted; nothing was written")
         return INTERRUPTED

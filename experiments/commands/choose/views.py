@@ -18,7 +18,7 @@ SHOWN = 12
 
 def show(console: Console, found: Mapping[str, Any]) -> None:
     """Table, what was left out, and the recommendation."""
-    about = f"V = {found['V']}, {found['sampling']}, {found['device']}"
+    about = f"V = {found['V']}, {found['sampling']}, {found['device']}, {found['clock']} clock"
     table = Table(title=f"target {found['target']}, draft {found['draft']}, {about}", title_justify="left")
     for heading in (
         "verifier",

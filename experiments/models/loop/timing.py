@@ -5,23 +5,48 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 
+from simulator.errors import InvalidInput
+
 #: What a block is made of, in the order of its parts.
 PARTS = ("prompt", "draft", "target", "verify", "cache")
+
+#: What watches may go by: seconds on the wall, or those that this process has computed.
+CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "processor": time.process_time}
+_clock: ContextVar[Callable[[], float]] = ContextVar("clock", default=time.perf_counter)
+
+
+@contextmanager
+def measured_by(name: str, device: torch.device | str) -> Iterator[None]:
+    """Watches that are made in the body go by this clock of `CLOCKS`.
+
+    "processor" leaves out what else the machine does; raises `InvalidInput` for it unless all is computed on one thread
+    of a CPU, and for a clock that does not exist.
+    """
+    if name not in CLOCKS:
+        raise InvalidInput(f"unknown clock {name!r}; choose {' or '.join(CLOCKS)}")
+    if name != "wall" and (torch.device(device).type != "cpu" or torch.get_num_threads() > 1):
+        raise InvalidInput("--clock processor is for models on one thread of a CPU (OMP_NUM_THREADS=1); use wall")
+    token = _clock.set(CLOCKS[name])
+    try:
+        yield
+    finally:
+        _clock.reset(token)
 
 
 class Stopwatch:
     """Seconds by part. On CUDA a part ends when the device has done its work.
 
-    seconds: by name of the part. clock: gives seconds from some start.
+    seconds: by name of the part. clock: gives seconds from some start; by default that of `measured_by`.
     """
 
-    def __init__(self, device: torch.device | str = "cpu", clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, device: torch.device | str = "cpu", clock: Callable[[], float] | None = None) -> None:
         self.seconds: dict[str, float] = dict.fromkeys(PARTS, 0.0)
         self._cuda = torch.device(device).type == "cuda"
-        self._clock = clock
+        self._clock = clock or _clock.get()
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.models.loop.supported import check_pair
+from experiments.models.loop.timing import measured_by
 from experiments.models.pair.opened import Opened, open_pair
 from experiments.models.pair.roots import roots_of
 from experiments.models.pair.warp import Warp
@@ -83,11 +84,13 @@ def choose(
     amount: Amount,
     seed: int,
     vectors: str,
+    clock: str = "wall",
 ) -> dict[str, Any]:
     """The report: rows of all candidates, fastest first, and the recommendation. Raises `InvalidInput`."""
     started = time.perf_counter()
     where = setting_of(opened, warp, amount.roots, seed, vectors)
-    chosen = chosen_of(where, named, schemes, amount)
+    with measured_by(clock, opened.pair.device):
+        chosen = chosen_of(where, named, schemes, amount)
     pair, race = opened.pair, chosen.race
     return {
         "target": pair.names[0],
@@ -96,6 +99,7 @@ def choose(
         "text": opened.corpus.name,
         "sampling": str(warp),
         "device": device_name(pair.device),
+        "clock": clock,
         "roots": amount.roots,
         "tokens": amount.tokens,
         "rounds": amount.rounds,

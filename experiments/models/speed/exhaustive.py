@@ -27,10 +27,15 @@ from simulator.protocol import DraftScheme
 
 
 def sweeps(
-    setting: Setting, players: Sequence[tuple[NamedVerifier, DraftScheme]], tokens: int, rounds: int, kept: RowFile
+    setting: Setting,
+    players: Sequence[tuple[NamedVerifier, DraftScheme]],
+    tokens: int,
+    rounds: int,
+    kept: RowFile,
+    clock: str = "wall",
 ) -> list[list[list[Turn]]]:
     """All turns by round, root and runner, plain generation first; sweeps that are kept already are not made again."""
-    keys = [[_key(setting, players, tokens, round_, root) for root in setting.roots] for round_ in range(rounds)]
+    keys = [[_key(setting, players, tokens, round_, root, clock) for root in setting.roots] for round_ in range(rounds)]
     work = {
         key: partial(_sweep, key, replace(setting, roots=(root,)), players, tokens, round_, number)
         for round_, row in enumerate(keys)
@@ -41,9 +46,9 @@ def sweeps(
     return [[[Turn(*each) for each in kept.rows[key]["turns"]] for key in row] for row in keys]
 
 
-def _key(setting: Setting, players: Sequence[Any], tokens: int, round_: int, root: Sequence[int]) -> str:
+def _key(setting: Setting, players: Sequence[Any], tokens: int, round_: int, root: Sequence[int], clock: str) -> str:
     who = [[named.identity, scheme.as_dict()] for named, scheme in players]
-    return setting.key(kind="sweep", players=who, tokens=tokens, round=round_, root=list(root))
+    return setting.key(kind="sweep", players=who, tokens=tokens, round=round_, root=list(root), clock=clock)
 
 
 def _sweep(key: str, setting: Setting, players: Sequence[Any], tokens: int, round_: int, number: int) -> dict[str, Any]:

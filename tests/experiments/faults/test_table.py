@@ -31,6 +31,7 @@ READ = {
     *("--store", "--dask"),  # a database of its own kind, whose faults test_sweep.py has
     "--folder",  # one that is there, for instances that are written whole
     "--sampling",
+    "--clock",
     "--recipe",
     "--policy",
     "--pair",  # a folder that is there, or one that is made as `train --out` makes it

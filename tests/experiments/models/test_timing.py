@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from experiments.models.loop import caches, reading
+from experiments.models.loop import caches, reading, timing
 from experiments.models.loop.loop import Loop
 from experiments.models.loop.timing import PARTS, Stopwatch
 from experiments.models.pair.warp import Warp
@@ -135,3 +136,20 @@ def test_passes_of_a_pair_are_measured(random_pair: Callable[..., Any]) -> None:
 def test_contexts_beyond_the_positions_are_refused(random_pair: Callable[..., Any]) -> None:
     with pytest.raises(InvalidInput, match="reads 64 tokens at most"):
         fit_latency(random_pair(family="GPT2"), (4, 64))
+
+
+def test_watches_go_by_the_clock_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(timing.CLOCKS, "processor", lambda: 7.0)
+    with timing.measured_by("processor", "cpu"):
+        inside = Stopwatch()
+    assert inside.now() == 7.0
+    assert Stopwatch().now() != 7.0
+    assert Stopwatch(clock=lambda: 1.0).now() == 1.0
+    with (
+        pytest.raises(InvalidInput, match="unknown clock 'sun'; choose wall or processor"),
+        timing.measured_by("sun", "cpu"),
+    ):
+        pass
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    with pytest.raises(InvalidInput, match="one thread of a CPU"), timing.measured_by("processor", "cpu"):
+        pass
