@@ -204,7 +204,7 @@ def mass_below(p: Vector, q: Vector) -> Vector:
     ratio = p / (q + (q == 0))
     if q.shape[-1] <= IN_PAIRS and many_floats(q):
         return _mass_below_in_pairs(ratio, q)
-    order = ratio.argsort(stable=True)
+    order = _ascending(ratio)
     if is_tensor(q):
         ranked = q.gather(-1, order)
         return (q * 0).scatter(-1, order, ranked.cumsum(-1) - ranked)
@@ -212,6 +212,16 @@ def mass_below(p: Vector, q: Vector) -> Vector:
     below = np.empty_like(q)
     np.put_along_axis(below, order, ranked.cumsum(axis=-1) - ranked, axis=-1)
     return below
+
+
+def _ascending(ratio: Vector) -> Any:
+    """`argsort`, ties by number. Without ties any sorting says so, and numpy has a quicker one for floats."""
+    if isinstance(ratio, np.ndarray) and ratio.ndim == 1 and ratio.dtype != object:
+        order = np.argsort(ratio)
+        ranked = ratio[order]
+        if (ranked[1:] > ranked[:-1]).all():
+            return order
+    return ratio.argsort(stable=True)
 
 
 def mass_before(p: Vector, q: Vector, token: int) -> Any:

@@ -1,7 +1,11 @@
-"""A tournament between drafts by classes of tokens of like `p/q`: its programs do not grow with `V`.
+"""A tournament between drafts by classes of tokens of like `p/q`, whose weights are found by exchanges.
 
 Two tokens meet with the weights of their classes, one half within a class. Then the winner of class `j` has the law
 `q rho_j` at every round, and the class masses play the tournament of `verifiers._tournament` as if classes were tokens.
+1. At first the class of the larger `p/q` always beats the other one.
+2. From the best class to the worst: one that has less than it is owed is given what those above it have too much, as far
+   as it meets them, the best of them first.
+3. Weights are rounded to multiples of `1/GRAIN`, and the law follows from what was rounded.
 
 Shapes: `V` tokens, `J` classes.
 """
@@ -16,9 +20,12 @@ import numpy as np
 
 from simulator.protocol import Coin, Vector
 from simulator.vectors import is_tensor, layers, minimum, residual
-from verifiers._ratio_classes import CLASSES, Sorted, by_classes, classes_of, spread, table
+from verifiers._ratio_classes import Sorted, by_classes, classes_of, spread, table
 from verifiers._room import check_room
-from verifiers._tournament import GRAIN, like, play_rounds
+from verifiers._tournament import DECIMALS, GRAIN, like, play
+
+#: Classes of a node, and how many of them halve `p/q`.
+FINE, AN_OCTAVE = 64, 4
 
 
 @dataclass(frozen=True)
@@ -60,17 +67,30 @@ class ClassRounds:
 
 def class_rounds(p: Vector, q: Vector, k: int) -> ClassRounds:
     """The rounds of `k` drafts."""
-    node = by_classes(p, q)
-    used = np.flatnonzero(node.q > 0)
-    size = len(node.q)
-    rho, every = node.q * 0, []
-    played = play_rounds(node.p[used], node.q[used], k)
-    for units, _ in played:
-        whole = np.full((size, size), GRAIN // 2)
-        whole[np.ix_(used, used)] = units
-        every.append(whole)
-    rho[used] = (played[-1][1] if played else node.q[used]) / node.q[used]
-    return ClassRounds(node, tuple(every), rho)
+    node = by_classes(p, q, classes=FINE, an_octave=AN_OCTAVE)
+    winner, rounds = node.q, []
+    for _ in range(k - 1):
+        posed = (part.astype(np.float64).round(DECIMALS) for part in (node.p, winner, node.q))
+        rounds.append(class_weights(*posed))
+        winner = play(rounds[-1], winner, node.q)
+    return ClassRounds(node, tuple(rounds), winner / (node.q + (node.q <= 0)))
+
+
+def class_weights(p: Any, r: Any, q: Any) -> Any:
+    """Steps 1 to 3 in floats: whole numbers `GRAIN w`, shape `(J, J)`; classes by rising `p/q`, `r` is the winner's."""
+    meet = np.outer(r, q) + np.outer(q, r)
+    weights = np.tril(np.ones_like(meet), -1) + np.eye(len(p)) / 2
+    short = p - (weights * meet).sum(axis=1)
+    for i in range(len(p) - 1, -1, -1):
+        if short[i] > 0:
+            spare = np.minimum(meet[i, i + 1 :], np.maximum(-short[i + 1 :], 0))
+            before = spare[::-1].cumsum()[::-1] - spare
+            given = np.minimum(spare, np.maximum(short[i] - before, 0))
+            short[i] -= given.sum()
+            short[i + 1 :] += given
+            weights[i, i + 1 :] = given / (meet[i, i + 1 :] + (meet[i, i + 1 :] <= 0))
+    upper = np.triu(np.rint(GRAIN * np.clip(weights, 0, 1)).astype(np.int64), 1)
+    return upper + np.tril(GRAIN - upper.T, -1) + np.eye(len(p), dtype=np.int64) * (GRAIN // 2)
 
 
 def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
@@ -78,7 +98,7 @@ def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
 
     For each token the probability is carried that it has won so far, and that of another token of each class.
     """
-    check_room("the child law of a tournament", float((2 * k + 4) * CLASSES * len(q)), q)
+    check_room("the child law of a tournament", float((2 * k + 4) * FINE * len(q)), q)
     rounds = class_rounds(p, q, k)
     own = (rounds.node.place[:, None] == table(np.arange(len(rounds.rho)), rounds.node.place)) * 1
     own = own.to(q.dtype) if is_tensor(q) else own.astype(q.dtype)

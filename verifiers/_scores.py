@@ -34,6 +34,8 @@ from verifiers._ratio_classes import Sorted, by_classes, classes_of
 GRAIN = 2**20
 #: Classes of a node at first, and how many of them halve `p/q`; those that need not be told apart become one.
 FINE, AN_OCTAVE = 2048, 128
+#: Laws of scores that are made by exchanges; what lies between two of them mixes both.
+MOST = 32
 #: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
 DECIMALS = 10
 
@@ -110,7 +112,7 @@ def gains(low: Any, high: Any, alive: Sequence[Any]) -> Any:
 
 
 def laws_of_scores(owed: Any, draft: Any, alive: Any) -> tuple[Any, Any]:
-    """Steps 3 to 5 in floats: the row of each class, shape `(J,)`, and the rows, shape `(n, n)`."""
+    """Steps 3 to 5 in floats: the row of each class, shape `(J,)`, and the rows, shape `(n, C)`."""
     used = np.flatnonzero(draft > 0)
     order = used[np.argsort(owed[used] / draft[used], kind="stable")]
     rho = _least_spread(owed[order], draft[order], alive)
@@ -119,7 +121,21 @@ def laws_of_scores(owed: Any, draft: Any, alive: Any) -> tuple[Any, Any]:
     rows[order] = atoms
     mass = np.bincount(atoms, weights=draft[order])
     wanted = np.bincount(atoms, weights=draft[order] * rho) / mass
-    return rows, _rounded(_exchanged(mass, wanted, alive))
+    if len(mass) <= MOST:
+        return rows, _rounded(_exchanged(mass, wanted, alive))
+    levels = wanted[np.unique(np.linspace(0, len(wanted) - 1, MOST).round().astype(np.int64))]
+    parts = _between(levels, wanted)
+    return rows, _rounded(parts @ _exchanged(mass @ parts, levels, alive))
+
+
+def _between(levels: Any, wanted: Any) -> Any:
+    """Each number as a mixture of the two levels next to it: their shares, shape `(n, levels)`; both rise."""
+    upper = np.clip(np.searchsorted(levels, wanted), 1, len(levels) - 1)
+    share = (wanted - levels[upper - 1]) / (levels[upper] - levels[upper - 1])
+    parts = np.zeros((len(wanted), len(levels)))
+    parts[np.arange(len(wanted)), upper] = share
+    parts[np.arange(len(wanted)), upper - 1] = 1 - share
+    return parts
 
 
 def _least_spread(owed: Any, draft: Any, alive: Any) -> Any:

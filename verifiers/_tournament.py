@@ -15,13 +15,12 @@ from verifiers._room import check_room
 
 #: Weights are multiples of one over this number.
 GRAIN = 1024
-#: Programs of larger vocabularies are not remembered: rows of that length hardly come again.
-SHORT = 12
 #: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
 DECIMALS = 10
 
 
-def play_rounds(p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
+@memoised
+def tournament(p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
     """For each round after the first draft: the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the winner's new law.
 
     Raises `TooLarge` above some 500 drafted tokens.
@@ -29,18 +28,14 @@ def play_rounds(p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
     """
     rounds = []
     winner = q
-    weigh = _weights if len(q) <= SHORT else _weights.__wrapped__
     if k > 1:
         drafted = int((q > 0).sum())
         check_room("the program of a tournament", len(q) * (drafted * (drafted - 1) / 2 + len(q)), q)
     for _ in range(k - 1):
-        units = weigh(_rounded(p), _rounded(winner), _rounded(q))
+        units = _weights(_rounded(p), _rounded(winner), _rounded(q))
         winner = play(units, winner, q)
         rounds.append((units, winner))
     return rounds
-
-
-tournament = memoised(play_rounds)
 
 
 def play(units: Any, winner: Vector, challenger: Vector) -> Vector:

@@ -8,7 +8,7 @@
 
 Lossless for any weights, as long as `r` is the law that they induce. So the weights of the solver are rounded to
 multiples of 1/1024 first and `r` is computed from what was rounded: the output is exact whatever the solver returned.
-The programs of more than 32 tokens are those of classes of tokens of like `p/q`, see `verifiers._class_tournament`.
+More than 32 tokens play by classes of like `p/q`, without programs, see `verifiers._class_tournament`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Khisti:
         source=Source("khisti2025multi", "importance-weighted sampling, then speculative sampling"),
         lossless_for=("delayed", "specinfer_config", "adaptive"),
         departs=(
-            "The weights of a round are rounded to multiples of 1/1024, which costs a trace of acceptance; programs of "
-            "more than 32 tokens are truncated to classes of tokens of like p/q, not to the most probable tokens."
+            "The weights of a round are rounded to multiples of 1/1024, which costs a trace of acceptance; more than "
+            "32 tokens play by classes of like p/q, with weights found by exchanges; the paper keeps the most probable."
         ),
     )
 

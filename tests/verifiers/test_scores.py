@@ -19,7 +19,6 @@ from simulator.verdicts.cases import case_instances
 from verifiers import (
     _class_tournament,
     _greedy_classes,
-    _ratio_classes,
     _set_flow,
     khisti,
     layer_greedy,
@@ -51,9 +50,8 @@ def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> No
         patch.setattr(scores_module, "FINE", classes)
         patch.setattr(scores_module, "AN_OCTAVE", an_octave)
         patch.setattr(_greedy_classes, "CLASSES", classes)
-        patch.setattr(
-            _class_tournament, "by_classes", lambda p, q: _ratio_classes.by_classes(p, q, None, classes, an_octave)
-        )
+        patch.setattr(_class_tournament, "FINE", classes)
+        patch.setattr(_class_tournament, "AN_OCTAVE", an_octave)
 
 
 @pytest.mark.parametrize("coarse", COARSE, ids=str)

@@ -2,9 +2,9 @@
 
 The pass scores all nodes of the tree. Of the target one layer and the output matrix are made, with random weights, and
 timed on this machine; the other layers are taken to cost the same. Single and half precision are both timed, and the
-quicker one counts. Times are of processors: those of the pass are divided by its threads, as if it kept all of them
-busy, which can only make the share of verification look larger. Verification has one thread. Where no target can be
-made, verifiers stand beside reading their rows.
+quicker one counts. Times are of processors and of one thread; that of the pass is divided by the threads that torch
+would use, as if they shared it evenly, which can only make the share of verification look larger. Where no target can
+be made, verifiers stand beside reading their rows.
 """
 
 from __future__ import annotations
@@ -153,16 +153,19 @@ def _pass(size: int, nodes: int, kind: str, sizes: Sizes) -> float:
         num_hidden_layers=1,
         num_attention_heads=HEADS,
         num_key_value_heads=KEYS,
+        eos_token_id=None,
+        bos_token_id=None,
     )
     dtype = getattr(torch, kind)
     layer = LlamaModel(config).to(dtype).eval()
     matrix = torch.full((size, width), 0.01, dtype=dtype)
     hidden = torch.full((1, nodes, width), 0.01, dtype=dtype)
-    with torch.inference_mode():
+    threads = torch.get_num_threads()
+    with torch.inference_mode(), one_thread():
         tasks: dict[str, Callable[[], object]] = {
             "layer": lambda: layer(inputs_embeds=hidden, use_cache=False),
             "output": lambda: hidden @ matrix.T,
         }
         seconds_of(tasks["layer"]), seconds_of(tasks["output"])  # the first time memory is made ready
         least = in_turn(tasks, sizes.budget)
-    return (LAYERS * least["layer"] + least["output"]) / torch.get_num_threads()
+    return (LAYERS * least["layer"] + least["output"]) / threads
