@@ -3,8 +3,8 @@
 Two tokens meet with the weights of their classes, one half within a class. Then the winner of class `j` has the law
 `q rho_j` at every round, and the class masses play the tournament of `verifiers._tournament` as if classes were tokens.
 1. At first the class of the larger `p/q` always beats the other one.
-2. From the best class to the worst: one that has less than it is owed is given what those above it have too much, as far
-   as it meets them, the best of them first.
+2. From the best class to the worst: one that has less than it is owed is given what those above it have too much, as
+   far as it meets them, the best of them first.
 3. Weights are rounded to multiples of `1/GRAIN`, and the law follows from what was rounded.
 
 Shapes: `V` tokens, `J` classes.
