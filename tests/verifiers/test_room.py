@@ -33,7 +33,7 @@ def row(size: int) -> Any:
         lambda p, q: verifiers.REGISTRY["optimal_transport"].structure.child_law(p, q, 40),
         lambda p, q: verifiers.REGISTRY["layer_without_replacement"].step([scored_node(p, q)]),
         lambda p, q: check(
-            verifiers.REGISTRY["path_transport"], MarkovProcess([p]), MarkovProcess([q]), Delayed(4, 0, 2), "float64"
+            verifiers.REGISTRY["path_transport"], MarkovProcess([p]), MarkovProcess([q]), Delayed(40, 0, 1), "float64"
         ),
         lambda p, q: verifiers.REGISTRY["rejection_without_replacement"].acceptance_rate(p, q, 4),
     ],
