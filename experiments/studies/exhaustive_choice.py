@@ -67,7 +67,7 @@ def main(
             quick, _ = choosing.in_time(named, opened.pair.vocab_size)
             players = [(each, one.scheme) for one in choosing.rehearsals(where, quick, trees) for each in one.players]
             remark(f"every one of {len(players)} candidates")
-            rates = exhaustive.Rates.of(exhaustive.sweeps(where, players, tokens, rounds, kept, clock))
+            rates = exhaustive.Rates(exhaustive.sweeps(where, players, tokens, rounds, kept, clock))
             remark("choose")
             answer = choice.chosen_of(where, named, schemes, choice.Amount(roots, tokens))
             names, size, device = opened.pair.names, opened.pair.vocab_size, device_name(opened.pair.device)

@@ -16,7 +16,7 @@ from typing import Any
 
 from experiments.models.speed.choice import Chosen
 from experiments.models.speed.choosing import Candidate
-from experiments.models.speed.paired import geometric_mean, ratio
+from experiments.models.speed.paired import pooled_ratio
 from experiments.models.speed.race import Runner, Turn, turns
 from experiments.models.validation.contest import Setting
 from experiments.shared.names import NamedVerifier
@@ -63,33 +63,30 @@ def _sweep(key: str, setting: Setting, players: Sequence[Any], tokens: int, roun
 
 @dataclass(frozen=True)
 class Rates:
-    """Tokens a second by round and runner, plain generation first."""
+    """Tokens a second by runner, plain generation first. made: turns by round, root and runner."""
 
-    by_round: list[list[float]]
+    made: Sequence[Sequence[Sequence[Turn]]]
 
-    @classmethod
-    def of(cls, made: Sequence[Sequence[Sequence[Turn]]]) -> Rates:
-        """From all sweeps."""
-        return cls([[_rate(texts) for texts in zip(*round_, strict=True)] for round_ in made])
+    @property
+    def runners(self) -> int:
+        """How many there are."""
+        return len(self.made[0][0])
 
     def rate(self, number: int, rounds: slice = slice(None)) -> float:
-        """The geometric mean over rounds."""
-        return geometric_mean(self._of(number, rounds))
+        """All texts of these rounds together."""
+        parts = self._of(number, rounds)
+        return sum(tokens for tokens, _ in parts) / sum(seconds for _, seconds in parts)
 
     def best(self, rounds: slice) -> int:
         """The fastest runner of these rounds, plain generation apart."""
-        return max(range(1, len(self.by_round[0])), key=lambda number: self.rate(number, rounds))
+        return max(range(1, self.runners), key=lambda number: self.rate(number, rounds))
 
     def ratio(self, number: int, to: int, rounds: slice) -> tuple[float, float, float]:
-        """How many times the tokens a second of another, with the 95 % interval of paired rounds."""
-        return ratio(self._of(number, rounds), self._of(to, rounds))
+        """How many times the tokens a second of another, with the 95 % interval; texts of a sweep are pairs."""
+        return pooled_ratio(self._of(number, rounds), self._of(to, rounds))
 
-    def _of(self, number: int, rounds: slice) -> list[float]:
-        return [each[number] for each in self.by_round[rounds]]
-
-
-def _rate(texts: Sequence[Turn]) -> float:
-    return sum(each.tokens for each in texts) / sum(each.seconds for each in texts)
+    def _of(self, number: int, rounds: slice) -> list[tuple[float, float]]:
+        return [(sweep[number].tokens, sweep[number].seconds) for round_ in self.made[rounds] for sweep in round_]
 
 
 def verdict(players: Sequence[tuple[NamedVerifier, DraftScheme]], rates: Rates, chosen: Chosen) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from experiments.models.pair.warp import Warp
 from experiments.models.speed import choice, choosing, exhaustive, race
 from experiments.models.speed.choice import Amount
 from experiments.models.speed.exhaustive import Rates, sweeps, verdict
+from experiments.models.speed.paired import pooled_ratio
 from experiments.models.speed.race import Runner, Turn
 from experiments.models.validation.contest import Setting, setting
 from experiments.shared.names import find_verifier
@@ -64,7 +65,7 @@ def steady(where: Setting, monkeypatch: pytest.MonkeyPatch) -> Setting:
 
 
 def judged(where: Setting, kept: RowFile) -> dict[str, Any]:
-    rates = Rates.of(sweeps(where, PLAYERS, 8, 6, kept))
+    rates = Rates(sweeps(where, PLAYERS, 8, 6, kept))
     return verdict(PLAYERS, rates, choice.chosen_of(where, NAMED, SHAPES, Amount(2, 8, 3)))
 
 
@@ -112,9 +113,29 @@ def test_sweeps_go_on_where_they_stopped(where: Setting, tmp_path: Path, monkeyp
 
 
 def test_the_best_is_named_by_rounds_that_do_not_compare_it() -> None:
-    rates = Rates([[1.0, 9.0, 5.0], [1.0, 4.0, 5.0], [1.0, 9.0, 5.0], [1.0, 4.0, 5.0]])
+    seconds = [[(1.0, 1 / 9, 1 / 5)], [(1.0, 1 / 4, 1 / 5)]] * 2
+    rates = Rates([[[Turn(1, 1, each, 0.0, 0.0) for each in sweep] for sweep in round_] for round_ in seconds])
     assert rates.best(slice(0, None, 2)) == 1
     assert rates.ratio(2, 1, slice(1, None, 2)) == pytest.approx((1.25, 1.25, 1.25))
+
+
+def test_the_interval_of_short_texts_holds_the_ratio_of_long_ones() -> None:
+    assert pooled_ratio([(4, 2.0), (6, 1.0)], [(4, 4.0), (6, 2.0)]) == pytest.approx((2, 2, 2))
+    generator, held = np.random.default_rng(0), 0
+    for _ in range(400):
+        machine = generator.lognormal(0, 0.3, 20)  # what else it does slows both
+        texts = [
+            [
+                (float(mean * count), float(slow * count))
+                for mean, count, slow in zip(
+                    generator.normal(rate, 0.5, 20), generator.integers(3, 6, 20), machine, strict=True
+                )
+            ]
+            for rate in (3.0, 2.5)
+        ]
+        _, low, high = pooled_ratio(texts[0], texts[1])
+        held += low <= 1.2 <= high
+    assert 0.92 <= held / 400 <= 0.98
 
 
 def test_the_study_says_what_came_out(
