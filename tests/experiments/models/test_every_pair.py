@@ -18,6 +18,7 @@ from tests.experiments.models.laws import LEVEL, ROOT, agrees, law_of_texts
 from verifiers import STANDALONE, make
 
 PAIRS = [(scheme, verifier) for scheme in CASES for verifier in claims(CASES[scheme][0])]
+NAMES = [f"{scheme}, {verifier}" for scheme, verifier in PAIRS]
 BATCHES = (1, 8)
 #: float64 passes of other shapes sum in another order: some hundred roundings of 2^-53, of numbers up to 20.
 TOLERANCE = 1e-10
@@ -54,7 +55,7 @@ def test_the_pairs_are_all_that_cards_claim(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize(("scheme", "verifier"), PAIRS, ids="-".join)
+@pytest.mark.parametrize(("scheme", "verifier"), PAIRS, ids=NAMES)
 def test_first_tokens_have_the_law_of_the_target(pair: Any, law: Any, scheme: str, verifier: str, batch: int) -> None:
     loop = Loop(pair, make(verifier), CASES[scheme][0], WARM)
     texts = many_texts(loop, ROOT, RUNS[batch], 2, coin_for("numpy", batch), batch)
@@ -63,7 +64,7 @@ def test_first_tokens_have_the_law_of_the_target(pair: Any, law: Any, scheme: st
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize(("scheme", "verifier"), PAIRS, ids="-".join)
+@pytest.mark.parametrize(("scheme", "verifier"), PAIRS, ids=NAMES)
 def test_greedy_texts_are_those_of_generate(
     pair: Any, greedy_texts: list[list[int]], scheme: str, verifier: str, batch: int
 ) -> None:
@@ -74,7 +75,7 @@ def test_greedy_texts_are_those_of_generate(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize(("scheme", "verifier"), PAIRS, ids="-".join)
+@pytest.mark.parametrize(("scheme", "verifier"), PAIRS, ids=NAMES)
 def test_rows_and_caches_are_those_of_separate_passes(pair: Any, scheme: str, verifier: str, batch: int) -> None:
     seen = Watched(pair, CASES[scheme][0], verifier, PROMPTS[-batch:], Warp()).run(STEPS[batch])
     assert seen.rows_off() <= TOLERANCE
