@@ -117,6 +117,10 @@ def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     columns: dict[str, Any] = {"predicted": lambda row: f"{row['predicted']:.4f}"}
     if any(row["predicted_error"] for row in rows):
         columns["± of it"] = lambda row: f"{row['predicted_error']:.4f}"
+    if any(row["predicted_error"] and row.get("predicted_interval") for row in rows):
+        columns["95 % of it"] = lambda row: "{:.3f} to {:.3f}".format(
+            *row.get("predicted_interval") or [row["predicted"]] * 2
+        )
     columns["measured"] = lambda row: f"{row['measured']:.4f}"
     columns["std. error"] = lambda row: f"{row['total_error']:.4f}"
     columns["z"] = lambda row: f"{row['z']:+.2f}"
@@ -155,8 +159,8 @@ def table_lines(rows: Sequence[Row], table: Row) -> str:
         lines.append("predicted from sampled trees where ± says so; blocks there are compared by their mean only")
     if any(row.get("truncated") for row in rows):
         lines.append(
-            "top tokens: estimated on tables of the most probable tokens; outside: share of drafted paths that leave "
-            "them, each of which can change its block by up to L tokens"
+            "top tokens: exact for the verifier behind a cut to the most probable tokens; outside: share of drafted "
+            "paths that leave them, each of which can change its block by up to L tokens with all rows"
         )
     return "\n".join(lines)
 

@@ -244,6 +244,8 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
     for row in rows:
         assert row["prediction"] == "600 sampled trees"
         assert 0 < row["predicted_error"] < row["total_error"]
+        low, high = row["predicted_interval"]
+        assert low < row["predicted"] - row["predicted_error"] < row["predicted"] + row["predicted_error"] < high
         assert row["outcomes"] is None
         assert row["truncated"]["kept"] == 35  # 39**3 numbers are below 60,000
         assert 0 < row["truncated"]["outside_draft"] < 1
