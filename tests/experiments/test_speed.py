@@ -13,6 +13,7 @@ from experiments.studies.speed import command as speed
 from experiments.studies.speed.audits import chain
 from experiments.studies.speed.growth import Growth
 from experiments.studies.speed.measuring import TOP_DOWN, Row, in_turn
+from experiments.studies.speed.vocab_page import table
 from simulator import Delayed, check
 from simulator.audit import make_audit
 from simulator.instances.families import FAMILIES
@@ -63,6 +64,17 @@ def test_every_row_has_both_sides_and_a_verdict_that_fits_them(quick):
         else:
             assert row["met"] is (row["ratio"] >= row["goal"] if row["faster"] else row["ratio"] <= row["goal"])
     assert any(row["goal"] is not None for row in quick["rows"])
+
+
+def test_blocks_at_real_vocabularies_are_told_with_their_share_of_a_pass(quick):
+    rows = [row for row in quick["rows"] if row["section"] == "vocab"]
+    lines = table(rows).splitlines()
+    assert len(lines) == 2 + len({row["problem"].split(",")[0] for row in rows if row["unit"] == "s"})
+    for row in (row for row in rows if row["unit"] == "s"):
+        (line,) = (line for line in lines if line.startswith(f"| `{row['problem'].split(',')[0]}` |"))
+        assert f"{1000 * row['measured']:.2g} ms" in line
+        assert (f"({100 * row['ratio']:.2g} %)" in line) == (row["goal"] is not None)
+    assert [row["other"] >= 2 for row in rows if row["unit"] == "tokens"] == [True]
 
 
 def test_programs_are_counted(quick):
