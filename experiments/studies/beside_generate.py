@@ -39,6 +39,8 @@ HEADINGS = (
     "time in target",
     "in draft",
     "around",
+    "ms a target pass",
+    "a draft pass",
 )
 
 
@@ -99,6 +101,7 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
             *(_interval(row[name]) for name in ("times_alone", "times_assisted")),
             *(f"{row[name]:.2f}" for name in ("tokens_per_target_pass", "draft_passes_per_token")),
             *(f"{row[name]:.0%}" for name in ("target_share", "draft_share", "around_share")),
+            *(f"{row[name]:.2f}" for name in ("target_ms", "draft_ms")),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

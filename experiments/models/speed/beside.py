@@ -135,7 +135,9 @@ def _timed(
 def _watched(
     pair: Pair, writer: Writer, roots: Sequence[Context], warp: Warp, tokens: int, seed: int
 ) -> dict[str, float]:
-    """Tokens a pass of the target, passes of the draft a token, and the shares of time in passes and around them."""
+    """Tokens a pass of the target, passes of the draft a token, the shares of time in passes and around them, and how
+    long a pass takes, in milliseconds.
+    """
     with _counting(pair) as passes:
         count, seconds = _timed(pair, writer, roots, warp, tokens, seed)
     shares = {f"{name}_share": spent / seconds for name, spent in passes.seconds.items()}
@@ -143,6 +145,7 @@ def _watched(
         "tokens_per_target_pass": count / passes.count["target"],
         "draft_passes_per_token": passes.count["draft"] / count,
         **shares,
+        **{f"{name}_ms": 1e3 * spent / max(passes.count[name], 1) for name, spent in passes.seconds.items()},
         "around_share": 1 - sum(shares.values()),
     }
 

@@ -40,7 +40,9 @@ def test_rows_count_passes_and_split_the_time(tiny_pair: Pair) -> None:
     assert alone["times_alone"] == assisted["times_assisted"] == (1, 1, 1)
     assert 1 < ours["tokens_per_target_pass"] < 4
     assert ours["draft_passes_per_token"] > 24 / 24 / 4 * 3  # three a block of at most four tokens
+    assert alone["draft_ms"] == 0 < ours["draft_ms"]
     for row in rows:
+        assert row["target_ms"] > 0
         assert row["target_share"] + row["draft_share"] + row["around_share"] == pytest.approx(1)
         assert row["times_alone"][1] <= row["times_alone"][0] <= row["times_alone"][2]
         assert row["times_alone"][0] == pytest.approx(row["tokens_per_second"] / alone["tokens_per_second"])
