@@ -47,8 +47,9 @@ def sweeps(
 
 
 def _key(setting: Setting, players: Sequence[Any], tokens: int, round_: int, root: Sequence[int], clock: str) -> str:
+    timed = {} if clock == "wall" else {"clock": clock}
     who = [[named.identity, scheme.as_dict()] for named, scheme in players]
-    return setting.key(kind="sweep", players=who, tokens=tokens, round=round_, root=list(root), clock=clock)
+    return setting.key(kind="sweep", players=who, tokens=tokens, round=round_, root=list(root), **timed)
 
 
 def _sweep(key: str, setting: Setting, players: Sequence[Any], tokens: int, round_: int, number: int) -> dict[str, Any]:

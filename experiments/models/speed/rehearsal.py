@@ -101,11 +101,12 @@ class Rehearsal:
         self.scheme = scheme
         self.texts: list[Text] = []
         self._setting, self._together = setting, Together(players, Stopwatch(setting.pair.device))
+        self._named = tuple(players)
 
     @property
     def players(self) -> list[NamedVerifier]:
-        """The verifiers that take the trees."""
-        return self._together.players
+        """The verifiers that take the trees, in the order in which they were given, whatever they take."""
+        return [each for each in self._named if each in self._together.players]
 
     def write(self) -> None:
         """One more text, from the next root; raises what verifiers raise."""

@@ -176,6 +176,10 @@ def test_a_rehearsal_times_all_verifiers_on_the_same_trees(where: Setting) -> No
     ticks: list[int] = []
     rehearse([made, plain], 3, ticks.append)
     assert sum(ticks) == 6
+    assert [each.label for each in made.players] == ["naive", "block"]  # not by what they take: rows are kept by it
+    made._together.sort(0.0)
+    made._together.players.reverse()
+    assert [each.label for each in made.players] == ["naive", "block"]
     assert [text.draft_passes for text in made.texts] == [2 * text.blocks for text in made.texts]
     assert plain.rate > 0
     for named in made.players:

@@ -158,3 +158,11 @@ def test_the_study_says_what_came_out(
     page = Path("e.md").read_text(encoding="utf-8").strip()
     assert page in capsys.readouterr().out
     assert found["recommended"] in page
+    kept = Path("rows").read_text(encoding="utf-8")
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        run_command(exhaustive_choice.main)
+    assert Path("rows").read_text(encoding="utf-8") == kept  # every sweep is known again
+    again = json.loads(Path("e.json").read_text(encoding="utf-8"))
+    assert again["plain_tokens_per_second"] == found["plain_tokens_per_second"]
+    assert again["best"] == found["best"]
