@@ -34,6 +34,8 @@ from verifiers import make
 
 WARM = Warp(temperature=1.3)
 SPECS = ("ngram:order=2", "lookup:n=2,fresh=0.3", "early:layers=1")
+#: The first by default, the others with the heavy tests.
+ONE_QUICKLY = [SPECS[2], *(pytest.param(spec, marks=pytest.mark.heavy) for spec in SPECS[:2])]
 #: Mostly every token is the next one after the token before.
 TEXT = [int(token) for token in (np.random.default_rng(0).random(600) < 0.8).cumsum() % 3]
 
@@ -136,7 +138,7 @@ def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Pa
     assert agrees(counts, law_of_blocks(make(verifier), pair, scheme, WARM))
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", ONE_QUICKLY)
 def test_texts_of_several_blocks_have_the_law_of_the_target(random_pair: Callable[..., Pair], spec: str) -> None:
     pair = drafted_by(random_pair(vocab=3), spec)
     loop = Loop(pair, make("layer_transport"), Delayed(2, 0, 2), WARM)
@@ -144,7 +146,7 @@ def test_texts_of_several_blocks_have_the_law_of_the_target(random_pair: Callabl
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 3, WARM))
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", ONE_QUICKLY)
 def test_rows_that_are_not_those_drafted_from_are_noticed(
     random_pair: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch, spec: str
 ) -> None:
