@@ -15,7 +15,7 @@ MODELS ?= small
 TORCH := $(if $(filter yes,$(MODELS))$(filter-out Linux,$(shell uname)),,torch==$(shell sed -n 's/^torch==//p' constraints.txt)+cpu)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check speed mutants clean
+.PHONY: help run test types tests check speed mutants clean
 
 help:
 	@sed -n '1,3s/^# //p' Makefile
@@ -40,10 +40,16 @@ run: $(VENV)/.core
 	  --arithmetic rational --resume runs/delay.jsonl --plot runs/delay.png --csv runs/delay.csv --markdown runs/delay.md
 	$(BIN)/draftproof report runs/delay.jsonl -o runs/report.html
 
+# Types are checked beside the tests: they keep one core busy for half a minute.
 test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory --jobs 2 types tests
+
+types: $(VENV)/.dev
 	$(BIN)/mypy $$($(BIN)/python -c 'import torch' 2>/dev/null || echo --ignore-missing-imports --allow-untyped-decorators --allow-subclassing-any --no-warn-unused-ignores)
+
+tests: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist worksteal -rs
 
 check: test

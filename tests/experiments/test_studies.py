@@ -13,7 +13,7 @@ import verifiers
 from experiments.cli import run_command
 from experiments.shared import sharing
 from experiments.shared.rows import RowFile
-from experiments.studies import information, layer_ideas, programs, share_claims, share_of_optimum, share_views
+from experiments.studies import information, layer_ideas, programs, share_claims, share_of_optimum, share_views, speed
 from lp_analysis import optimum
 from lp_analysis.reference.comparison import ProgramRow
 from simulator import Instance, check
@@ -104,7 +104,7 @@ def test_the_page_of_the_studies_names_what_there_is():
     text = page.read_text(encoding="utf-8")
     assert all((page.parent / picture).is_file() for picture in re.findall(r"!\[.*?\]\((.*?)\)", text))
     modules = re.findall(r"\$ python -m (experiments\.studies\.\w+)", text)
-    assert set(modules) == {module.__name__ for module in (information, programs, share_of_optimum)}
+    assert set(modules) == {module.__name__ for module in (information, programs, share_of_optimum, speed)}
     assert f"{len(list(share_of_optimum.cases(8))):,} random instances" in text
     quantiles = [line for line in text.splitlines() if line.startswith("|") and "worst" in line]
     assert [cell.strip() for cell in quantiles[0].strip("|").split("|")] == ["verifier", "mean", *share_views.QUANTILES]

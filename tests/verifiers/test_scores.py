@@ -33,7 +33,11 @@ from verifiers._scores import GRAIN, Scores, scored, with_scores
 ROUNDED = 100 / GRAIN
 #: Sums of a hundred thousand terms of at most 1 in double precision.
 ROUNDING = 1e-10
-SHAPES = [(2, 2, 0, 2), (3, 2, 0, 1), (2, 3, 0, 1), (2, 2, 1, 1)]
+SHAPES: list[Any] = [
+    (2, 2, 0, 2),
+    (3, 2, 0, 1),
+    *(pytest.param(shape, marks=pytest.mark.heavy) for shape in ((2, 3, 0, 1), (2, 2, 1, 1))),
+]
 #: How many classes there are, and how many of them halve p/q: those in use, two, and one.
 COARSE = [None, (2, 1), (1, 1)]
 

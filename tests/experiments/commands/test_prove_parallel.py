@@ -78,6 +78,7 @@ def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
 
 
+@pytest.mark.heavy
 def test_a_relation_that_fails_is_not_proved_over_processes(draftproof, many, monkeypatch):
     from simulator.theorems import relations
 
@@ -125,6 +126,7 @@ def test_a_worker_that_dies_ends_the_proof_without_a_verdict(draftproof, tmp_pat
     assert not (tmp_path / "out.json").exists()
 
 
+@pytest.mark.heavy
 def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch):
     from simulator.theorems import proof
 

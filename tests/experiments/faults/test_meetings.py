@@ -141,6 +141,7 @@ def together(places: Any, faults: Any, random: Random, name: str, kinds: tuple[b
         faults.tried("two runs at once" + (", one killed" if kill else ""), name, wrong)
 
 
+@pytest.mark.heavy
 def test_two_runs_at_the_same_time(places, faults, random):
     together(places, faults, random, "compare", (False,))
     faults.settle()

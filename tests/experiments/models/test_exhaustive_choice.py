@@ -138,6 +138,7 @@ def test_the_interval_of_short_texts_holds_the_ratio_of_long_ones() -> None:
     assert 0.92 <= held / 400 <= 0.98
 
 
+@pytest.mark.heavy
 def test_the_study_says_what_came_out(
     tiny_folder: Path,
     tmp_path: Path,

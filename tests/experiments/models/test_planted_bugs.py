@@ -135,7 +135,7 @@ BUGS = [
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
-@pytest.mark.parametrize("name", ["dyspec", "eagle2"])
+@pytest.mark.parametrize("name", ["dyspec", pytest.param("eagle2", marks=pytest.mark.heavy)])
 def test_a_planted_bug_is_noticed(pair: Any, name: str, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     scheme, verifier = CASES[name]
     seen = Watched(pair, scheme, verifier, PROMPTS, Warp())

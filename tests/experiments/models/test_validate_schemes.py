@@ -86,7 +86,7 @@ def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(rando
     scheme, said = planned_scheme(Sequoia(3, 2), made, None)
     assert isinstance(scheme, Sequoia)
     assert sum(scheme.tree) == 3
-    assert said.endswith("planned from acceptances on tables of the 38 most probable tokens of 1 roots")
+    assert said.endswith("planned from acceptances on tables of the 35 most probable tokens of 1 roots")
     given = Sequoia(3, 2, (2, 1, 0, 0))
     assert planned_scheme(given, made, None) == (given, "")
     with pytest.raises(InvalidInput, match="no tree can be planned"):
