@@ -33,7 +33,7 @@ from verifiers._scores import GRAIN, Scores, scored, with_scores
 ROUNDED = 100 / GRAIN
 #: Sums of a hundred thousand terms of at most 1 in double precision.
 ROUNDING = 1e-10
-SHAPES: list[Any] = [
+SHAPES = [
     (2, 2, 0, 2),
     (3, 2, 0, 1),
     *(pytest.param(shape, marks=pytest.mark.heavy) for shape in ((2, 3, 0, 1), (2, 2, 1, 1))),
