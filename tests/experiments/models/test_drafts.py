@@ -168,7 +168,7 @@ def test_rows_that_are_not_those_drafted_from_are_noticed(
     assert not agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 3, WARM))
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", ONE_QUICKLY)
 def test_rows_and_caches_of_many_blocks_are_those_of_plain_passes(random_pair: Callable[..., Pair], spec: str) -> None:
     pair = drafted_by(random_pair(vocab=3, dtype=torch.float64), spec)
     loop = Loop(pair, make("block"), Delayed(3, 1, 2), Warp())
@@ -200,7 +200,7 @@ def test_the_same_text_alone_and_in_a_batch(random_pair: Callable[..., Pair]) ->
         assert both[0, 6:].tolist() == alone[0, 4:].tolist()
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", ONE_QUICKLY)
 def test_greedy_text_is_that_of_generate_with_and_without_the_assistant(
     random_pair: Callable[..., Pair], spec: str
 ) -> None:

@@ -39,7 +39,7 @@ WINDOWED: dict[str, tuple[str, dict[str, Any], set[int | None]]] = {
 
 
 #: The others are much like one of these.
-LEAN = ("Mistral", "Qwen2, second", "Gemma3")
+LEAN = ("Mistral", "Gemma3")
 NAMES = [name if name in LEAN else pytest.param(name, marks=pytest.mark.heavy) for name in WINDOWED]
 
 
