@@ -65,7 +65,8 @@ def turns(
 
 def _text(setting: Setting, runner: Runner, root: Context, coin: Coin, tokens: int) -> Generation:
     if runner is None:
-        return autoregressive(setting.pair, root, setting.warp, coin, tokens, vectors=setting.vectors)
+        plain: Generation = autoregressive(setting.pair, root, setting.warp, coin, tokens, vectors=setting.vectors)
+        return plain
     named, scheme = runner
     with named_errors(named.label):
         given = setting.pair, named.verifier, scheme, root, setting.warp, coin, tokens

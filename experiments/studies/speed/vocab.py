@@ -107,7 +107,7 @@ def one_thread() -> Iterator[None]:
         return
     import torch
 
-    threads = torch.get_num_threads()
+    threads: int = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
@@ -160,7 +160,7 @@ def _pass(size: int, nodes: int, kind: str, sizes: Sizes) -> float:
     layer = LlamaModel(config).to(dtype).eval()
     matrix = torch.full((size, width), 0.01, dtype=dtype)
     hidden = torch.full((1, nodes, width), 0.01, dtype=dtype)
-    threads = torch.get_num_threads()
+    threads: int = torch.get_num_threads()
     with torch.inference_mode(), one_thread():
         tasks: dict[str, Callable[[], object]] = {
             "layer": lambda: layer(inputs_embeds=hidden, use_cache=False),
