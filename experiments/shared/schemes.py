@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments.shared.names import from_file, loaded, parse_assignments
 from simulator.arithmetic import parse_fraction
-from simulator.drafts import SCHEMES, Own, parameter_kinds
+from simulator.drafts import SCHEMES, Delayed, Own, parameter_kinds
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
 
@@ -110,3 +110,8 @@ def _own(spec: str, flags: dict[str, Any]) -> Own:
     file = spec.partition(".py")[0] + ".py"
     digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
     return Own(entry, {"file": spec, "hash": digest})
+
+
+def shape_name(scheme: DraftScheme) -> str:
+    """`K, L1, L2` of a delayed tree; another scheme as it calls itself."""
+    return f"{scheme.K}, {scheme.L1}, {scheme.L2}" if isinstance(scheme, Delayed) else str(scheme)

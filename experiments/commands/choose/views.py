@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.models.validation.contest import shape_name
 from experiments.shared.drawing import as_png, drawing_board, quiet_axes
+from experiments.shared.schemes import shape_name
 from simulator.drafts import scheme_from_dict
 
 #: Rows of the table, and bars of the picture.

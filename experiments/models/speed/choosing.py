@@ -15,9 +15,10 @@ from experiments.models.loop.autoregressive import autoregressive
 from experiments.models.loop.coins import coin_for
 from experiments.models.speed.expected import Expectations, Expected, Player
 from experiments.models.speed.rehearsal import Rehearsal
-from experiments.models.validation.contest import Setting, contestants, shape_name
+from experiments.models.validation.contest import Setting, contestants
 from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import Tick
+from experiments.shared.schemes import shape_name
 from simulator.errors import InvalidInput, UnsupportedTree
 from simulator.protocol import Context, DraftScheme
 

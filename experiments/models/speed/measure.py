@@ -24,9 +24,10 @@ from experiments.models.predicted.sampled import predict_sampled
 from experiments.models.predicted.tables import pair_tables
 from experiments.models.speed.by_depth import by_depth
 from experiments.models.speed.latency_fit import Latency, Pass, PassTimes, fit_latency
-from experiments.models.validation.contest import Setting, seed_of, shape_name
+from experiments.models.validation.contest import Setting, seed_of
 from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import named_errors
+from experiments.shared.schemes import shape_name
 from simulator.drafts import Delayed
 from simulator.instances.case import Case
 from simulator.instances.processes import table_entries

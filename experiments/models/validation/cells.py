@@ -22,10 +22,11 @@ from experiments.models.predicted.prediction import Prediction, predict
 from experiments.models.predicted.sampled import SampledPrediction, predict_sampled
 from experiments.models.predicted.truncated import REST, Truncated, truncated_tables
 from experiments.models.validation.comparison import Agreement, ChiSquare, compare
-from experiments.models.validation.contest import Contestant, Setting, seed_of, shape_name
+from experiments.models.validation.contest import Contestant, Setting, seed_of
 from experiments.shared.limits import limited
 from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import named_errors
+from experiments.shared.schemes import shape_name
 from simulator.arithmetic import FLOAT64
 from simulator.errors import DraftproofError, TooLarge
 from simulator.instances.case import Case

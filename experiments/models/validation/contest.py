@@ -15,7 +15,7 @@ from experiments.models.pair.warp import Warp
 from experiments.shared.names import NamedVerifier
 from experiments.shared.planned import Planned
 from experiments.shared.rows import strong_id
-from simulator.drafts import Delayed, Own
+from simulator.drafts import Own
 from simulator.errors import InvalidInput
 from simulator.protocol import Context, DraftScheme
 
@@ -107,8 +107,3 @@ def setting(pair: Pair, warp: Warp, roots: Sequence[Context], seed: int, vectors
 def device_name(device: Any) -> str:
     """The kind of machine that ran it: `cpu`, or the name of the accelerator."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device.type)
-
-
-def shape_name(scheme: DraftScheme) -> str:
-    """`K, L1, L2` of a delayed tree; another scheme as it calls itself."""
-    return f"{scheme.K}, {scheme.L1}, {scheme.L2}" if isinstance(scheme, Delayed) else str(scheme)

@@ -18,12 +18,13 @@ from experiments.models.pair.warp import Warp
 from experiments.models.validation import validation as work
 from experiments.models.validation import views
 from experiments.models.validation.cells import GOAL, Budget
-from experiments.models.validation.contest import contestants, device_name, setting, shape_name
+from experiments.models.validation.contest import contestants, device_name, setting
 from experiments.models.validation.validation import Contest
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.output import write_json, write_whole
 from experiments.shared.progress import remark
 from experiments.shared.rows import RowFile
+from experiments.shared.schemes import shape_name
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme

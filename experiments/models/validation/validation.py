@@ -23,11 +23,12 @@ from experiments.models.validation.cells import (
     truncated_of,
 )
 from experiments.models.validation.comparison import LEVEL, ChiSquare, table_chi_square
-from experiments.models.validation.contest import Contestant, Setting, shape_name
+from experiments.models.validation.contest import Contestant, Setting
 from experiments.models.validation.planning import planned_scheme
 from experiments.models.validation.text_law import law_key, law_row, power_fields
 from experiments.shared.progress import bar, named_errors
 from experiments.shared.rows import RowFile
+from experiments.shared.schemes import shape_name
 from experiments.shared.sharing import share
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
