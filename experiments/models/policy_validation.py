@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.models.loop.coins import coin_for
 from experiments.models.options import PairOptions, ShapeOptions
 from experiments.models.pair.opened import Opened, open_pair
 from experiments.models.pair.roots import CONTEXT, roots_of
@@ -86,7 +85,7 @@ def validate_policy(
 def report_of(contest: PolicyContest) -> dict[str, Any]:
     """Everything about a policy in the loop, as plain data."""
     setting = contest.setting
-    coin = coin_for(setting.vectors, setting.seed, setting.pair.device)
+    coin = setting.coin(setting.seed)
     each = max(1, -(-contest.blocks // len(setting.roots)))
     with named_errors(contest.label), contest.loop(contest.chooser) as loop:
         made = [decided for root in setting.roots for decided in written(loop, root, each, coin)]

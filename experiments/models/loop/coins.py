@@ -27,6 +27,11 @@ def coins_for(vectors: str, seeds: Iterable[int], device: torch.device | str = "
     return [coin_for(vectors, seed, device) for seed in seeds]
 
 
+def text_seed(seed: int, number: int) -> int:
+    """A seed of its own for each text of a measurement that has this seed."""
+    return seed * 1_000_003 + number
+
+
 def coin_of_each(coin: Coin | Sequence[Coin], texts: int) -> Sequence[Coin]:
     """A coin for each of so many texts: its own, or one for all of them, whose answers to a text then hang on others.
 

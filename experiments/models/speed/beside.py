@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from experiments.models.drop_in.generate_with import Generating
+from experiments.models.loop.coins import text_seed
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
@@ -128,7 +129,7 @@ def _timed(
     watch = Stopwatch(pair.device)
     count, started = 0, watch.now()
     for number, root in enumerate(roots):
-        count += len(written(pair, writer, root, warp, tokens, seed * 1_000_003 + number))
+        count += len(written(pair, writer, root, warp, tokens, text_seed(seed, number)))
     return count, watch.now() - started
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import coin_for
+from experiments.models.loop.coins import text_seed
 from experiments.models.speed.expected import Expectations, Expected, Player
 from experiments.models.speed.rehearsal import Rehearsal
 from experiments.models.validation.contest import Setting, contestants
@@ -126,7 +126,7 @@ def contexts_of(setting: Setting, tokens: int) -> list[Context]:
     found = []
     for number, root in enumerate(setting.roots):
         for place in range(STARTS):
-            coin = coin_for(setting.vectors, setting.seed * 1_000_003 + STARTS * number + place, setting.pair.device)
+            coin = setting.coin(text_seed(setting.seed, STARTS * number + place))
             length = max((2 * place + 1) * tokens // (2 * STARTS), 1)
             text = autoregressive(setting.pair, root, setting.warp, coin, length, vectors=setting.vectors).tokens
             found.append((*root, *text))

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import coin_for
 from experiments.models.loop.generation import Generation, generate
 from experiments.models.loop.timing import PARTS
 from experiments.models.predicted.prediction import predict
@@ -53,7 +52,7 @@ def speculative_row(
     """One row: efficiency, tokens a second, time split, acceptance and distance by depth; measured and predicted."""
     started = time.perf_counter()
     key = speculative_key(setting, named, scheme, length)
-    coin = coin_for(setting.vectors, seed_of(key), setting.pair.device)
+    coin = setting.coin(seed_of(key))
 
     def written(roots: Sequence[Context], tokens: int, observe: bool) -> list[Generation]:
         given = setting.pair, named.verifier, scheme
@@ -102,7 +101,7 @@ def plain_row(setting: Setting, length: Length, latency: Latency) -> dict[str, A
     """The row of autoregressive generation, one token a target pass."""
     started = time.perf_counter()
     key = plain_key(setting, length)
-    coin = coin_for(setting.vectors, seed_of(key), setting.pair.device)
+    coin = setting.coin(seed_of(key))
     given = setting.warp, coin
     for root in setting.roots[:1]:
         autoregressive(setting.pair, root, *given, 8, vectors=setting.vectors)  # warm

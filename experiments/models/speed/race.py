@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import coin_for
+from experiments.models.loop.coins import text_seed
 from experiments.models.loop.generation import Generation, generate
 from experiments.models.speed.paired import geometric_mean, ratio
 from experiments.models.validation.contest import Setting
@@ -56,7 +56,7 @@ def turns(
     order = list(range(len(runners)))
     for number, root in enumerate(setting.roots):
         for place in order if (number + seed) % 2 == 0 else reversed(order):
-            coin = coin_for(setting.vectors, seed * 1_000_003 + number, setting.pair.device)
+            coin = setting.coin(text_seed(seed, number))
             texts[place].append(_text(setting, runners[place], root, coin, tokens))
             if progress:
                 progress(1)

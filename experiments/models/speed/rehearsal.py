@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import coin_for
+from experiments.models.loop.coins import text_seed
 from experiments.models.loop.generation import generate
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.validation.contest import Setting
@@ -112,7 +112,7 @@ class Rehearsal:
         """One more text, from the next root; raises what verifiers raise."""
         number, setting = len(self.texts), self._setting
         root = setting.roots[number % len(setting.roots)]
-        coin = coin_for(setting.vectors, (setting.seed + 1) * 1_000_003 + number, setting.pair.device)
+        coin = setting.coin(text_seed(setting.seed + 1, number))
         before = self._together.spent
         given = setting.pair, self._together, self.scheme, root, setting.warp, coin
         made = generate(*given, blocks=BLOCKS, vectors=setting.vectors)
@@ -164,7 +164,7 @@ class PlainRehearsal:
     def write(self) -> None:
         """One more text, from the next root."""
         number, setting = len(self._seconds), self._setting
-        coin = coin_for(setting.vectors, (setting.seed + 1) * 1_000_003 + number, setting.pair.device)
+        coin = setting.coin(text_seed(setting.seed + 1, number))
         given = setting.pair, setting.roots[number % len(setting.roots)], setting.warp, coin, TOKENS
         made = autoregressive(*given, vectors=setting.vectors)
         self._seconds.append((made.elapsed - made.seconds["prompt"]) / TOKENS)

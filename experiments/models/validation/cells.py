@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.loop.coins import coin_for
 from experiments.models.loop.loop import Block, Loop
 from experiments.models.loop.many import many_blocks
 from experiments.models.predicted.prediction import Prediction, predict
@@ -143,7 +142,7 @@ def agreement_of(row: Mapping[str, Any]) -> Agreement:
 def _blocks(setting: Setting, each: Contestant, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
     """Fresh blocks, equally many from each root."""
     loop = Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors)
-    coin = coin_for(setting.vectors, seed, setting.pair.device)
+    coin = setting.coin(seed)
     with named_errors(each.played.label):
         return [many_blocks(loop, root, runs, coin) for root in setting.roots]
 

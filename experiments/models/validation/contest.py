@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from experiments.models.loop.coins import coin_for
 from experiments.models.pair.devices import model_versions
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.roots import pair_digest
@@ -17,7 +18,7 @@ from experiments.shared.planned import Planned
 from experiments.shared.rows import strong_id
 from simulator.drafts import Own
 from simulator.errors import InvalidInput
-from simulator.protocol import Context, DraftScheme
+from simulator.protocol import Coin, Context, DraftScheme
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,10 @@ class Setting:
             "seed": self.seed,
             "versions": model_versions(),
         }
+
+    def coin(self, seed: int) -> Coin:
+        """A coin for its vectors, where its models are."""
+        return coin_for(self.vectors, seed, self.pair.device)
 
     def key(self, **fields: Any) -> str:
         """Hash of everything that defines a row, which is these fields beside the shared ones."""

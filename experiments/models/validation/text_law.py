@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.loop.coins import coin_for
 from experiments.models.loop.loop import Loop
 from experiments.models.loop.many import many_texts
 from experiments.models.validation.contest import Contestant, Setting, seed_of
@@ -41,7 +40,7 @@ def law_row(
     """
     started = time.perf_counter()
     key = law_key(setting, each, schemes, length, runs, level)
-    coin = coin_for(setting.vectors, seed_of(key), setting.pair.device)
+    coin = setting.coin(seed_of(key))
     loops = [Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors) for scheme in schemes]
     rows = [LeaningRows.of(root, length) for root in tables]
     size = setting.pair.vocab_size
