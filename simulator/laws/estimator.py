@@ -26,6 +26,11 @@ def tree_efficiency_by_coins(verifier: Verifier, root: DraftNode) -> Any:
     return sum(((len(verdict.accepted) + 1) * mass for verdict, mass in verdicts), start=arithmetic.number(0))
 
 
+def closed_form(verifier: Verifier) -> bool:
+    """Whether its mean on a tree follows without running it on the outcomes of its coin; see `TreeEfficiency`."""
+    return branch_of(verifier) is not None or isinstance(offered(verifier), LeafToRoot)
+
+
 @dataclass
 class TreeEfficiency:
     """`E[tau + 1]` on many trees of one pair of processes; what happens at a node is computed once for all of them.

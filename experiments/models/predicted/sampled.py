@@ -23,7 +23,7 @@ from experiments.models.predicted.betting import mean_interval
 from simulator.arithmetic import arithmetic_of
 from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
 from simulator.drafts.trees import DraftTree
-from simulator.laws.estimator import tree_efficiency
+from simulator.laws.estimator import TreeEfficiency, closed_form, tree_efficiency
 from simulator.protocol import Coin, Context, DraftNode, DraftScheme, Progress, Verifier
 from simulator.structures import Branch, branch_of
 
@@ -158,11 +158,11 @@ class FlipsCoin(EnumeratingCoin):
 def tree_moments(verifier: Verifier, root: DraftNode, generator: np.random.Generator) -> tuple[float, float]:
     """The means of `tau + 1` and of `(tau + 1)**2` on one tree.
 
-    Exact for verifiers with a closed form (`branch`); for others flips of the coin are explored and choices sampled.
+    Exact for verifiers with `branch`; for others flips of the coin are explored and choices sampled.
     """
     branch = branch_of(verifier)
     if branch is not None:
-        return _closed_form(verifier, branch, root)
+        return _by_branches(verifier, branch, root)
     mean = square = 0.0
     for verdict, mass in outcomes(
         lambda coin: verifier.verify(root, coin), arithmetic_of(root.target), FlipsCoin(generator)
@@ -172,7 +172,7 @@ def tree_moments(verifier: Verifier, root: DraftNode, generator: np.random.Gener
     return mean, square
 
 
-def _closed_form(verifier: Verifier, branch: Branch, root: DraftNode) -> tuple[float, float]:
+def _by_branches(verifier: Verifier, branch: Branch, root: DraftNode) -> tuple[float, float]:
     """The mean by the estimator; the square as the sum over depths of `(2 d + 1) P(tau >= d)`."""
     reach = _reach(branch, root)
     return float(tree_efficiency(verifier, root)), sum((2 * depth + 1) * mass for depth, mass in enumerate(reach))
@@ -188,3 +188,19 @@ def _reach(branch: Branch, node: DraftNode) -> list[float]:
         for token in dict.fromkeys(node.children)
     ]
     return [1.0, *map(sum, zip_longest(*below, fillvalue=0.0))]
+
+
+class TreeMean:
+    """`E[tau + 1]` on many trees of one pair of processes, exact over the coin but that corrections are sampled where
+    there is no closed form (`FlipsCoin`).
+    """
+
+    def __init__(self, verifier: Verifier, generator: np.random.Generator) -> None:
+        self._verifier, self._generator = verifier, generator
+        self._efficiency = TreeEfficiency(verifier) if closed_form(verifier) else None
+
+    def of(self, root: DraftNode) -> float:
+        """The mean on the tree under this root."""
+        if self._efficiency is not None:
+            return float(self._efficiency.of(root))
+        return tree_moments(self._verifier, root, self._generator)[0]

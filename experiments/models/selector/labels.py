@@ -18,16 +18,15 @@ from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from experiments.models.predicted.grown import RootTrees
 from experiments.models.predicted.prediction import predict
-from experiments.models.predicted.sampled import tree_moments
+from experiments.models.predicted.sampled import TreeMean
 from experiments.models.predicted.tables import continued_rows, pair_tables
 from simulator.coins import SamplingCoin
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
 from simulator.instances.processes import TableProcess, table_entries
-from simulator.laws.estimator import TreeEfficiency
 from simulator.protocol import Coin, Context, Verifier
-from simulator.structures import LeafToRoot, branch_of, offered
+from simulator.structures import branch_of
 
 #: Numbers in the tables of one root up to which labels are exact; trees a label elsewhere, unless it is said.
 MOST_ENTRIES, TREES = 300_000, 16
@@ -89,16 +88,11 @@ class Forest:
         root: Context,
         generator: np.random.Generator,
     ) -> None:
-        self._trees, self._verifier, self._actions = RootTrees(pair, warp, root), verifier, actions
-        self._efficiency, self._generator = TreeEfficiency(verifier), generator
-        self._exact = branch_of(verifier) is not None or isinstance(offered(verifier), LeafToRoot)
+        self._trees, self._mean, self._actions = RootTrees(pair, warp, root), TreeMean(verifier, generator), actions
 
     def means(self, coin: Coin) -> list[float]:
         """`E[tau + 1]` of every action on its part of one tree that is drawn with this coin."""
-        roots = self._trees.drawn(self._actions, coin)
-        if self._exact:
-            return [float(self._efficiency.of(node)) for node in roots]
-        return [tree_moments(self._verifier, node, self._generator)[0] for node in roots]
+        return [self._mean.of(node) for node in self._trees.drawn(self._actions, coin)]
 
 
 def label_row(

@@ -7,9 +7,10 @@ from math import ceil
 from time import perf_counter
 
 from experiments.models.speed.choosing import ROOM, Candidate
-from experiments.models.speed.expected import TREES, Expectations, closed_form
+from experiments.models.speed.expected import TREES, Expectations
 from experiments.models.speed.race import turns_of
 from experiments.models.speed.rehearsal import BLOCKS, TEXTS
+from simulator.laws.estimator import closed_form
 
 
 def expected_seconds(

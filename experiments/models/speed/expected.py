@@ -16,7 +16,7 @@ import numpy as np
 
 from experiments.models.predicted.grown import RootTrees
 from experiments.models.predicted.prediction import Prediction, predict
-from experiments.models.predicted.sampled import tree_moments
+from experiments.models.predicted.sampled import TreeMean
 from experiments.models.predicted.tables import continued_rows, pair_tables
 from experiments.models.speed.most import most_tokens
 from experiments.models.validation.contest import Setting
@@ -29,9 +29,7 @@ from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.case import Case
 from simulator.instances.instance import Instance
 from simulator.instances.processes import TableProcess, table_entries
-from simulator.laws.estimator import TreeEfficiency
-from simulator.protocol import Context, DraftNode, DraftScheme, Verifier
-from simulator.structures import LeafToRoot, branch_of, offered
+from simulator.protocol import Context, DraftScheme
 
 #: Tables of more numbers are not made for one context.
 MOST_ENTRIES = 10_000
@@ -147,30 +145,10 @@ class Expectations:
             trees, judges = RootTrees(self._setting.pair, self._setting.warp, context), dict[str, TreeMean]()
             drawn = [trees.drawn(self._schemes, SamplingCoin(grower)) for _ in range(TREES)]
             for place, (named, scheme) in enumerate(players):
-                judge = judges.setdefault(named.spec, TreeMean(named, own))
+                judge = judges.setdefault(named.spec, TreeMean(named.verifier, own))
                 at = self._schemes.index(scheme)
-                means[place, number] = [judge.of(each[at]) for each in drawn]
+                with named_errors(named.label):
+                    means[place, number] = [judge.of(each[at]) for each in drawn]
                 if progress:
                     progress(1)
         return map(Expected.of, means)
-
-
-class TreeMean:
-    """`E[tau + 1]` on trees of one context, exact over the coin (but that corrections are sampled, as `FlipsCoin`)."""
-
-    def __init__(self, named: NamedVerifier, generator: np.random.Generator) -> None:
-        self._named, self._generator = named, generator
-        self._efficiency = TreeEfficiency(named.verifier)
-        self._closed = closed_form(named.verifier)
-
-    def of(self, root: DraftNode) -> float:
-        """The mean on the tree under this root."""
-        with named_errors(self._named.label):
-            if self._closed:
-                return float(self._efficiency.of(root))
-            return tree_moments(self._named.verifier, root, self._generator)[0]
-
-
-def closed_form(verifier: Verifier) -> bool:
-    """Whether its mean on a tree follows without running it on the outcomes of its coin."""
-    return branch_of(verifier) is not None or isinstance(offered(verifier), LeafToRoot)
