@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import verifiers
 from experiments.shared.planned import GAP, Planned
@@ -19,7 +19,7 @@ from simulator.arithmetic import parse_fraction
 from simulator.drafts import LARGEST
 from simulator.errors import InvalidInput
 from simulator.files import cut
-from simulator.protocol import Card, Verifier
+from simulator.protocol import Card, DraftScheme, Verifier
 from simulator.raised import own_lines
 
 
@@ -51,6 +51,10 @@ class NamedVerifier:
         if isinstance(self.verifier, Planned):
             return {"name": name, "gap": GAP}
         return {"name": name, **{key: str(getattr(self.verifier, key)) for key in self.verifier.card.parameters}}
+
+
+#: A verifier on a scheme.
+Player: TypeAlias = tuple[NamedVerifier, DraftScheme]
 
 
 def file_of(spec: str) -> str:

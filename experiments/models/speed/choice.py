@@ -143,9 +143,8 @@ def chosen_of(where: Setting, named: Sequence[NamedVerifier], schemes: Sequence[
     turns = turns_of(len(worth), amount.rounds)
     remark(f"{len(left_out)} left out by bounds; {len(worth)} against each other, {turns} turns")
     with bar("texts", turns * amount.roots) as tick:
-        players = [(each.named, each.scheme) for each in worth]
         expected = [each.expected.mean for each in worth if each.expected is not None]
-        race = raced(where, players, expected, amount.tokens, amount.rounds, tick)
+        race = raced(where, [each.player for each in worth], expected, amount.tokens, amount.rounds, tick)
     return Chosen(worth, left_out, race, plain.rate, estimated, said)
 
 

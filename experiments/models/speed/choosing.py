@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from experiments.models.loop.autoregressive import autoregressive
 from experiments.models.loop.coins import text_seed
-from experiments.models.speed.expected import Expectations, Expected, Player
+from experiments.models.speed.expected import Expectations, Expected
 from experiments.models.speed.rehearsal import Rehearsal
 from experiments.models.validation.contest import Setting, contestants
-from experiments.shared.names import NamedVerifier
+from experiments.shared.names import NamedVerifier, Player
 from experiments.shared.progress import Tick
 from experiments.shared.schemes import shape_name
 from simulator.errors import InvalidInput, UnsupportedTree
@@ -47,6 +47,11 @@ class Candidate:
     quick: float
     shared: float
     draft_passes: float
+
+    @property
+    def player(self) -> Player:
+        """Who plays on what."""
+        return self.named, self.scheme
 
     @property
     def tokens(self) -> float:
@@ -174,6 +179,5 @@ def split(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candid
 
 
 def _asked(candidates: Sequence[Candidate], expectations: Expectations, progress: Tick | None) -> list[Candidate]:
-    players: list[Player] = [(each.named, each.scheme) for each in candidates]
-    found = expectations.of(players, progress)
+    found = expectations.of([each.player for each in candidates], progress)
     return [replace(each, expected=expected) for each, expected in zip(candidates, found, strict=True)]

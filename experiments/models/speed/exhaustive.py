@@ -19,16 +19,15 @@ from experiments.models.speed.choosing import Candidate
 from experiments.models.speed.paired import pooled_ratio
 from experiments.models.speed.race import Runner, Turn, turns
 from experiments.models.validation.contest import Setting
-from experiments.shared.names import NamedVerifier
+from experiments.shared.names import Player
 from experiments.shared.progress import bar
 from experiments.shared.rows import RowFile
 from experiments.shared.sharing import share
-from simulator.protocol import DraftScheme
 
 
 def sweeps(
     setting: Setting,
-    players: Sequence[tuple[NamedVerifier, DraftScheme]],
+    players: Sequence[Player],
     tokens: int,
     rounds: int,
     kept: RowFile,
@@ -46,13 +45,15 @@ def sweeps(
     return [[[Turn(*each) for each in kept.rows[key]["turns"]] for key in row] for row in keys]
 
 
-def _key(setting: Setting, players: Sequence[Any], tokens: int, round_: int, root: Sequence[int], clock: str) -> str:
+def _key(setting: Setting, players: Sequence[Player], tokens: int, round_: int, root: Sequence[int], clock: str) -> str:
     timed = {} if clock == "wall" else {"clock": clock}
     who = [[named.identity, scheme.as_dict()] for named, scheme in players]
     return setting.key(kind="sweep", players=who, tokens=tokens, round=round_, root=list(root), **timed)
 
 
-def _sweep(key: str, setting: Setting, players: Sequence[Any], tokens: int, round_: int, number: int) -> dict[str, Any]:
+def _sweep(
+    key: str, setting: Setting, players: Sequence[Player], tokens: int, round_: int, number: int
+) -> dict[str, Any]:
     started = time.perf_counter()
     runners: list[Runner] = [None, *players]
     if round_ == 0:
@@ -90,10 +91,10 @@ class Rates:
         return [(sweep[number].tokens, sweep[number].seconds) for round_ in self.made[rounds] for sweep in round_]
 
 
-def verdict(players: Sequence[tuple[NamedVerifier, DraftScheme]], rates: Rates, chosen: Chosen) -> dict[str, Any]:
+def verdict(players: Sequence[Player], rates: Rates, chosen: Chosen) -> dict[str, Any]:
     """What was recommended beside the best: `agrees` where the interval of their ratio holds 1 or lies above."""
     first = chosen.worth[chosen.race.order[0]]
-    own = 1 + list(players).index((first.named, first.scheme))
+    own = _place(players, first)
     naming, comparing = slice(0, None, 2), slice(1, None, 2)
     best = rates.best(naming)
     mean, low, high = rates.ratio(own, best, comparing)
@@ -114,9 +115,7 @@ def verdict(players: Sequence[tuple[NamedVerifier, DraftScheme]], rates: Rates, 
     }
 
 
-def predicted_fields(
-    players: Sequence[tuple[NamedVerifier, DraftScheme]], rates: Rates, chosen: Chosen
-) -> dict[str, Any]:
+def predicted_fields(players: Sequence[Player], rates: Rates, chosen: Chosen) -> dict[str, Any]:
     """Predicted over measured tokens a second: mean and standard deviation over all candidates with a prediction.
 
     beside_plain: likewise of how many times plain generation they are, so that the speed of the machine cancels.
@@ -134,9 +133,9 @@ def predicted_fields(
     }
 
 
-def _place(players: Sequence[tuple[NamedVerifier, DraftScheme]], candidate: Candidate) -> int:
-    return 1 + list(players).index((candidate.named, candidate.scheme))
+def _place(players: Sequence[Player], candidate: Candidate) -> int:
+    return 1 + list(players).index(candidate.player)
 
 
-def _name(player: tuple[NamedVerifier, DraftScheme]) -> str:
+def _name(player: Player) -> str:
     return f"{player[0].label} on {player[1]}"

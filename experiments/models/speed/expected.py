@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from experiments.models.predicted.tables import continued_rows, pair_tables
 from experiments.models.speed.most import most_tokens
 from experiments.models.validation.contest import Setting
 from experiments.shared.cost import Settings, expected_cost
-from experiments.shared.names import NamedVerifier
+from experiments.shared.names import NamedVerifier, Player
 from experiments.shared.progress import Tick, named_errors
 from simulator.arithmetic import FLOAT64
 from simulator.coins import SamplingCoin
@@ -37,8 +37,6 @@ MOST_ENTRIES = 10_000
 TREES = 4
 #: Seconds, as announced, up to which the block efficiency after all contexts is computed exactly.
 LONG = 3.0
-
-Player: TypeAlias = tuple[NamedVerifier, DraftScheme]
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from experiments.models.loop.coins import text_seed
 from experiments.models.loop.generation import Generation, generate
 from experiments.models.speed.paired import geometric_mean, ratio
 from experiments.models.validation.contest import Setting
-from experiments.shared.names import NamedVerifier
+from experiments.shared.names import Player
 from experiments.shared.progress import Tick, named_errors
-from simulator.protocol import Coin, Context, DraftScheme
+from simulator.protocol import Coin, Context
 
-#: A verifier on a scheme; None: plain generation.
-Runner: TypeAlias = tuple[NamedVerifier, DraftScheme] | None
+#: None: plain generation.
+Runner: TypeAlias = Player | None
 
 #: How many run in every round.
 FINALISTS = 6
@@ -126,7 +126,7 @@ class Race:
 
 def raced(
     setting: Setting,
-    runners: Sequence[tuple[NamedVerifier, DraftScheme]],
+    runners: Sequence[Player],
     expected: Sequence[float],
     tokens: int,
     rounds: int,

@@ -6,7 +6,7 @@ timed by itself, and the text goes on with the verdict of the quickest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,17 +129,20 @@ class Rehearsal:
     @property
     def passing(self) -> float:
         """Seconds of a block in passes."""
-        return sum(text.passing for text in self.timed) / sum(text.blocks for text in self.timed)
+        return self._a_block(text.passing for text in self.timed)
 
     @property
     def shared(self) -> float:
         """Seconds of a block but verification."""
-        return self.passing + sum(text.other for text in self.timed) / sum(text.blocks for text in self.timed)
+        return self.passing + self._a_block(text.other for text in self.timed)
 
     @property
     def draft_passes(self) -> float:
         """Of a block."""
-        return sum(text.draft_passes for text in self.timed) / sum(text.blocks for text in self.timed)
+        return self._a_block(text.draft_passes for text in self.timed)
+
+    def _a_block(self, parts: Iterable[float]) -> float:
+        return sum(parts) / sum(text.blocks for text in self.timed)
 
     def verifying(self, named: NamedVerifier) -> float:
         """Seconds of a verification."""
