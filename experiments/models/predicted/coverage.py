@@ -13,9 +13,8 @@ from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from experiments.models.predicted.prediction import predict
 from experiments.models.predicted.sampled import SampledPrediction, predict_sampled
-from experiments.models.predicted.tables import continued_rows, pair_tables
+from experiments.models.predicted.tables import continued_rows, root_case
 from simulator.errors import InvalidInput
-from simulator.instances.case import Case
 from simulator.protocol import Context, DraftScheme, Progress, Verifier
 
 #: How often an interval shall hold the truth; the probability of a wrong alarm about that; the normal quantile.
@@ -52,9 +51,7 @@ class Truth:
 
 def by_tables(setting: Setting) -> Truth:
     """By the exact law on the tables of the pair, root by root; raises `TooLarge`."""
-    cases = [
-        Case("root", *pair_tables(setting.pair, setting.warp, root, setting.scheme.depth)) for root in setting.roots
-    ]
+    cases = [root_case(setting.pair, setting.warp, root, setting.scheme.depth) for root in setting.roots]
     return Truth(predict(setting.verifier, cases, setting.scheme).mean, how="exact tables")
 
 

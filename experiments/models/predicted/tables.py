@@ -18,27 +18,33 @@ from experiments.models.pair.pair import BATCH_ENTRIES, Pair
 from experiments.models.pair.warp import Warp
 from simulator.arithmetic import FLOAT64
 from simulator.errors import InvalidInput, TooLarge
+from simulator.instances.case import Case
 from simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, check_table_size, table_entries
 
 
 def pair_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:
     """Target tables for contexts of length 0..L and draft tables for 0..L-1 after the root, float64.
 
-    root: the tokens of the text before the draft tree, at least one. depth: `L`, at least 1.
+    root: the tokens of the text before the draft tree, at least one. depth: `L`; at 0 the row of each at the root.
     Rows sum to 1 to within 1e-15 or so. Raises `InvalidInput` for a bad root or depth and `TooLarge` for tables
     of more than `MAX_TABLE_ENTRIES` numbers.
     """
-    if depth < 1:
-        raise InvalidInput(f"depth {depth} is no depth of a draft tree; it must be at least 1")
+    if depth < 0:
+        raise InvalidInput(f"depth {depth} is no depth of a draft tree; it must be at least 0")
     check_size(pair.vocab_size, depth)
     tables = []
-    for which, deepest in (("target", depth), ("draft", depth - 1)):
+    for which, deepest in (("target", depth), ("draft", max(depth - 1, 0))):
         rows = []
         for length in range(deepest + 1):
             contexts = np.indices((pair.vocab_size,) * length).reshape(length, pair.vocab_size**length).T
             rows.append(continued_rows(pair, which, warp, root, contexts))
         tables.append(TableProcess(rows, which))
     return tables[0], tables[1]
+
+
+def root_case(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> Case:
+    """The tables of `pair_tables` with the root as their name; raises likewise."""
+    return Case(str(root), *pair_tables(pair, warp, root, depth))
 
 
 def check_size(vocab_size: int, depth: int) -> None:

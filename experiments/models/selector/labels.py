@@ -48,16 +48,12 @@ def exact_labels(
 
 def upper_tables(pair: Pair, warp: Warp, root: Context, depth: int) -> tuple[TableProcess, TableProcess]:
     """The tables for trees of this depth, but that the target's deepest rows are uniform: only corrections see them."""
-    size = pair.vocab_size
-    if depth == 1:
-        nothing = np.zeros((1, 0), dtype=np.int64)
-        rows = [[continued_rows(pair, which, warp, root, nothing)] for which in ("target", "draft")]
-    else:
-        target, draft = pair_tables(pair, warp, root, depth - 1)
-        last = np.indices((size,) * (depth - 1)).reshape(depth - 1, -1).T
-        rows = [list(target.tables), [*draft.tables, continued_rows(pair, "draft", warp, root, last)]]
+    size, (target, draft) = pair.vocab_size, pair_tables(pair, warp, root, depth - 1)
     deepest = np.full((size**depth, size), 1 / size)
-    return TableProcess([*rows[0], deepest], "target"), TableProcess(rows[1], "draft")
+    if depth > 1:
+        last = np.indices((size,) * (depth - 1)).reshape(depth - 1, -1).T
+        draft = TableProcess([*draft.tables, continued_rows(pair, "draft", warp, root, last)], "draft")
+    return TableProcess([*target.tables, deepest], "target"), draft
 
 
 def sampled_labels(

@@ -12,7 +12,7 @@ from experiments.models.loop.timing import measured_by
 from experiments.models.pair.opened import Opened, open_pair
 from experiments.models.pair.roots import roots_of
 from experiments.models.pair.warp import Warp
-from experiments.models.predicted.tables import pair_tables
+from experiments.models.predicted.tables import root_case
 from experiments.models.speed import choosing
 from experiments.models.speed.choosing import Candidate
 from experiments.models.speed.estimate import expected_seconds
@@ -73,7 +73,7 @@ def _tables(scheme: DraftScheme, where: Setting) -> list[Case] | None:
     """After each root, for a scheme that is planned on them; None where they would be too large."""
     if not isinstance(scheme, Sequoia) or table_entries(where.pair.vocab_size, scheme.depth) > MOST_ENTRIES:
         return None
-    return [Case(str(root), *pair_tables(where.pair, where.warp, root, max(scheme.depth, 1))) for root in where.roots]
+    return [root_case(where.pair, where.warp, root, max(scheme.depth, 1)) for root in where.roots]
 
 
 def choose(

@@ -17,7 +17,7 @@ import numpy as np
 from experiments.models.predicted.grown import RootTrees
 from experiments.models.predicted.prediction import Prediction, predict
 from experiments.models.predicted.sampled import TreeMean
-from experiments.models.predicted.tables import continued_rows, pair_tables
+from experiments.models.predicted.tables import root_case
 from experiments.models.speed.most import most_tokens
 from experiments.models.validation.contest import Setting
 from experiments.shared.cost import Settings, expected_cost
@@ -26,9 +26,8 @@ from experiments.shared.progress import Tick, named_errors
 from simulator.arithmetic import FLOAT64
 from simulator.coins import SamplingCoin
 from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.case import Case
 from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess, table_entries
+from simulator.instances.processes import table_entries
 from simulator.protocol import Context, DraftScheme
 
 #: Tables of more numbers are not made for one context.
@@ -65,7 +64,7 @@ class Expectations:
         size = setting.pair.vocab_size
         depths = [max(scheme.depth, 1) for scheme in schemes]
         self._deepest = max((depth for depth in depths if table_entries(size, depth) <= MOST_ENTRIES), default=0)
-        self._cases = [self._case(context) for context in contexts]
+        self._cases = [root_case(setting.pair, setting.warp, context, self._deepest) for context in contexts]
         self._costs: dict[str, dict[Any, float]] = {}
 
     def most(self, scheme: DraftScheme) -> float:
@@ -108,15 +107,6 @@ class Expectations:
         rest = [place for place in range(len(players)) if place not in found]
         found |= dict(zip(rest, self._sampled([players[place] for place in rest], progress), strict=True))
         return [found[place] for place in range(len(players))]
-
-    def _case(self, context: Context) -> Case:
-        """Tables to the greatest depth that fits; at least the rows of the root."""
-        pair, warp = self._setting.pair, self._setting.warp
-        if self._deepest:
-            return Case(str(context), *pair_tables(pair, warp, context, self._deepest))
-        nothing = np.zeros((1, 0), dtype=np.int64)
-        rows = [continued_rows(pair, which, warp, context, nothing) for which in ("target", "draft")]
-        return Case(str(context), TableProcess([rows[0]]), TableProcess([rows[1]]))
 
     def _exact(self, named: NamedVerifier, scheme: DraftScheme) -> Expected:
         prediction = predict(named.verifier, self._cases, scheme)

@@ -20,7 +20,7 @@ from experiments.models.loop.generation import Generation, generate
 from experiments.models.loop.timing import PARTS
 from experiments.models.predicted.prediction import predict
 from experiments.models.predicted.sampled import predict_sampled
-from experiments.models.predicted.tables import pair_tables
+from experiments.models.predicted.tables import root_case
 from experiments.models.speed.by_depth import by_depth
 from experiments.models.speed.latency_fit import Latency, Pass, PassTimes, fit_latency
 from experiments.models.validation.contest import Setting, seed_of
@@ -28,7 +28,6 @@ from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import named_errors
 from experiments.shared.schemes import shape_name
 from simulator.drafts import Delayed
-from simulator.instances.case import Case
 from simulator.instances.processes import table_entries
 from simulator.protocol import Context
 
@@ -170,9 +169,7 @@ def _predicted(
     starts = _starts(setting, timed)
     some = [starts[place * len(starts) // length.starts] for place in range(min(length.starts, len(starts)))]
     if table_entries(setting.pair.vocab_size, scheme.depth) <= MOST_ENTRIES:
-        tables = [
-            Case(str(root), *pair_tables(setting.pair, setting.warp, root, max(scheme.depth, 1))) for root in some
-        ]
+        tables = [root_case(setting.pair, setting.warp, root, max(scheme.depth, 1)) for root in some]
         means = np.array([float(law.block_efficiency) for law in predict(named.verifier, tables, scheme).laws])
     else:
         generator = np.random.default_rng([seed, 1])

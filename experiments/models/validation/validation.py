@@ -8,10 +8,8 @@ from functools import cache, partial
 from math import log
 from typing import Any
 
-import numpy as np
-
 from experiments.models.loop.loop import Loop
-from experiments.models.predicted.tables import continued_rows, pair_tables
+from experiments.models.predicted.tables import root_case
 from experiments.models.predicted.truncated import Truncated
 from experiments.models.validation import checks
 from experiments.models.validation.cells import (
@@ -33,7 +31,7 @@ from experiments.shared.sharing import share
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.case import Case
-from simulator.instances.processes import TableProcess, table_entries
+from simulator.instances.processes import table_entries
 from simulator.protocol import DraftScheme
 
 #: Tables of more numbers are not made: from there on predictions come from sampled trees.
@@ -102,15 +100,10 @@ class Contest:
 
 def tables_of(contest: Contest) -> list[Case]:
     """The exact tables after each root; for large vocabularies those of the roots alone."""
-    pair, warp, made = contest.setting.pair, contest.setting.warp, []
-    with bar("tables", len(contest.setting.roots)) as tick:
-        for root in contest.setting.roots:
-            if contest.depth:
-                made.append(Case(str(root), *pair_tables(pair, warp, root, contest.depth)))
-            else:
-                nothing = np.zeros((1, 0), dtype=np.int64)
-                rows = [continued_rows(pair, which, warp, root, nothing) for which in ("target", "draft")]
-                made.append(Case(str(root), TableProcess([rows[0]]), TableProcess([rows[1]])))
+    setting, made = contest.setting, []
+    with bar("tables", len(setting.roots)) as tick:
+        for root in setting.roots:
+            made.append(root_case(setting.pair, setting.warp, root, contest.depth))
             tick(1)
     return made
 

@@ -45,7 +45,7 @@ def test_tables_without_an_ordinary_cache_are_the_same(exact_pair: Pair, monkeyp
     ("root", "depth", "error", "words"),
     [
         ([], 2, InvalidInput, "at least one token"),
-        (ROOT, 0, InvalidInput, "depth 0 is no depth"),
+        (ROOT, -1, InvalidInput, "depth -1 is no depth"),
         (ROOT, 7, TooLarge, r"hold 1\.68e\+07 numbers, more than 4,000,000; the deepest that fit have depth 6"),
         (ROOT, 900, TooLarge, "the deepest that fit have depth"),
     ],
