@@ -7,13 +7,12 @@ by themselves and share the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from experiments.models.loop.replay import advance, drawing, nodes_of
-from experiments.models.loop.rows import TreeRows
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
+from experiments.models.predicted.root_rows import RootRows
 from simulator.drafts import Delayed
 from simulator.drafts.trees import DraftTree
 from simulator.protocol import Coin, Context, DraftNode, DraftScheme
@@ -26,16 +25,15 @@ class RootTrees:
     """Trees after the tokens of `root`; a row is computed by a plain pass over its whole context."""
 
     def __init__(self, pair: Pair, warp: Warp, root: Context) -> None:
-        self._target, self._draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
-        self._pair, self._warp, self._root = pair, warp, root
+        self._rows = RootRows(pair, warp, root)
 
     def drawn(self, schemes: Sequence[DraftScheme], coin: Coin) -> list[DraftNode]:
         """The root of one tree of every scheme; all delayed ones are parts of one tree."""
         shapes = [scheme for scheme in schemes if type(scheme) is Delayed]
         grown = self._grown(shapes, coin) if shapes else {}
-        trees = [_part(grown, scheme) if type(scheme) is Delayed else self._alone(scheme, coin) for scheme in schemes]
-        self._compute("target", {node for tree in trees for node in ((), *nodes_of(tree))})
-        return [tree.root(self._target, self._draft) for tree in trees]
+        rows = self._rows
+        trees = [_part(grown, each) if type(each) is Delayed else rows.trees(each, 1, coin)[0] for each in schemes]
+        return rows.roots(trees)
 
     def _grown(self, shapes: Sequence[Delayed], coin: Coin) -> Grown:
         """A tree, level by level: a long trunk, and after each trunk length as many branches as any shape has there.
@@ -52,31 +50,14 @@ class RootTrees:
         for depth in range(max(ends.values())):
             paths[depth] = [trunk] * (widths.get(depth, 1) - 1)
             growing = {length: each for length, each in paths.items() if depth < ends.get(length, 0)}
-            self._compute("draft", {trunk, *(path for each in growing.values() for path in each)})
+            self._rows.add("draft", {trunk, *(path for each in growing.values() for path in each)})
             for length, each in growing.items():
                 paths[length] = [self._longer(path, coin) for path in each]
             trunk = self._longer(trunk, coin)
         return {length: [trunk, *paths.get(length, [])] for length in ends}
 
     def _longer(self, path: Context, coin: Coin) -> Context:
-        return (*path, coin.choose(self._draft.row(path)))
-
-    def _alone(self, scheme: DraftScheme, coin: Coin) -> DraftTree:
-        drawings = [drawing(scheme, self._pair.vocab_size, coin, self._draft.known)]
-        trees: dict[int, DraftTree] = {}
-        while not trees:
-            (wanted,) = advance(drawings, trees)
-            self._compute("draft", wanted)
-        return trees[0]
-
-    def _compute(self, which: str, contexts: Iterable[Context]) -> None:
-        """Add the rows after these contexts that are missing, in one batch of passes for each length."""
-        rows = {"target": self._target, "draft": self._draft}[which]
-        missing = set(contexts) - rows.known.keys()
-        for length in sorted({len(context) for context in missing}):
-            some = sorted(context for context in missing if len(context) == length)
-            found = self._pair.rows(which, [[*self._root, *context] for context in some], self._warp, len(self._root))
-            rows.known.update(zip(some, found.cpu().numpy(), strict=True))
+        return (*path, coin.choose(self._rows.draft.row(path)))
 
 
 def _part(grown: Grown, scheme: Delayed) -> DraftTree:

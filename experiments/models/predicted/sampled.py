@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.loop.replay import advance, drawing, nodes_of
-from experiments.models.loop.rows import TreeRows
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from experiments.models.predicted.betting import mean_interval
+from experiments.models.predicted.root_rows import RootRows
 from simulator.arithmetic import arithmetic_of
 from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
-from simulator.drafts.trees import DraftTree
 from simulator.laws.estimator import TreeEfficiency, closed_form, tree_efficiency
 from simulator.protocol import Coin, Context, DraftNode, DraftScheme, Progress, Verifier
 from simulator.structures import Branch, branch_of
@@ -117,23 +115,8 @@ def predict_sampled(
 
 def draw_trees(pair: Pair, scheme: DraftScheme, warp: Warp, root: Context, count: int, coin: Coin) -> list[DraftNode]:
     """The roots of `count` draft trees after the tokens of `root`, with rows from plain passes, each computed once."""
-    target, draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
-    drawings = [drawing(scheme, pair.vocab_size, coin, draft.known) for _ in range(count)]
-    drawn: dict[int, DraftTree] = {}
-    while len(drawn) < count:
-        wanted = advance(drawings, drawn)
-        _compute(pair, "draft", warp, root, {context for each in wanted for context in each}, draft)
-    trees = [drawn[number] for number in range(count)]
-    _compute(pair, "target", warp, root, {(), *(context for tree in trees for context in nodes_of(tree))}, target)
-    return [tree.root(target, draft) for tree in trees]
-
-
-def _compute(pair: Pair, which: str, warp: Warp, root: Context, contexts: set[Context], rows: TreeRows) -> None:
-    """Add the rows after these contexts, in one batch of passes for each length."""
-    for length in sorted({len(context) for context in contexts}):
-        some = sorted(context for context in contexts if len(context) == length)
-        numbers = pair.rows(which, [[*root, *context] for context in some], warp, len(root)).cpu().numpy()
-        rows.known.update(zip(some, numbers, strict=True))
+    rows = RootRows(pair, warp, root)
+    return rows.roots(rows.trees(scheme, count, coin))
 
 
 class FlipsCoin(EnumeratingCoin):
