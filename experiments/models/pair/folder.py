@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
@@ -13,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.pair.devices import model_versions, quiet_loading
+from experiments.models.pair.devices import model_versions
 from experiments.models.pair.growth import grown
+from experiments.models.pair.pair import ROLES
 from experiments.models.pair.quality import measure, sample
 from experiments.models.pair.recipe import Recipe
+from experiments.models.pair.record import WAY_OUT, check_same, new_folder, read_record, saving
 from experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
 from experiments.models.pair.training import Plan, Size, Trained, new_model, train
 from experiments.models.pair.warp import Warp
 from experiments.shared.progress import Tick, bar, remark
-from experiments.shared.temporary import temporary
 from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json, read_text
 
 #: Characters of the sample, and of the held-out text before it.
 SAMPLE, PROMPT = 240, 40
@@ -36,8 +34,9 @@ def make_pair(recipe: Recipe, folder: str | Path, device: Any) -> tuple[dict[str
     Raises `InvalidInput` where the folder holds anything else or cannot be written.
     """
     path = Path(folder)
-    found = _existing(recipe, path)
+    found = recorded(path)
     if found is not None:
+        check_same(path, "pair", _flat(found["configuration"]), _flat(recipe.configuration))
         return found, True
     with new_folder(path) as new:
         record = _train_both(recipe, new, device)
@@ -57,13 +56,10 @@ def _train_both(recipe: Recipe, folder: Path, device: Any) -> dict[str, Any]:
         remark(f"{role}: {made[role].steps} steps in {perf_counter() - begun:.0f} s, loss {made[role].loss:.3f} bits")
     models = [made[role].model for role, _, _ in _roles(recipe)]
     quality = measure(models, training, held_out, len(corpus.held_out), recipe.vocab_size, recipe.target_plan.window)
-    try:
-        with quiet_loading():
-            for role, trained in made.items():
-                trained.model.save_pretrained(folder / role)
-                tokenizer.save(folder / role)
-    except Exception as error:  # the libraries that write have errors of their own for a full disk
-        raise InvalidInput(f"the pair cannot be written: {cut(error, 160)}; make room and run again") from None
+    with saving("the pair"):
+        for role, trained in made.items():
+            trained.model.save_pretrained(folder / role)
+            tokenizer.save(folder / role)
     return {
         "strong_id": recipe.strong_id,
         "text": corpus.name,
@@ -118,28 +114,10 @@ def _sample(model: Any, tokenizer: TextTokenizer, held_out: Any, share: float, s
     return {"prompt": tokenizer.decode(prompt.tolist()), "text": tokenizer.decode(written)}
 
 
-def _existing(recipe: Recipe, folder: Path) -> dict[str, Any] | None:
-    """The record of the pair that is there already; raises `InvalidInput` for a folder that holds something else."""
-    way_out = "choose another --out, or remove it first"
-    record = recorded(folder, way_out)
-    if record is not None:
-        there, wanted = _flat(record["configuration"]), _flat(recipe.configuration)
-        for key, value in wanted.items():
-            if there.get(key) != value:
-                raise InvalidInput(f"{folder} holds a pair with {key} {there.get(key)}, not {value}; {way_out}")
-    return record
-
-
-def recorded(folder: Path, way_out: str) -> dict[str, Any] | None:
+def recorded(folder: Path, way_out: str = WAY_OUT) -> dict[str, Any] | None:
     """The record of a trained pair, None where nothing is; raises `InvalidInput` for a folder of anything else."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return None
-    try:
-        record = dict(parse_json(read_text(folder / "pair.json", "pair"), "pair.json"))
-        dict(record["configuration"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InvalidInput(f"{folder} is there and holds no trained pair; {way_out}") from None
-    if not all((folder / role / "config.json").is_file() for role in ("target", "draft")):
+    record = read_record(folder, "pair", "trained pair", "configuration", way_out=way_out)
+    if record is not None and not all((folder / role / "config.json").is_file() for role in ROLES):
         raise InvalidInput(f"{folder} holds only part of a trained pair; {way_out}")
     return record
 
@@ -153,19 +131,3 @@ def _flat(configuration: dict[str, Any]) -> dict[str, Any]:
         for inner, value in fields.items()
     }
     return {key: value for key, value in configuration.items() if not isinstance(value, dict)} | nested
-
-
-@contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
-    """A folder beside the one wanted, which it becomes when the work is done; raises `InvalidInput`."""
-    try:
-        parent = folder.resolve().parent
-        parent.mkdir(parents=True, exist_ok=True)
-        with temporary(parent, folder.name, folder=True) as new:
-            yield new
-            umask = os.umask(0)
-            os.umask(umask)
-            new.chmod(0o777 & ~umask)
-            os.replace(new, folder.resolve())
-    except OSError as error:
-        raise InvalidInput(f"cannot write {folder}: {error.strerror}; choose a folder that can be written") from None

@@ -18,13 +18,12 @@ import numpy as np
 
 from experiments.models.drafts.features import heard, shifted
 from experiments.models.pair.corpus import Corpus
-from experiments.models.pair.devices import libraries, model_versions, quiet_loading, within_memory
-from experiments.models.pair.folder import new_folder
+from experiments.models.pair.devices import libraries, model_versions, within_memory
 from experiments.models.pair.pair import Pair
+from experiments.models.pair.record import check_same, new_folder, read_record, saving
 from experiments.models.pair.roots import target_digest
 from experiments.models.pair.training import LARGEST_GRADIENT, Plan, rate_at
 from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json, read_text
 
 #: Windows, steps and rate; what missed features count beside the cross-entropy.
 PLAN, REGRESSION = Plan(steps=600, rate=3e-3), 0.1
@@ -41,8 +40,9 @@ def make_head(
     """
     asked = {"target": target_digest(pair), "text_hash": corpus.digest, "steps": steps, "seed": seed}
     path = Path(folder)
-    found = _existing(asked, path)
+    found = read_record(path, "head", "head")
     if found is not None:
+        check_same(path, "head", found, asked)
         return found, True
     tokens, plan = np.array(pair.encode(corpus.training)), replace(PLAN, steps=steps)
     if len(tokens) <= plan.window + 1:
@@ -62,31 +62,13 @@ def _saved(
 
     head = new_head(target, seed)
     losses = _trained(head, target, tokens, plan, seed, tick)
-    try:
-        with quiet_loading():
-            head.save_pretrained(folder)
-    except Exception as error:  # the libraries that write have errors of their own for a full disk
-        raise InvalidInput(f"the head cannot be written: {cut(error, 160)}; make room and run again") from None
+    with saving("the head"):
+        head.save_pretrained(folder)
     return {
         "parameters": sum(weights.numel() for weights in head.parameters()),
         "loss_bits_per_token": fmean(losses[-max(1, len(losses) // 10) :]),
         "versions": model_versions(),
     }
-
-
-def _existing(asked: dict[str, Any], folder: Path) -> dict[str, Any] | None:
-    """The record of the head that is there; raises `InvalidInput` for a folder that holds something else."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return None
-    way_out = "choose another --out, or remove it first"
-    try:
-        record = dict(parse_json(read_text(folder / "head.json", "head"), "head.json"))
-    except (OSError, ValueError, TypeError):
-        raise InvalidInput(f"{folder} is there already and holds no head; {way_out}") from None
-    for key, value in asked.items():
-        if record.get(key) != value:
-            raise InvalidInput(f"{folder} holds a head with {key} {record.get(key)}, not {value}; {way_out}")
-    return record
 
 
 def _trained(head: Any, target: Any, tokens: Any, plan: Plan, seed: int, tick: Callable[[int], None]) -> list[float]:

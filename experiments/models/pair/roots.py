@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from experiments.models.pair.devices import libraries
-from experiments.models.pair.pair import Pair
+from experiments.models.pair.pair import ROLES, Pair
 from simulator.errors import InvalidInput
 from simulator.protocol import Context
 
@@ -26,7 +26,7 @@ def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT) -> list[C
 
 def pair_digest(pair: Pair) -> str:
     """Hash of both models, 16 hexadecimal digits: of each parameter its shape and evenly spaced numbers."""
-    return _digest(pair, ("target", "draft"))
+    return _digest(pair, ROLES)
 
 
 def target_digest(pair: Pair) -> str:

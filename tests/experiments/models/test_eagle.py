@@ -186,7 +186,7 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
     assert same.exit_code == 0
     assert "not trained again" in same.output
     assert "holds a head with steps 60, not 2; choose another --out" in str(other.exception)
-    assert "is there already and holds no head" in str(none.exception)
+    assert "is there and holds no head" in str(none.exception)
 
 
 def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_pair: Callable[..., Pair]) -> None:
