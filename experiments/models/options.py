@@ -13,7 +13,7 @@ from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files
 from experiments.shared.rows import check_rows
 from experiments.shared.schemes import find_scheme
-from experiments.shared.text import EMBEDDED
+from experiments.shared.text import EMBEDDED, text_files
 from simulator.drafts import SCHEMES, Delayed
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
@@ -136,5 +136,5 @@ class FileOptions:
 
     def check(self, text: str) -> None:
         """Raises `InvalidInput`, before the work, for files that cannot be written and for a file of no rows."""
-        check_files((None if text == EMBEDDED else text,), {**self.given(), "--json": self.json_target})
+        check_files(text_files(text), {**self.given(), "--json": self.json_target})
         check_rows(self.resume)

@@ -40,6 +40,11 @@ def read_text(name: str) -> str:
         raise InvalidInput(f"{error}; give a UTF-8 file, or {TOPICS} for the counts that come along") from None
 
 
+def text_files(name: str) -> tuple[str, ...]:
+    """The files that a text is read from, for `check_files`; the embedded one is in none."""
+    return () if name == EMBEDDED else (name,)
+
+
 def read_counted(name: str) -> str | GramTable:
     """What n-gram models are estimated from: the committed counts for `topics`, else the text of this name."""
     return topics_table() if name == TOPICS else read_text(name)

@@ -18,7 +18,7 @@ from experiments.shared.grouped import grouped
 from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files, write_json, write_whole
 from experiments.shared.progress import remark
-from experiments.shared.text import EMBEDDED
+from experiments.shared.text import text_files
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
@@ -62,8 +62,7 @@ def main(
     markdown: opt.Markdown = None,
 ) -> int:
     """Tokens a second beside transformers' own generation, alone and assisted."""
-    texts = (None if pair.text == EMBEDDED else pair.text,)
-    check_files(texts, {"--json": json_target, "--markdown": markdown})
+    check_files(text_files(pair.text), {"--json": json_target, "--markdown": markdown})
     from experiments.models.drafts.features import reads_features
     from experiments.models.pair.opened import open_pair
     from experiments.models.pair.roots import roots_of

@@ -19,7 +19,7 @@ from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files, write_json, write_whole
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.rows import RowFile, check_rows
-from experiments.shared.text import EMBEDDED
+from experiments.shared.text import text_files
 
 #: Candidates of the table.
 SHOWN = 10
@@ -48,7 +48,7 @@ def main(
 ) -> int:
     """What `choose` recommends beside the best of all candidates, each measured."""
     outputs = {"--resume": resume, "--json": json_target, "--markdown": markdown}
-    check_files((None if pair.text == EMBEDDED else pair.text,), outputs)
+    check_files(text_files(pair.text), outputs)
     check_rows(resume)
     from experiments.models.pair.devices import libraries
 

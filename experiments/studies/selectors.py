@@ -26,7 +26,7 @@ from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files, write_json, write_pages
 from experiments.shared.progress import INTERRUPTED, bar, cut_short
 from experiments.shared.rows import RowFile, check_rows, strong_id, versions
-from experiments.shared.text import EMBEDDED
+from experiments.shared.text import EMBEDDED, text_files
 from experiments.studies import selectors_views
 
 VERIFIERS = ("specinfer", "block", "traversal", "path_transport", "layer_transport")
@@ -63,7 +63,7 @@ def main(
     from experiments.shared.consoles import console_for
 
     files = {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target}
-    check_files((None if text == EMBEDDED else text,), files)
+    check_files(text_files(text), files)
     check_rows(resume)
     from experiments.models.pair.opened import Wanted, load_wanted, on_threads
     from experiments.models.pair.warp import Warp

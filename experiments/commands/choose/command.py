@@ -12,7 +12,7 @@ from experiments.shared.grouped import grouped
 from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files, write_json, write_whole
 from experiments.shared.progress import INTERRUPTED, remark
-from experiments.shared.text import EMBEDDED
+from experiments.shared.text import text_files
 from simulator.drafts import Delayed
 
 _HOW: Any = {"rich_help_panel": "How much"}
@@ -57,7 +57,7 @@ def choose(
     Candidates that could not be the fastest, even if every block were quick, are left out and said so. A verifier runs
     on the schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots of the text.
     """
-    check_files((None if pair.text == EMBEDDED else pair.text,), {"--json": json_target, "--plot": plot})
+    check_files(text_files(pair.text), {"--json": json_target, "--plot": plot})
     from experiments.models.pair.devices import libraries
 
     libraries()

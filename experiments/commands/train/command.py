@@ -11,7 +11,7 @@ from experiments.shared.consoles import console_for
 from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files, write_json
 from experiments.shared.progress import remark
-from experiments.shared.text import EMBEDDED
+from experiments.shared.text import EMBEDDED, text_files
 
 
 def train(
@@ -44,7 +44,7 @@ def train(
     from experiments.models.pair.folder import make_pair
     from experiments.models.pair.recipe import choose_recipe
 
-    check_files((None if text == EMBEDDED else text,), {"--json": json_target})
+    check_files(text_files(text), {"--json": json_target})
     where = choose_device(device)
     chosen = choose_recipe(read_corpus(text), tokenizer, vocab, seed, steps, seconds, recipe)
     record, reused = make_pair(chosen, out, where)

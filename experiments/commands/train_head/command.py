@@ -10,7 +10,7 @@ import typer
 from experiments.shared.consoles import console_for
 from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files, write_json
-from experiments.shared.text import EMBEDDED
+from experiments.shared.text import EMBEDDED, text_files
 from simulator.errors import InvalidInput
 
 
@@ -34,7 +34,7 @@ def train_head(
     from experiments.models.pair.pair import load_target
     from experiments.shared.progress import bar, remark
 
-    check_files((None if text == EMBEDDED else text,), {"--json": json_target})
+    check_files(text_files(text), {"--json": json_target})
     if (folder is None) == (target is None):
         raise InvalidInput("say whose features the head reads: --pair FOLDER or --target PATH, one of the two")
     if target is not None and out is None:

@@ -15,7 +15,7 @@ from experiments.shared.options import JsonTarget
 from experiments.shared.output import check_files, write_json
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.rows import RowFile, check_rows
-from experiments.shared.text import EMBEDDED
+from experiments.shared.text import EMBEDDED, text_files
 
 _SHAPE: Any = {"rich_help_panel": "Shapes to choose from"}
 _HOW: Any = {"rich_help_panel": "How much"}
@@ -63,7 +63,7 @@ def train_selector(
 
     Labels are exact where the verifier goes from the top down and tables are small, else means over sampled trees.
     """
-    check_files((None if text == EMBEDDED else text,), {"--resume": resume, "--json": json_target})
+    check_files(text_files(text), {"--resume": resume, "--json": json_target})
     check_rows(resume)
     from experiments.models.pair.devices import libraries
 
