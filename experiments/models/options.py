@@ -20,6 +20,7 @@ from simulator.protocol import DraftScheme
 
 if TYPE_CHECKING:
     from experiments.models.pair.opened import Wanted
+    from experiments.models.pair.warp import Warp
 
 _PAIR: Any = {"rich_help_panel": "Pair of models"}
 _SHAPE: Any = {"rich_help_panel": "Scheme"}
@@ -85,6 +86,21 @@ class PairOptions:
         from experiments.models.pair.opened import Wanted
 
         return Wanted(**dataclasses.asdict(self), seed=seed, quick=quick)
+
+
+@dataclass(frozen=True)
+class WarpOptions:
+    """How tokens are drawn from both models."""
+
+    temperature: Temperature = 1.0
+    top_k: TopK = None
+    top_p: TopP = None
+
+    def warp(self) -> Warp:
+        """The same for the loop; raises `InvalidInput` for values outside their ranges."""
+        from experiments.models.pair.warp import Warp
+
+        return Warp(**dataclasses.asdict(self))
 
 
 @dataclass(frozen=True)

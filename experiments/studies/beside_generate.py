@@ -44,13 +44,11 @@ HEADINGS = (
 )
 
 
-@grouped(pair=opt.PairOptions, shape=opt.SchemeOptions)
+@grouped(sampling=opt.WarpOptions, pair=opt.PairOptions, shape=opt.SchemeOptions)
 def main(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: three of them.")] = None,
     *,
-    temperature: opt.Temperature = 1.0,
-    top_k: opt.TopK = None,
-    top_p: opt.TopP = None,
+    sampling: opt.WarpOptions,
     vectors: opt.Vectors = "numpy",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
@@ -66,11 +64,10 @@ def main(
     from experiments.models.drafts.features import reads_features
     from experiments.models.pair.opened import open_pair
     from experiments.models.pair.roots import roots_of
-    from experiments.models.pair.warp import Warp
     from experiments.models.speed.beside import ALONE, ASSISTED, assisted_by, beside
     from experiments.models.validation.contest import device_name
 
-    shapes, warp, console = shape.schemes(SHAPES), Warp(temperature, top_k, top_p), console_for(json_target)
+    shapes, warp, console = shape.schemes(SHAPES), sampling.warp(), console_for(json_target)
     lengths = {each.depth for each in shapes if isinstance(each, Delayed) and each.K == 1 and each.depth}
     paths = [assisted_by(depth) for depth in sorted(lengths)]
     ours = _ours(chosen or list(VERIFIERS), shapes, vectors)

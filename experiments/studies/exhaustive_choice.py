@@ -25,15 +25,13 @@ from experiments.shared.text import text_files
 SHOWN = 10
 
 
-@grouped(pair=opt.PairOptions, shape=opt.SchemeOptions)
+@grouped(sampling=opt.WarpOptions, pair=opt.PairOptions, shape=opt.SchemeOptions)
 def main(
     chosen: Annotated[
         list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: those of choose.")
     ] = None,
     *,
-    temperature: opt.Temperature = 1.0,
-    top_k: opt.TopK = None,
-    top_p: opt.TopP = None,
+    sampling: opt.WarpOptions,
     vectors: opt.Vectors = "numpy",
     clock: opt.Clock = "wall",
     seed: opt.Seed = 0,
@@ -54,12 +52,11 @@ def main(
 
     libraries()
     from experiments.models.loop.timing import measured_by
-    from experiments.models.pair.warp import Warp
     from experiments.models.speed import choice, choosing, exhaustive
     from experiments.models.validation.contest import device_name
 
     named, schemes = chosen_verifiers(chosen or list(VERIFIERS)), shape.schemes(SHAPES)
-    warp, console, kept = Warp(temperature, top_k, top_p), console_for(json_target), RowFile(resume)
+    warp, console, kept = sampling.warp(), console_for(json_target), RowFile(resume)
     try:
         with choice.open_pair(pair.wanted(seed)) as opened, measured_by(clock, opened.pair.device):
             where = choice.setting_of(opened, warp, roots, seed, vectors)

@@ -34,13 +34,11 @@ Rounds = Annotated[int, typer.Option(min=2, max=10, help="Rounds of the best aga
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", **_OUT)]
 
 
-@grouped(pair=opt.PairOptions, shape=opt.SchemeOptions)
+@grouped(sampling=opt.WarpOptions, pair=opt.PairOptions, shape=opt.SchemeOptions)
 def choose(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: six of them.")] = None,
     *,
-    temperature: opt.Temperature = 1.0,
-    top_k: opt.TopK = None,
-    top_p: opt.TopP = None,
+    sampling: opt.WarpOptions,
     vectors: opt.Vectors = "numpy",
     clock: opt.Clock = "wall",
     seed: opt.Seed = 0,
@@ -62,11 +60,10 @@ def choose(
 
     libraries()
     from experiments.commands.choose import views
-    from experiments.models.pair.warp import Warp
     from experiments.models.speed import choice as work
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
-    schemes, warp = shape.schemes(SHAPES), Warp(temperature, top_k, top_p)
+    schemes, warp = shape.schemes(SHAPES), sampling.warp()
     amount = work.Amount(roots, tokens, rounds)
     console = console_for(json_target)
     try:

@@ -37,15 +37,13 @@ Policy = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="A glance: less training, fewer runs and roots.", **_HOW)]
 
 
-@grouped(pair=opt.PairOptions, shape=opt.SchemeOptions, files=opt.FileOptions)
+@grouped(sampling=opt.WarpOptions, pair=opt.PairOptions, shape=opt.SchemeOptions, files=opt.FileOptions)
 def validate(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: eight of them.")] = None,
     *,
     replace: Replace = None,
     lossy: Lossy = None,
-    temperature: opt.Temperature = 1.0,
-    top_k: opt.TopK = None,
-    top_p: opt.TopP = None,
+    sampling: opt.WarpOptions,
     vectors: opt.Vectors = "numpy",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
@@ -73,8 +71,7 @@ def validate(
             policy,
             {**given, "--scheme": shape.scheme},
             chosen or [],
-            (pair, shape, files),
-            (temperature, top_k, top_p),
+            (sampling, pair, shape, files),
             (roots, blocks),
             seed,
             vectors,
@@ -83,7 +80,7 @@ def validate(
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
     schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
-    warp, amount = work.Warp(temperature, top_k, top_p), work.Amount(roots, blocks, law_runs, quick)
+    warp, amount = sampling.warp(), work.Amount(roots, blocks, law_runs, quick)
     console = console_for(files.json_target)
     try:
         with work.open_pair(pair.wanted(seed, quick)) as opened:
@@ -103,22 +100,20 @@ def _of_policy(
     spec: str,
     other: dict[str, Any],
     chosen: list[str],
-    groups: tuple[opt.PairOptions, opt.SchemeOptions, opt.FileOptions],
-    sampling: tuple[float, int | None, float | None],
+    groups: tuple[opt.WarpOptions, opt.PairOptions, opt.SchemeOptions, opt.FileOptions],
     amount: tuple[int | None, int | None],
     seed: int,
     vectors: str,
 ) -> int:
     """The same command for a policy in place of a table. other: options that go without one, by flag."""
     from experiments.models import policy_validation as work
-    from experiments.models.pair.warp import Warp
 
     work.check_options(other, chosen)
-    pair, shape, files = groups
+    sampling, pair, shape, files = groups
     (named,) = chosen_verifiers(chosen or ["specinfer"])
     console = console_for(files.json_target)
     try:
-        report = work.validate_policy(spec, named, pair, shape, Warp(*sampling), work.Amount(*amount), seed, vectors)
+        report = work.validate_policy(spec, named, pair, shape, sampling.warp(), work.Amount(*amount), seed, vectors)
     except KeyboardInterrupt:
         remark("interrupted; nothing was written")
         return INTERRUPTED

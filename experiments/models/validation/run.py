@@ -29,7 +29,7 @@ from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
 
-__all__ = ["Amount", "Warp", "open_pair"]
+__all__ = ["Amount", "open_pair"]
 
 VERIFIERS = ("nss", "naive", "specinfer", "spectr", "block", "traversal", "gbv", "path_transport")
 #: One path, branches at once, branches late, and a delayed tree.
