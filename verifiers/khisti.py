@@ -25,6 +25,7 @@ from verifiers._ratio_classes import CLASSES, number
 from verifiers._room import check_room
 from verifiers._top_down import acceptance_rate, walk
 from verifiers._tournament import GRAIN, like, tournament
+from verifiers._weights import capped
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,7 @@ def _solve_in_classes(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin
     rounds = class_rounds(p, q, len(drafted))
     token = drafted[rounds.winner(drafted, coin)]
     (rate,) = rounds.rates([token])
-    owed, mass = number(p[token]), number(q[token]) * rate
-    if coin.flip(owed / mass if owed < mass else 1):
+    if coin.flip(capped(number(p[token]), number(q[token]) * rate)):
         return token
     return coin.choose(residual(p, rounds.law(q)))
 

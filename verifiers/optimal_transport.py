@@ -37,6 +37,7 @@ from verifiers._score_laws import joint_law
 from verifiers._scores import Scores, scored
 from verifiers._set_flow import few_sets, set_masses, transport
 from verifiers._top_down import walk
+from verifiers._weights import capped
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def one_step(p: Vector, q: Vector, k: int) -> Scores:
 def kept(scores: Scores, p: Vector, q: Vector, tokens: Sequence[int]) -> list[Any]:
     """`min(1, p/r)` of drafted tokens."""
     laws = [mass * rho for mass, rho in zip(numbers(q, tokens), scores.rates(tokens), strict=True)]
-    return [owed / law if owed < law else 1 for owed, law in zip(numbers(p, tokens), laws, strict=True)]
+    return [capped(owed, law) for owed, law in zip(numbers(p, tokens), laws, strict=True)]
 
 
 def _rate(p: Vector, q: Vector, k: int) -> Any:
