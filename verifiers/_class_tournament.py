@@ -20,7 +20,7 @@ import numpy as np
 
 from simulator.protocol import Coin, Vector
 from simulator.vectors import is_tensor, layers, minimum, residual
-from verifiers._ratio_classes import Sorted, by_classes, classes_of, spread, table
+from verifiers._ratio_classes import ClassLaw, by_classes, classes_of, table
 from verifiers._room import check_room
 from verifiers._tournament import DECIMALS, GRAIN, like, play
 
@@ -29,20 +29,10 @@ FINE, AN_OCTAVE = 64, 4
 
 
 @dataclass(frozen=True)
-class ClassRounds:
-    """node: its classes. units: for every round the whole numbers `GRAIN w`, shape `(J, J)`. rho: `(J,)`."""
+class ClassRounds(ClassLaw):
+    """The law of the last winner. units: for every round the whole numbers `GRAIN w`, shape `(J, J)`."""
 
-    node: Sorted
     units: tuple[Any, ...]
-    rho: Any
-
-    def law(self, q: Vector) -> Vector:
-        """The law of the last winner, shape `(V,)`."""
-        return q * spread(self.rho, self.node, q)
-
-    def rates(self, tokens: Sequence[int]) -> list[Any]:
-        """`r/q` of some tokens."""
-        return [self.rho[place] for place in classes_of(self.node, tokens)]
 
     def winner(self, drafted: Sequence[int], coin: Coin) -> int:
         """The place of the draft that wins."""
@@ -73,7 +63,7 @@ def class_rounds(p: Vector, q: Vector, k: int) -> ClassRounds:
         posed = (part.astype(np.float64).round(DECIMALS) for part in (node.p, winner, node.q))
         rounds.append(class_weights(*posed))
         winner = play(rounds[-1], winner, node.q)
-    return ClassRounds(node, tuple(rounds), winner / (node.q + (node.q <= 0)))
+    return ClassRounds(node, winner / (node.q + (node.q <= 0)), tuple(rounds))
 
 
 def class_weights(p: Any, r: Any, q: Any) -> Any:

@@ -84,6 +84,22 @@ def classes_of(node: Sorted, tokens: Sequence[int]) -> list[int]:
     return [int(place) for place in node.place[list(tokens)].tolist()]
 
 
+@dataclass(frozen=True)
+class ClassLaw:
+    """A law `r` of tokens, `r/q` the same within a class. node: its classes. rho: `r/q` by class, shape `(J,)`."""
+
+    node: Sorted
+    rho: Any
+
+    def law(self, q: Vector) -> Vector:
+        """All of it, shape `(V,)`."""
+        return q * spread(self.rho, self.node, q)
+
+    def rates(self, tokens: Sequence[int]) -> list[Any]:
+        """`r/q` of some tokens."""
+        return [self.rho[place] for place in classes_of(self.node, tokens)]
+
+
 def number(value: Any) -> Any:
     """One entry of a row as a number of the host."""
     return value.item() if is_tensor(value) else value

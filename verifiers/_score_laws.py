@@ -14,7 +14,7 @@ from typing import Any
 
 from simulator.protocol import Vector
 from simulator.vectors import layers, minimum, residual, times
-from verifiers._ratio_classes import spread, table
+from verifiers._ratio_classes import table
 from verifiers._room import check_room
 from verifiers._scores import Scores
 
@@ -26,7 +26,7 @@ def joint_law(scores: Scores, p: Vector, q: Vector, k: int) -> Vector:
     laws, edges = table(scores.laws(range(len(q))), q), table(scores.edges, q)
     below, mass = laws.cumsum(1) - laws, q[:, None]
     low, wide = edges[:-1] - mass * below, (edges[1:] - edges[:-1]) - mass * laws
-    law = q * spread(scores.rho, scores.node, q)
+    law = scores.law(q)
     kept = minimum(p, law) / (law + (law <= 0))
     lost = q * (1 - kept) * (law > 0)
     others = lost @ laws - lost[:, None] * laws  # the scores of other tokens that are rejected

@@ -28,7 +28,7 @@ import numpy as np
 
 from simulator.protocol import Vector
 from simulator.vectors import times
-from verifiers._ratio_classes import Sorted, by_classes, classes_of
+from verifiers._ratio_classes import ClassLaw, Sorted, by_classes, classes_of
 
 #: Scores have probabilities that are multiples of one over this number.
 GRAIN = 2**20
@@ -41,27 +41,21 @@ DECIMALS = 10
 
 
 @dataclass(frozen=True)
-class Scores:
-    """A node with scores. node: its classes. rows: which row of `units` a class has, shape `(J,)`.
+class Scores(ClassLaw):
+    """A node with scores, and the law of what is taken. rows: which row of `units` a class has, shape `(J,)`.
 
     units: whole numbers, shape `(n, C)`, sums `GRAIN`: the laws of scores, the worst cell first. edges: `(C + 1,)`.
-    rho: `r/q` by class, shape `(J,)`. alive: for `k = 1..K` the probability that `k` drafts play.
+    alive: for `k = 1..K` the probability that `k` drafts play.
     """
 
-    node: Sorted
     rows: Any
     units: Any
     edges: Any
-    rho: Any
     alive: tuple[Any, ...]
 
     def laws(self, tokens: Sequence[int]) -> Any:
         """The laws of the scores of some tokens, shape `(tokens, C)`, in the arithmetic of the run."""
         return _parts(self.units[self.rows[classes_of(self.node, tokens)]], self.edges)
-
-    def rates(self, tokens: Sequence[int]) -> list[Any]:
-        """`r/q` of some tokens."""
-        return [self.rho[place] for place in classes_of(self.node, tokens)]
 
     def chances(self, drafted: Sequence[int]) -> list[Any]:
         """For each of the drafts the probability that it is taken."""
@@ -91,7 +85,7 @@ def with_scores(node: Sorted, alive: tuple[Any, ...], weight: Any = 1) -> Scores
     np.add.at(mass, rows, node.q)
     laws = _parts(units, mass)
     edges = np.concatenate([mass[:1] * 0, (mass @ laws).cumsum()])
-    return Scores(node, rows, units, edges, (laws @ gains(edges[:-1], edges[1:], alive))[rows], alive)
+    return Scores(node, (laws @ gains(edges[:-1], edges[1:], alive))[rows], rows, units, edges, alive)
 
 
 def _parts(units: Any, like: Any) -> Any:

@@ -32,7 +32,7 @@ from simulator.vectors import (
     stacked,
     stacked_layers,
 )
-from verifiers._ratio_classes import numbers, spread
+from verifiers._ratio_classes import numbers
 from verifiers._score_laws import joint_law
 from verifiers._scores import Scores, scored
 from verifiers._set_flow import few_sets, set_masses, transport
@@ -105,7 +105,7 @@ def _solve_scored(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) ->
     taken = drafted[coin.choose(scores.chances(drafted))]
     if coin.flip(kept(scores, p, q, [taken])[0]):
         return taken
-    return coin.choose(residual(p, q * spread(scores.rho, scores.node, q)))
+    return coin.choose(residual(p, scores.law(q)))
 
 
 def one_step(p: Vector, q: Vector, k: int) -> Scores:
@@ -185,4 +185,4 @@ def accepted_and_law(p: Vector, q: Vector, drafted: Sequence[int]) -> tuple[Vect
     given = p * 0
     for token, chance, rate in zip(drafted, scores.chances(drafted), kept(scores, p, q, drafted), strict=True):
         given[token] = given[token] + chance * rate
-    return given, minimum(p, q * spread(scores.rho, scores.node, q))
+    return given, minimum(p, scores.law(q))

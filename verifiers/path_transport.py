@@ -32,7 +32,7 @@ from simulator.vectors import layers, stacked_layers
 from verifiers._memo import memoised
 from verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
 from verifiers._paths import Drawn, count_iid_branches, verify_drawn
-from verifiers._ratio_classes import number, spread
+from verifiers._ratio_classes import number
 from verifiers._score_laws import winning_shares
 from verifiers._scores import Scores, scored
 from verifiers._weights import capped, child_weights, settle
@@ -126,16 +126,12 @@ def _scored_choice(node: DraftNode, state: State, coin: Coin) -> tuple[int, Draw
     mass = node.draft[token : token + 1]
     shares = winning_shares(scores, [token], mass)
     law = mass[0] * scores.rates([token])[0]
-    return token, Drawn(law, partial(_law, scores, node.draft)), [share[0] for share in shares]
+    return token, Drawn(law, partial(scores.law, node.draft)), [share[0] for share in shares]
 
 
 def _scores(p: Vector, q: Vector, state: State) -> Scores:
     weight, *alive = (number(part) for part in state)
     return scored(p, q, tuple(alive), weight)
-
-
-def _law(scores: Scores, draft: Vector) -> Vector:
-    return draft * spread(scores.rho, scores.node, draft)
 
 
 def _same(row: Vector) -> Vector:
@@ -166,7 +162,7 @@ def _step(p: Vector, q: Vector, state: State) -> tuple[Vector, tuple[Vector, ...
         return q, ()
     if _is_long(q, state):
         scores = _scores(p, q, state)
-        return _law(scores, q), tuple(winning_shares(scores, range(len(q)), q))
+        return scores.law(q), tuple(winning_shares(scores, range(len(q)), q))
     _, *alive = state
     mixtures = _mixtures(p, q, state)
     shares = [q * 0 for _ in alive]
