@@ -8,7 +8,7 @@ tokens together, `m` copies of the token and `k - m` others lie lower with proba
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import comb
 from typing import Any
 
@@ -23,9 +23,7 @@ def joint_law(scores: Scores, p: Vector, q: Vector, k: int) -> Vector:
     """Shape `(k + 1, V)`: by the number of drafts that equal the token. A draft is taken, then has `min(1, p/r)`."""
     cells = len(scores.edges) - 1
     check_room("the child law of drafts with scores", float(len(q) * cells * (k + 4)), q)
-    laws, edges = table(scores.laws(range(len(q))), q), table(scores.edges, q)
-    below, mass = laws.cumsum(1) - laws, q[:, None]
-    low, wide = edges[:-1] - mass * below, (edges[1:] - edges[:-1]) - mass * laws
+    laws, best = _meeting(scores, range(len(q)), q)
     law = scores.law(q)
     kept = minimum(p, law) / (law + (law <= 0))
     lost = q * (1 - kept) * (law > 0)
@@ -33,8 +31,8 @@ def joint_law(scores: Scores, p: Vector, q: Vector, k: int) -> Vector:
     rest, result = residual(p, law), []
     for m in range(k + 1):
         copies = comb(k, m) * q**m
-        refused = copies * (k - m) * _best(others, (below, laws, m), (low, wide, k - m - 1)) if m < k else q * 0
-        taken = copies * m * _best(laws, (below, laws, m - 1), (low, wide, k - m)) if m else q * 0
+        refused = copies * (k - m) * best(others, m, k - m - 1) if m < k else q * 0
+        taken = copies * m * best(laws, m - 1, k - m) if m else q * 0
         result.append(taken * kept + rest * (refused + taken * (1 - kept)))
     return layers(result)
 
@@ -45,21 +43,25 @@ def winning_shares(scores: Scores, tokens: Sequence[int], mass: Any) -> list[Any
     mass: the `q` of the `n` tokens, shape `(n,)`, a row of its arithmetic.
     """
     check_room("the shares of drafts with scores", float(len(tokens) * len(scores.edges) * 2 * len(scores.alive)), mass)
-    laws, edges = table(scores.laws(tokens), mass), table(scores.edges, mass)
-    below, column = laws.cumsum(1) - laws, mass[:, None]
-    low, wide = edges[:-1] - column * below, (edges[1:] - edges[:-1]) - column * laws
+    laws, best = _meeting(scores, tokens, mass)
     shares = [mass * 0 for _ in scores.alive]
     for k, share in enumerate(scores.alive, start=1):
         for m in range(1, k + 1) if share > 0 else ():
-            taken = _best(laws, (below, laws, m - 1), (low, wide, k - m))
-            shares[m - 1] = shares[m - 1] + share * comb(k, m) * m * mass**m * taken
+            shares[m - 1] = shares[m - 1] + share * comb(k, m) * m * mass**m * best(laws, m - 1, k - m)
     return shares
 
 
-def _best(own: Any, *others: tuple[Any, Any, int]) -> Any:
-    """The probability, for each token, that a score of law `own` is above so many others; shape `(V,)`."""
-    parts: Any = [own]
-    for constant, linear, count in others:
-        for _ in range(count):
-            parts = times(parts, constant, linear)
-    return sum(part.sum(1) / (power + 1) for power, part in enumerate(parts))
+def _meeting(scores: Scores, tokens: Sequence[int], mass: Any) -> tuple[Any, Callable[[Any, int, int], Any]]:
+    """The laws of scores, shape `(n, C)`, and how likely a score of each token is above so many copies and others."""
+    laws, edges = table(scores.laws(tokens), mass), table(scores.edges, mass)
+    below, column = laws.cumsum(1) - laws, mass[:, None]
+    low, wide = edges[:-1] - column * below, (edges[1:] - edges[:-1]) - column * laws
+
+    def best(own: Any, copies: int, others: int) -> Any:
+        parts: Any = [own]
+        for constant, linear, count in ((below, laws, copies), (low, wide, others)):
+            for _ in range(count):
+                parts = times(parts, constant, linear)
+        return sum(part.sum(1) / (power + 1) for power, part in enumerate(parts))
+
+    return laws, best
