@@ -174,9 +174,7 @@ def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
 
 def _branch_scored(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
     given, mean = accepted_and_law(p, q, drafted)
-    rest = p - mean
-    total = rest.sum()
-    return given + (1 - given.sum()) * (rest / total if total > 0 else p)
+    return given + (1 - given.sum()) * residual(p, mean)
 
 
 def accepted_and_law(p: Vector, q: Vector, drafted: Sequence[int]) -> tuple[Vector, Vector]:
