@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +26,11 @@ class Drawn:
     mass: Any
     row: Callable[[], Vector]
 
+    @classmethod
+    def of(cls, law: Vector, token: int) -> Drawn:
+        """Of a law that is known, shape `(V,)`."""
+        return cls(law[token], lambda: law)
+
 
 def block_verify(path: Sequence[DraftNode], laws: Sequence[Vector], coin: Coin) -> Verdict:
     """Block verification of a path drafted from `laws`.
@@ -34,9 +38,7 @@ def block_verify(path: Sequence[DraftNode], laws: Sequence[Vector], coin: Coin) 
     path: its nodes, root first, `L + 1` of them. laws: the next-token law at each of the first `L` nodes, shape `(V,)`.
     """
     tokens = [child.context[-1] for child in path[1:]]
-    return verify_drawn(
-        path, [Drawn(law[token], partial(_same, law)) for law, token in zip(laws, tokens, strict=True)], coin
-    )
+    return verify_drawn(path, [Drawn.of(law, token) for law, token in zip(laws, tokens, strict=True)], coin)
 
 
 def verify_drawn(path: Sequence[DraftNode], laws: Sequence[Drawn], coin: Coin) -> Verdict:
@@ -51,10 +53,6 @@ def verify_drawn(path: Sequence[DraftNode], laws: Sequence[Drawn], coin: Coin) -
         if coin.flip(stop_probability(weight, node.target, law)):
             return Verdict(node.context, coin.choose(leftover(weight, node.target, law)))
     return Verdict(path[0].context, coin.choose(leftover(1, path[0].target, laws[0].row())))
-
-
-def _same(row: Vector) -> Vector:
-    return row
 
 
 def count_iid_branches(root: DraftNode) -> int:

@@ -116,7 +116,7 @@ def _ordered_choice(node: DraftNode, state: State, coin: Coin) -> tuple[int, Dra
     """Steps 2 to 4: the token, its law, and `r_m(c, y)/r(c)`."""
     law, shares = _step(node.target, node.draft, state)
     token = _selected(node, _mixtures(node.target, node.draft, state), len(node.children), coin)
-    return token, Drawn(law[token], partial(_same, law)), [share[token] for share in shares]
+    return token, Drawn.of(law, token), [share[token] for share in shares]
 
 
 def _scored_choice(node: DraftNode, state: State, coin: Coin) -> tuple[int, Drawn, list[Any]]:
@@ -132,10 +132,6 @@ def _scored_choice(node: DraftNode, state: State, coin: Coin) -> tuple[int, Draw
 def _scores(p: Vector, q: Vector, state: State) -> Scores:
     weight, *alive = (number(part) for part in state)
     return scored(p, q, tuple(alive), weight)
-
-
-def _same(row: Vector) -> Vector:
-    return row
 
 
 def _selected(node: DraftNode, mixtures: tuple[Mixture, ...] | None, alive: int, coin: Coin) -> int:
