@@ -22,7 +22,7 @@ from simulator.protocol import Context, Vector
 from simulator.vectors import is_tensor, minimum
 from verifiers._layers import Scored, Step, portion
 from verifiers._race import Race
-from verifiers._ratio_classes import CLASSES, Sorted, by_classes
+from verifiers._ratio_classes import CLASSES, Sorted, by_classes, number, spread
 
 #: Makes a race of `(n, J)` classes from what is owed, draft masses and branches, with its law.
 Racing = Callable[[Vector, Vector, tuple[int, ...]], tuple[Race, Vector]]
@@ -33,7 +33,7 @@ def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racin
     rows = forks[0].node.target
     room = None if is_tensor(rows) else np.empty(len(rows))
     nodes = [by_classes(scored.node.target, scored.node.draft, room) for scored in forks]
-    owed = np.concatenate([_number(scored.score) * node.p for scored, node in zip(forks, nodes, strict=True)])
+    owed = np.concatenate([number(scored.score) * node.p for scored, node in zip(forks, nodes, strict=True)])
     draft = np.concatenate([node.q for node in nodes])
     race, law = racing(owed, draft, branches)
     rho = (law / (draft + (draft <= 0))).reshape(len(forks), CLASSES)
@@ -43,10 +43,6 @@ def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racin
         {scored.node.context: partial(_met, *part) for part in parts for scored in part[:1]},
         {scored.node.context: partial(_met_mass, *part) for part in parts for scored in part[:1]},
     )
-
-
-def _number(score: Any) -> Any:
-    return score.item() if is_tensor(score) else score
 
 
 def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: Any) -> dict[Context, Any]:
@@ -74,10 +70,8 @@ def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: A
 def _met(scored: Scored, node: Sorted, rho: Any) -> Vector:
     """`m(c, .)`, shape `(V,)`."""
     draft, owed = scored.node.draft, scored.score * scored.node.target
-    if is_tensor(draft):
-        return minimum(owed, draft.new_tensor(rho)[node.place] * draft)
-    if draft.dtype == object:
-        return minimum(owed, rho[node.place.astype(np.intp)] * draft)
+    if is_tensor(draft) or draft.dtype == object:
+        return minimum(owed, spread(rho, node, draft) * draft)
     law = rho.take(node.place)
     law *= draft
     return np.minimum(owed, law, out=law)  # in place: fresh memory of this size costs more than what is done in it
