@@ -175,7 +175,7 @@ class _Start:
                 law.ended[depth] += masses
             else:
                 starts = law.starts[depth + 1]
-                starts[m] = starts[m] + masses.reshape(-1) if m in starts else masses.reshape(-1)
+                starts[m] = starts.get(m, 0) + masses.reshape(-1)
         rejected = 1 - level.hold[:, 0]
         return {
             j: rejected * sum((step.selected(j, a) * lost[a]).sum(-1) for a in range(1, j + 1))
