@@ -56,7 +56,7 @@ class Candidate:
     @property
     def tokens(self) -> float:
         """Of a block, at most; of an estimate its upper end."""
-        return self.cap if self.expected is None else self.expected.mean + 2 * self.expected.error
+        return self.cap if self.expected is None else min(self.cap, self.expected.high)
 
     @property
     def most(self) -> float:

@@ -9,7 +9,7 @@ from time import perf_counter
 from experiments.models.speed.choosing import ROOM, Candidate
 from experiments.models.speed.expected import TREES, Expectations
 from experiments.models.speed.race import turns_of
-from experiments.models.speed.rehearsal import BLOCKS, TEXTS
+from experiments.models.speed.rehearsal import ALONE, BLOCKS, TEXTS
 from simulator.laws.estimator import closed_form
 
 
@@ -23,7 +23,8 @@ def expected_seconds(
 def rehearsing(candidates: Sequence[Candidate]) -> float:
     """The other texts of every scheme, each verifier on every tree."""
     shared = sum({each.scheme: each.shared for each in candidates}.values())
-    return TEXTS * BLOCKS * (shared + sum(each.block - each.shared for each in candidates))
+    verifying = sum(each.block - each.shared for each in candidates)
+    return TEXTS * ((BLOCKS + ALONE) * shared + BLOCKS * verifying)
 
 
 def weighing(candidates: Sequence[Candidate], expectations: Expectations) -> float:

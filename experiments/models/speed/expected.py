@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.models.predicted.betting import mean_interval
 from experiments.models.predicted.grown import RootTrees
 from experiments.models.predicted.prediction import Prediction, predict
 from experiments.models.predicted.sampled import TreeMean
@@ -40,19 +41,40 @@ LONG = 3.0
 
 @dataclass(frozen=True)
 class Expected:
-    """Tokens a block. error: standard error as the mean of these contexts, 0 where it is exact; spread: of all."""
+    """Tokens a block along a text. error: standard error for these contexts, 0 where it is exact; spread: for all.
+
+    high: what the mean over these contexts exceeds with probability 2.5 % at most.
+    """
 
     mean: float
     error: float
     spread: float
+    high: float
 
     @classmethod
-    def of(cls, means: Any) -> Expected:
-        """Of means after contexts over trees, shape `(contexts, trees)`; one tree stands for exact means."""
+    def of(cls, means: Any, most: float) -> Expected:
+        """Of means after contexts over trees, shape `(contexts, trees)`; one tree stands for exact means.
+
+        most: what none exceeds. Trees of all contexts are independent and their means differ: the wealth of a bet on
+        more than their average has a mean of at most 1 still, the product of its factors' means being at most the power
+        of their average (`betting`).
+        """
         contexts, trees = means.shape
         error = sqrt(float(means.var(axis=1, ddof=1).mean()) / means.size) if trees > 1 else 0.0
         spread = float(means.mean(axis=1).std(ddof=1)) / sqrt(contexts) if contexts > 1 else error
-        return cls(float(means.mean()), error, max(error, spread))
+        high = mean_interval(means.ravel(), 1.0, most)[1] if trees > 1 else float(means.mean())
+        return cls(along(means.mean(axis=1), error * sqrt(contexts)), error, max(error, spread), high)
+
+
+def along(means: Any, error: float) -> float:
+    """Tokens a block along a text with these means after places of it, each known up to a standard error.
+
+    Where blocks are short more of them begin: over a stretch of `n` tokens with mean `m` there are `n / m`. So it is
+    the harmonic mean, of numbers that are drawn together until they differ by no more than their errors leave.
+    """
+    centre, variance = float(means.mean()), float(means.var())
+    kept = sqrt(max(1 - error**2 / variance, 0.0)) if variance > 0 else 0.0
+    return 1 / float((1 / (centre + kept * (means - centre))).mean())
 
 
 class Expectations:
@@ -111,7 +133,8 @@ class Expectations:
     def _exact(self, named: NamedVerifier, scheme: DraftScheme) -> Expected:
         prediction = predict(named.verifier, self._cases, scheme)
         self._assert_lossless(named, scheme, prediction)
-        return Expected.of(np.array([[float(law.block_efficiency)] for law in prediction.laws]))
+        means = np.array([[float(law.block_efficiency)] for law in prediction.laws])
+        return Expected.of(means, 1.0 + scheme.depth)
 
     def _assert_lossless(self, named: NamedVerifier, scheme: DraftScheme, prediction: Prediction) -> None:
         for case, law in zip(self._cases, prediction.laws, strict=True):
@@ -139,4 +162,4 @@ class Expectations:
                     means[place, number] = [judge.of(each[at]) for each in drawn]
                 if progress:
                     progress(1)
-        return map(Expected.of, means)
+        return [Expected.of(each, 1.0 + scheme.depth) for each, (_, scheme) in zip(means, players, strict=True)]

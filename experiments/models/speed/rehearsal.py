@@ -1,7 +1,8 @@
 """How long blocks take in the loop: passes once for all verifiers, verification of each on the same trees.
 
-Passes do not depend on who verifies, so the texts of a scheme are written once: every verifier runs on every tree, each
-timed by itself, and the text goes on with the verdict of the quickest.
+Passes do not depend on who verifies, so a scheme needs no texts for each. They are two at a time: in the first every
+verifier runs on every tree, each timed by itself, and the text goes on with the verdict of the quickest. That one alone
+writes the second, in which passes are timed: after the work of many verifiers they take up to half as long again.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import numpy as np
 
 from experiments.models.loop.autoregressive import autoregressive
 from experiments.models.loop.coins import text_seed
-from experiments.models.loop.generation import generate
+from experiments.models.loop.generation import Generation, generate
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.validation.contest import Setting
 from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import Tick, named_errors
 from simulator.errors import UnsupportedTree
 from simulator.laws.enumeration import guarded
-from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict
+from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict, Verifier
 
-#: Blocks of a text, and texts of a scheme beside the first one, which warms up.
-BLOCKS, TEXTS = 4, 8
+#: Blocks of a text with all verifiers, and of one with the quickest alone.
+BLOCKS, ALONE = 4, 8
+#: Pairs of texts of a scheme beside the first pair, which warms up.
+TEXTS = 8
 #: Tokens of a text without drafts.
 TOKENS = 16
 #: Calls after which a verifier that takes longer than the rest of a block is timed no more.
@@ -34,13 +37,12 @@ class Together:
     """Verifies with several verifiers, the quickest first; the verdict is that of the first.
 
     Which one is first does not depend on the tree, so it is lossless if all are. A verifier that does not take the
-    trees is left out for good. seconds: of each call, by label. spent: of all calls.
+    trees is left out for good. seconds: of each call, by label.
     """
 
     def __init__(self, players: Sequence[NamedVerifier], watch: Stopwatch) -> None:
         self.players, self.resting = list(players), set[str]()
         self.seconds: dict[str, list[float]] = {each.label: [] for each in players}
-        self.spent = 0.0
         self._watch = watch
 
     @property
@@ -59,9 +61,7 @@ class Together:
             except UnsupportedTree:
                 self.players.remove(each)
                 continue
-            took = self._watch.now() - began
-            self.seconds[each.label].append(took)
-            self.spent += took
+            self.seconds[each.label].append(self._watch.now() - began)
             verdict = verdict or found
         if verdict is None:
             raise UnsupportedTree("none of the verifiers takes these trees")
@@ -86,7 +86,7 @@ class Together:
 
 @dataclass(frozen=True)
 class Text:
-    """One text: its blocks, draft passes, and the seconds of passes and of all else but verification."""
+    """A text of one verifier: its blocks, draft passes, and the seconds of passes and of all else but verification."""
 
     blocks: int
     draft_passes: int
@@ -109,17 +109,20 @@ class Rehearsal:
         return [each for each in self._named if each in self._together.players]
 
     def write(self) -> None:
-        """One more text, from the next root; raises what verifiers raise."""
+        """Two more texts, from the next root; raises what verifiers raise."""
+        self._written(self._together, BLOCKS)
+        made = self._written(self._together.players[0].verifier, ALONE)
+        passing = made.seconds["draft"] + made.seconds["target"]
+        rest = made.elapsed - made.seconds["prompt"] - made.seconds["verify"] - passing
+        self.texts.append(Text(len(made.blocks), sum(block.passes for block in made.blocks), passing, rest))
+        self._together.sort(self.shared)
+
+    def _written(self, verifier: Verifier, blocks: int) -> Generation:
         number, setting = len(self.texts), self._setting
         root = setting.roots[number % len(setting.roots)]
         coin = setting.coin(text_seed(setting.seed + 1, number))
-        before = self._together.spent
-        given = setting.pair, self._together, self.scheme, root, setting.warp, coin
-        made = generate(*given, blocks=BLOCKS, vectors=setting.vectors)
-        passing = made.seconds["draft"] + made.seconds["target"]
-        rest = made.elapsed - made.seconds["prompt"] - passing - (self._together.spent - before)
-        self.texts.append(Text(len(made.blocks), sum(block.passes for block in made.blocks), passing, rest))
-        self._together.sort(self.shared)
+        given = setting.pair, verifier, self.scheme, root, setting.warp, coin
+        return generate(*given, blocks=blocks, vectors=setting.vectors)
 
     @property
     def timed(self) -> list[Text]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
+from statistics import harmonic_mean
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +23,7 @@ from experiments.models.predicted.prediction import predict
 from experiments.models.predicted.tables import pair_tables
 from experiments.models.speed import choosing, estimate, expected
 from experiments.models.speed.choosing import Candidate, in_time, split, weighed
-from experiments.models.speed.expected import Expectations, Expected
+from experiments.models.speed.expected import Expectations, Expected, along
 from experiments.models.speed.most import most_tokens
 from experiments.models.speed.race import turns_of
 from experiments.models.speed.rehearsal import ENOUGH, PlainRehearsal, Rehearsal, Together, rehearse
@@ -140,7 +141,9 @@ def test_exact_expectations_are_laws(exact_pair: Pair) -> None:
     cases = [Case("", *pair_tables(exact_pair, Warp(), context, 2)) for context in CONTEXTS]
     for (named, shape), found in zip(players, Expectations(where, CONTEXTS, shapes).of(players), strict=True):
         assert found.error == 0
-        assert found.mean == pytest.approx(predict(named.verifier, cases, shape).mean, abs=1e-12)
+        means = [float(law.block_efficiency) for law in predict(named.verifier, cases, shape).laws]
+        assert found.mean == pytest.approx(harmonic_mean(means), abs=1e-12)
+        assert found.high == pytest.approx(sum(means) / len(means), abs=1e-12)
 
 
 def test_sampled_expectations_are_near_the_laws_and_do_not_depend_on_who_asks(
@@ -162,12 +165,32 @@ def test_sampled_expectations_are_near_the_laws_and_do_not_depend_on_who_asks(
 
 
 def test_errors_are_of_trees_and_spreads_of_contexts() -> None:
-    exact = Expected.of(np.array([[2.0], [4.0]]))
-    assert (exact.mean, exact.error) == (3.0, 0.0)
+    exact = Expected.of(np.array([[2.0], [4.0]]), 5.0)
+    assert (exact.error, exact.high) == (0.0, 3.0)
     assert exact.spread == pytest.approx(sqrt(2) / sqrt(2))
-    trees = Expected.of(np.array([[1.0, 3.0], [1.0, 3.0]]))
+    trees = Expected.of(np.array([[1.0, 3.0], [1.0, 3.0]]), 5.0)
     assert trees.error == pytest.approx(sqrt(2 / 4))
     assert trees.spread == trees.error  # contexts that look alike make nothing surer
+    assert 2 < trees.high <= 5
+
+
+def test_along_a_text_blocks_begin_where_they_are_short() -> None:
+    easy, hard = 4, 2  # tokens a block in two kinds of stretches, equally long
+    stretch = 100
+    blocks = stretch / easy + stretch / hard
+    assert along(np.array([easy, hard]), 0.0) == pytest.approx(2 * stretch / blocks)
+    assert Expected.of(np.array([[4.0], [2.0]]), 5.0).mean == pytest.approx(8 / 3)
+    assert along(np.array([4.0, 2.0]), 1.0) == 3.0  # their errors alone could have made that difference
+    assert 8 / 3 < along(np.array([4.0, 2.0]), 0.5) < 3.0
+
+
+def test_hardly_ever_is_the_mean_above_the_upper_end_where_few_trees_tell() -> None:
+    generator, missed = np.random.default_rng(0), 0
+    shares = np.array([0.02, 0.05, 0.1])  # most trees of a context are alike, few differ much
+    for _ in range(400):
+        trees = 1 + 4 * (generator.random((2, 3)) < shares)
+        missed += Expected.of(trees.T.astype(float), 5.0).high < 1 + 4 * shares.mean()
+    assert missed <= 20  # 2.5 % are 10; two standard errors above a mean of trees that are all alike miss most
 
 
 def test_a_rehearsal_times_all_verifiers_on_the_same_trees(where: Setting) -> None:
@@ -223,7 +246,7 @@ def test_the_quickest_leads_who_takes_long_rests_and_who_cannot_is_out(where: Se
 def candidate(
     mean: float | None, block: float = 1.0, cap: float = 10.0, verifying: float = 0.0, error: float = 0.0
 ) -> Candidate:
-    given = None if mean is None else Expected(mean, error, error)
+    given = None if mean is None else Expected(mean, error, error, mean + 2 * error)
     return Candidate(
         NAIVE, Delayed(1, 0, int(10 * block)), cap, given, block + verifying, block + verifying, block, 1.0
     )
@@ -237,7 +260,7 @@ class Known:
 
     def of(self, players: Any, progress: Any = None) -> list[Expected]:
         self.asked += [scheme for _, scheme in players]
-        return [Expected(self.mean, 0.0, 0.0) for _ in players]
+        return [Expected(self.mean, 0.0, 0.0, self.mean) for _ in players]
 
 
 def test_what_could_not_be_the_fastest_is_not_even_computed() -> None:
@@ -266,7 +289,7 @@ def test_an_estimate_counts_with_its_upper_end() -> None:
 
 def test_the_estimate_counts_texts_and_turns() -> None:
     two = [candidate(None, 1.0, 3.5), candidate(None, 1.2, 3.5)]
-    assert estimate.rehearsing(two) == pytest.approx(8 * 4 * 2.2)
+    assert estimate.rehearsing(two) == pytest.approx(8 * (4 + 8) * 2.2)
     usual = 1 + choosing.USUAL * 2.5
     assert usual == 3
     mean = 4 * 3 * (1.0 + 1.2) / 2  # roots, blocks of three tokens, seconds

@@ -27,7 +27,7 @@ def race(*rates: list[float]) -> Race:
     return made
 
 
-WORTH = [Candidate(find_verifier("naive"), Delayed(1, 0, 1), 2.0, Expected(1.0, 0.0, 0.0), 1.0, 1.0, 1.0, 1.0)] * 3
+WORTH = [Candidate(find_verifier("naive"), Delayed(1, 0, 1), 2.0, Expected(1.0, 0.0, 0.0, 1.0), 1.0, 1.0, 1.0, 1.0)] * 3
 
 
 def test_intervals_are_those_of_paired_rounds() -> None:
