@@ -17,7 +17,7 @@ from experiments.models.speed import choosing
 from experiments.models.speed.choosing import Candidate
 from experiments.models.speed.estimate import expected_seconds
 from experiments.models.speed.expected import Expectations
-from experiments.models.speed.race import Race, raced, turns_of
+from experiments.models.speed.race import Race, beside_plain, raced, turns_of
 from experiments.models.speed.rehearsal import TEXTS, PlainRehearsal, rehearse
 from experiments.models.validation.contest import Setting, device_name, setting
 from experiments.models.validation.planning import planned_scheme
@@ -45,7 +45,7 @@ class Amount:
 class Chosen:
     """What came out. worth: candidates that were in the race, by their numbers there; left_out: the others.
 
-    plain: tokens a second without drafts, beside which predictions were made; estimated: seconds, before the work;
+    plain: tokens a second without drafts in the rehearsal; estimated: seconds, before the work;
     notes: what was planned from what, and which verifiers had no candidate.
     """
 
@@ -105,9 +105,11 @@ def choose(
         "rounds": amount.rounds,
         "notes": chosen.notes,
         "plain_tokens_per_second": race.rate(None),
-        "plain_predicted_tokens_per_second": chosen.plain,
-        "rows": _rows(race, chosen.worth),
-        "left_out": [_fields(each) for each in sorted(chosen.left_out, key=lambda each: -each.most)],
+        "rows": _rows(race, chosen.worth, chosen.plain),
+        "left_out": [
+            _fields(each, race.rate(None) / chosen.plain)
+            for each in sorted(chosen.left_out, key=lambda each: -each.most)
+        ],
         "recommendation": recommendation(race, chosen.worth),
         "estimated_seconds": round(chosen.estimated, 1),
         "seconds": round(time.perf_counter() - started, 1),
@@ -134,8 +136,9 @@ def chosen_of(where: Setting, named: Sequence[NamedVerifier], schemes: Sequence[
     estimated = time.perf_counter() - began + rest
     plain = PlainRehearsal(where)
     plain.write()
-    with bar("texts", (len(rehearsed) + 1) * TEXTS) as tick:
-        rehearse([plain, *rehearsed], TEXTS, tick)
+    turn = [plain if each is None else each for each in beside_plain(rehearsed)]
+    with bar("texts", len(turn) * TEXTS) as tick:
+        rehearse(turn, TEXTS, tick)
     candidates = choosing.unweighed(rehearsed, expectations)
     with bar("tokens a block (contexts, at most)", len(candidates) * len(expectations.contexts)) as tick:
         candidates = choosing.weighed(candidates, expectations, progress=tick)
@@ -161,7 +164,11 @@ def recommendation(race: Race, worth: Sequence[Candidate]) -> str:
     return f"{worth[first]}: {interval}{sure}{also}"
 
 
-def _fields(candidate: Candidate) -> dict[str, Any]:
+def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
+    """level: how many times as quick as in the rehearsal plain generation was when this was measured.
+
+    So a prediction is how many times the speed of plain generation is expected: that of the machine cancels.
+    """
     expected = candidate.expected
     return {
         "verifier": candidate.named.label,
@@ -170,24 +177,29 @@ def _fields(candidate: Candidate) -> dict[str, Any]:
         "expected_block_efficiency": None if expected is None else expected.mean,
         "expected_error": None if expected is None else expected.error,
         "expected_spread": None if expected is None else expected.spread,
-        "predicted_tokens_per_second": None if expected is None else candidate.predicted,
-        "most_tokens_per_second": candidate.most,
+        "predicted_tokens_per_second": None if expected is None else level * candidate.predicted,
+        "most_tokens_per_second": level * candidate.most,
         "block_milliseconds": 1e3 * candidate.block,
         "verification_milliseconds": 1e3 * (candidate.block - candidate.shared),
         "draft_passes": candidate.draft_passes,
     }
 
 
-def _rows(race: Race, worth: Sequence[Candidate]) -> list[dict[str, Any]]:
+def _rows(race: Race, worth: Sequence[Candidate], plain: float) -> list[dict[str, Any]]:
     """Finalists in their order, then the others that were measured, those that would be fastest first."""
+
+    def fields(number: int) -> dict[str, Any]:
+        level = race.rate(None, len(race.turns[number])) / plain
+        return {**_fields(worth[number], level), **_measured(race, number)}
+
     rows = []
     for number in race.order:
         mean, low, high = race.ratio(number)
         final = {"finalist": True, "speedup": mean, "speedup_low": low, "speedup_high": high}
-        rows.append({**_fields(worth[number]), **_measured(race, number), **final})
+        rows.append({**fields(number), **final})
     others = [number for number in range(len(worth)) if number not in race.order]
     others.sort(key=lambda number: -race.expected_rate(number))
-    return rows + [{**_fields(worth[each]), **_measured(race, each), "finalist": False} for each in others]
+    return rows + [{**fields(each), "finalist": False} for each in others]
 
 
 def _measured(race: Race, number: int) -> dict[str, Any]:

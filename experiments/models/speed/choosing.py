@@ -25,7 +25,7 @@ from simulator.protocol import Context, DraftScheme
 #: Contexts from each root after which block efficiency is asked for, each the end of a text of its own.
 STARTS = 4
 #: Times are noisy: only what is this far below the best prediction is left out.
-ROOM = 0.9
+ROOM = 0.95
 #: Verification that takes at most this share of the rest of a block is short.
 SHORT = 0.25
 #: For estimates of the work: the share of the drafts that could be accepted which are accepted.

@@ -12,6 +12,9 @@ from experiments.models.speed.race import turns_of
 from experiments.models.speed.rehearsal import ALONE, BLOCKS, TEXTS
 from simulator.laws.estimator import closed_form
 
+#: Before `E` is known: guesses this far below the best one are expected in the race, too.
+NEAR = 0.8
+
 
 def expected_seconds(
     candidates: Sequence[Candidate], expectations: Expectations, roots: int, tokens: int, rounds: int
@@ -49,6 +52,6 @@ def runs_of(candidate: Candidate) -> float:
 def racing(candidates: Sequence[Candidate], roots: int, tokens: int, rounds: int) -> float:
     """All turns of those that may be in the race."""
     best = max(each.guessed for each in candidates)
-    near = [each for each in candidates if each.guessed >= ROOM**2 * best]
+    near = [each for each in candidates if each.guessed >= NEAR * best]
     mean = sum(roots * ceil(tokens / each.usual) * each.block for each in near) / len(near)
     return mean * turns_of(len(near), rounds)

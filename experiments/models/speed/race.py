@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from experiments.models.loop.autoregressive import autoregressive
 from experiments.models.loop.coins import text_seed
@@ -22,8 +22,12 @@ from simulator.protocol import Coin, Context
 #: None: plain generation.
 Runner: TypeAlias = Player | None
 
+T = TypeVar("T")
+
 #: How many run in every round.
 FINALISTS = 6
+#: Plain generation runs before each so many others: all are compared with it.
+TOGETHER = 12
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,13 @@ class Turn:
     def rate(self) -> float:
         """Tokens a second."""
         return self.tokens / self.seconds
+
+    @classmethod
+    def joined(cls, parts: Sequence[Turn]) -> Turn:
+        """Several turns as one."""
+        tokens, blocks = sum(each.tokens for each in parts), sum(each.blocks for each in parts)
+        seconds, passing = sum(each.seconds for each in parts), sum(each.passing for each in parts)
+        return cls(tokens, blocks, seconds, passing, sum(each.verifying for each in parts))
 
 
 def turns(
@@ -94,9 +105,9 @@ class Race:
         """One more turn."""
         self.turns.setdefault(number, []).append(made)
 
-    def rate(self, number: int | None) -> float:
-        """Measured tokens a second: the geometric mean over rounds."""
-        return geometric_mean([each.rate for each in self.turns[number]])
+    def rate(self, number: int | None, rounds: int | None = None) -> float:
+        """Measured tokens a second: the geometric mean over rounds; rounds: over so many from the first."""
+        return geometric_mean([each.rate for each in self.turns[number][:rounds]])
 
     def block(self, number: int) -> float:
         """Seconds of a block, likewise."""
@@ -136,12 +147,18 @@ def raced(
     race = Race(expected)
     left = list(range(len(runners)))
     for round_ in range(rounds):
-        order: list[int | None] = [None, *left]
+        order = beside_plain(left)
         here: list[Runner] = [None if number is None else runners[number] for number in order]
-        for number, made in zip(order, turns(setting, here, tokens, setting.seed + 2 + round_, progress), strict=True):
-            race.add(number, made)
+        made = turns(setting, here, tokens, setting.seed + 2 + round_, progress)
+        for number in (None, *left):
+            race.add(number, Turn.joined([turn for each, turn in zip(order, made, strict=True) if each == number]))
         left = sorted(left, key=lambda number: -race.expected_rate(number))[: kept(len(left))]
     return race
+
+
+def beside_plain(runners: Sequence[T]) -> list[T | None]:
+    """The runners with plain generation, None, before each `TOGETHER` of them."""
+    return [each for place in range(0, len(runners), TOGETHER) for each in (None, *runners[place : place + TOGETHER])]
 
 
 def kept(runners: int) -> int:
@@ -153,5 +170,5 @@ def turns_of(runners: int, rounds: int) -> int:
     """How many turns a race has, plain generation included."""
     count = 0
     for _ in range(rounds):
-        count, runners = count + 1 + runners, kept(runners)
+        count, runners = count + len(beside_plain(range(runners))), kept(runners)
     return count

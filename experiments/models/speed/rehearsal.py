@@ -28,7 +28,7 @@ BLOCKS, ALONE = 4, 8
 #: Pairs of texts of a scheme beside the first pair, which warms up.
 TEXTS = 8
 #: Tokens of a text without drafts.
-TOKENS = 16
+TOKENS = 32
 #: Calls after which a verifier that takes longer than the rest of a block is timed no more.
 ENOUGH = 8
 

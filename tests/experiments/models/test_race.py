@@ -6,17 +6,36 @@ from math import exp, sqrt
 
 import pytest
 
+from experiments.models.pair.pair import Pair
+from experiments.models.pair.warp import Warp
 from experiments.models.speed.choice import recommendation
 from experiments.models.speed.choosing import Candidate
 from experiments.models.speed.expected import Expected
-from experiments.models.speed.race import Race, Turn, kept, turns_of
+from experiments.models.speed.race import TOGETHER, Race, Turn, beside_plain, kept, raced, turns_of
+from experiments.models.validation.contest import setting
 from experiments.shared.names import find_verifier
 from simulator import Delayed
 
 
 def test_after_a_round_the_slower_half_is_out() -> None:
     assert [kept(count) for count in (3, 6, 7, 12, 40)] == [3, 6, 6, 6, 20]
-    assert turns_of(20, 3) == 3 + 20 + 10 + 6
+    assert turns_of(20, 3) == 2 + 20 + 1 + 10 + 1 + 6
+
+
+def test_plain_generation_runs_among_the_others_and_its_turns_are_one(exact_pair: Pair) -> None:
+    assert beside_plain("abc") == [None, *"abc"]
+    assert beside_plain(range(14)) == [None, *range(12), None, 12, 13]
+    players = [(find_verifier("naive"), Delayed(1, 0, 1))] * (TOGETHER + 1)
+    found = raced(setting(exact_pair, Warp(), [(0,), (1,)], 0), players, [1.5] * len(players), 3, 2)
+    plain = found.turns[None]
+    assert [each.tokens for each in plain] == [
+        2 * 2 * 3,
+        2 * 3,
+    ]  # texts of three tokens after two roots, twice at first
+    assert [len(found.turns[number]) for number in range(len(players))].count(2) == kept(len(players))
+    assert found.rate(None, 1) == pytest.approx(plain[0].rate)
+    both = Turn.joined([Turn(1, 2, 3.0, 4.0, 5.0), Turn(10, 20, 30.0, 40.0, 50.0)])
+    assert both == Turn(11, 22, 33.0, 44.0, 55.0)
 
 
 def race(*rates: list[float]) -> Race:
