@@ -95,9 +95,8 @@ def as_markdown(about: str, found: Mapping[str, Any]) -> str:
         f"- best, named by every other round: {found['best']}, {found['best_tokens_per_second']:.0f} tokens/s "
         f"(plain generation {found['plain_tokens_per_second']:.0f})",
         f"- recommended over best on the other rounds: {mean:.3f} (95 %: {low:.3f} to {high:.3f}): {said}",
-        f"- predicted over measured tokens/s, {predicted['candidates']} candidates: mean {predicted['mean']:.3f}, "
-        f"standard deviation {predicted['deviation']:.3f}; as times plain generation: mean "
-        f"{predicted['beside_plain_mean']:.3f}, standard deviation {predicted['beside_plain_deviation']:.3f}, "
+        f"- predicted over measured tokens/s, each as times plain generation, {predicted['candidates']} candidates: "
+        f"mean {predicted['mean']:.3f}, standard deviation {predicted['deviation']:.3f}, "
         f"within a tenth {predicted['within_a_tenth']} of {predicted['candidates']}",
         "",
         "| candidate | tokens/s |",

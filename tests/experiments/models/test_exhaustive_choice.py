@@ -56,6 +56,7 @@ def steady(where: Setting, monkeypatch: pytest.MonkeyPatch) -> Setting:
 
     for module in (race, exhaustive):
         monkeypatch.setattr(module, "turns", made)
+    monkeypatch.setattr(choice.PlainRehearsal, "rate", property(lambda _: 1.0 / 0.4))
     for name in ("block", "quick"):
         monkeypatch.setattr(choosing.Rehearsal, name, lambda self, _: SECONDS[self.scheme])
     # on the deeper tree verification takes long: whether it is worth more work is told by the bound
