@@ -45,8 +45,11 @@ def test_table_of_verifiers_is_the_generated_one():
 
 
 def timed(command, shown):
-    """Thousands of rows are for the heavy tests; `test_cost_and_engines.py` has the same tables from a few."""
-    marks = [pytest.mark.heavy] if "--steady-state" in command else []
+    """Thousands of rows are for the heavy tests; `test_cost_and_engines.py` has the same tables from a few.
+
+    So is a witness that is searched for among trees of six nodes; that of `specinfer` on another scheme is quick.
+    """
+    marks = [pytest.mark.heavy] if "--steady-state" in command or "check traversal_insertion_order" in command else []
     return pytest.param(command, shown, marks=marks, id=command)
 
 

@@ -32,10 +32,12 @@ SHAPES = [(3, 2, 0, 2), (2, 3, 1, 2), (3, 3, 0, 1), (2, 2, 0, 3)]
 def sampled(verifier, instance, scheme, seed):
     floats = instance.converted(FLOAT64, scheme.depth)
     coin = SamplingCoin(np.random.default_rng(seed))
-    blocks = Counter()
+    blocks, roots = Counter(), {}  # equal trees share their nodes
     for _ in range(RUNS):
-        root = scheme.draw(floats.draft, coin).root(floats.target, floats.draft)
-        verdict = verifier.verify(root, coin)
+        tree = scheme.draw(floats.draft, coin)
+        if tree not in roots:
+            roots[tree] = tree.root(floats.target, floats.draft)
+        verdict = verifier.verify(roots[tree], coin)
         blocks[verdict.accepted, verdict.correction] += 1
     return blocks
 

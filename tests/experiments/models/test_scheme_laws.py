@@ -20,6 +20,10 @@ from verifiers import make
 
 #: Of both models, so that every outcome is likely enough to be counted.
 WARM = Warp(temperature=1.3)
+#: Schemes whose texts are looked at for longer in the heavy tests.
+SOME = ("dyspec", "eagle2", "moody")
+#: Runs of each scheme; the heavy tests have three times as many, twice.
+RUNS = 500
 
 
 def counted(pair: Any, scheme: DraftScheme, verifier: str, runs: int, together: int) -> Counter[Any]:
@@ -33,27 +37,31 @@ def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., An
     scheme, verifier = CASES[name]
     pair = random_pair(vocab=3)
     law = law_of_blocks(make(verifier), pair, scheme, WARM)
-    assert agrees(counted(pair, scheme, verifier, 1500, 256), law)
+    assert agrees(counted(pair, scheme, verifier, RUNS, 256), law)
 
 
 def test_a_tree_of_another_scheme_is_noticed(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(vocab=3)
     law = law_of_blocks(make("traversal"), pair, DySpec(4), WARM)
-    assert not agrees(counted(pair, DySpec(3), "traversal", 1500, 256), law)
+    assert not agrees(counted(pair, DySpec(3), "traversal", RUNS, 256), law)
 
 
-@pytest.mark.parametrize("name", ["dyspec", pytest.param("eagle2", marks=pytest.mark.heavy), "moody"])
-def test_texts_of_several_blocks_have_the_law_of_the_target(random_pair: Callable[..., Any], name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "runs"), [("dyspec", 500), *(pytest.param(name, 1500, marks=pytest.mark.heavy) for name in SOME)]
+)
+def test_texts_of_several_blocks_have_the_law_of_the_target(
+    random_pair: Callable[..., Any], name: str, runs: int
+) -> None:
     scheme, verifier = CASES[name]
     pair = random_pair(vocab=3)
-    texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, 1500, 4, coin_for("numpy", 1))
+    texts = many_texts(Loop(pair, make(verifier), scheme, WARM), ROOT, runs, 4, coin_for("numpy", 1))
     assert agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
 
 
 def test_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(vocab=3, noise=0.3)
     loop = Loop(pair, make("naive_from_target"), CASES["twins"][0], WARM)
-    texts = many_texts(loop, ROOT, 1500, 4, coin_for("numpy", 1))
+    texts = many_texts(loop, ROOT, 500, 4, coin_for("numpy", 1))
     assert not agrees(Counter(tuple(text) for text in texts.tolist()), law_of_texts(pair, 4, WARM))
 
 

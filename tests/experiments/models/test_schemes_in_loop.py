@@ -20,7 +20,6 @@ from verifiers import make
 SIZE = 3
 #: float64 passes of other shapes sum in another order: some hundred roundings of 2^-53, of numbers up to 20.
 TOLERANCE = 1e-10
-BATCHES = [1, 8]
 #: Of greedy texts.
 TOKENS = 12
 
@@ -57,7 +56,7 @@ def test_rows_and_caches_are_those_of_separate_passes(pair: Any, name: str, batc
     assert all(text[-len(left) :] == list(left) for text, left in zip(seen.texts, seen.state.waiting, strict=True))
 
 
-@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.heavy), 8])
 @pytest.mark.parametrize("name", CASES)
 def test_greedy_texts_are_those_of_generate(pair: Any, greedy_texts: list[list[int]], name: str, batch: int) -> None:
     seen = watched(pair, name, batch, Warp(0)).run(TOKENS)

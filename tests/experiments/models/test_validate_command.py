@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import torch
 from experiments.models.pair import folder as folders
 from experiments.models.pair import opened
 from experiments.models.pair.recipe import Recipe
-from experiments.models.validation import validation
+from experiments.models.validation import checks, text_law, validation
+from experiments.models.validation.sequential import least_found
 from experiments.shared.text import EMBEDDED, read_text
 
 LIAR = """
@@ -37,7 +39,24 @@ def models(tiny_folder: Path, tmp_path: Path) -> tuple[object, ...]:
     return ("--target", tiny_folder / "target", "--draft", tiny_folder / "draft", *where)
 
 
-def test_a_pair_is_validated_and_rows_are_kept(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
+@pytest.fixture
+def briefly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Less of what comes before the cells and is not what a test is about; whole in the first one of this file."""
+    whole = checks.greedy_text
+
+    def begin() -> None:
+        monkeypatch.setattr(opened, "SAMPLE", 20)
+        monkeypatch.setattr(validation, "TREES", 4)
+        monkeypatch.setattr(validation, "BLOCKS", 20)
+        monkeypatch.setattr(checks, "greedy_text", lambda pair, prompt, _: whole(pair, prompt, 40))
+        monkeypatch.setattr(text_law, "least_found", partial(least_found, trials=10))
+
+    return begin
+
+
+def test_a_pair_is_validated_and_rows_are_kept(
+    draftproof: Callable[..., Any], models: tuple[object, ...], briefly: Callable[[], None]
+) -> None:
     given = ("validate", "naive", "block", *models, *FEW, "--resume", "rows.jsonl")
     ran = draftproof(*given, "--json", "a.json", "--markdown", "a.md", "--plot", "a.png", "--times", "t.json")
     assert ran.code == 0
@@ -66,6 +85,7 @@ def test_a_pair_is_validated_and_rows_are_kept(draftproof: Callable[..., Any], m
         times["draft"]["1"] + 2 * times["draft"][str(row["K"])] + times["target"][str(row["nodes"])] for row in timed
     ]
     assert [row["time"] for row in timed] == pytest.approx(expected, rel=1e-12)  # sums in another order
+    briefly()
     again = draftproof(*given, "--json", "-")
     assert again.json["rows"] == report["rows"]
     assert again.json["law"] == report["law"]
@@ -107,8 +127,9 @@ def test_cells_may_be_on_any_scheme(draftproof: Callable[..., Any], models: tupl
 
 
 def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
-    draftproof: Callable[..., Any], models: tuple[object, ...], tmp_path: Path
+    draftproof: Callable[..., Any], models: tuple[object, ...], tmp_path: Path, briefly: Callable[[], None]
 ) -> None:
+    briefly()
     (tmp_path / "mine.py").write_text(LIAR, encoding="utf-8")
     ran = draftproof(
         "validate",
@@ -132,7 +153,10 @@ def test_a_verifier_of_a_file_in_place_of_another_is_found_out(
     assert [row["own_law"] for row in report["rows"] if row["verifier"] == "block"] == [None, None]
 
 
-def test_a_lossy_verifier_fails_unless_it_is_known(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
+def test_a_lossy_verifier_fails_unless_it_is_known(
+    draftproof: Callable[..., Any], models: tuple[object, ...], briefly: Callable[[], None]
+) -> None:
+    briefly()
     few = ("--roots", 1, "--blocks", 60, "--law-runs", 20, "--K", 1, "--L2", 1)
     given = ("validate", "naive", "naive_from_target", *models, *few, "--resume", "rows.jsonl")
     ran = draftproof(*given, "--json", "a.json")
@@ -173,8 +197,13 @@ def test_without_models_a_pair_is_trained_first(
 
 
 def test_an_interrupted_run_says_where_its_rows_are(
-    draftproof: Callable[..., Any], models: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+    draftproof: Callable[..., Any],
+    models: tuple[object, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    briefly: Callable[[], None],
 ) -> None:
+    briefly()
+
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
@@ -223,7 +252,10 @@ def test_bad_input_is_one_line(draftproof: Callable[..., Any], arguments: tuple[
     assert ran.out == ""
 
 
-def test_what_fits_no_contest_is_one_line(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
+def test_what_fits_no_contest_is_one_line(
+    draftproof: Callable[..., Any], models: tuple[object, ...], briefly: Callable[[], None]
+) -> None:
+    briefly()
     for arguments, said in (
         (("naive", "--replace", "block=nss"), "block is not among naive"),
         (("optimum",), "optimum is planned for one instance"),
