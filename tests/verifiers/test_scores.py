@@ -39,7 +39,7 @@ SHAPES = [
     *(pytest.param(shape, marks=pytest.mark.heavy) for shape in ((2, 3, 0, 1), (2, 2, 1, 1))),
 ]
 #: How many classes there are, and how many of them halve p/q: those in use, two, and one.
-COARSE = [None, (2, 1), (1, 1)]
+COARSE = [None, pytest.param((2, 1), marks=pytest.mark.heavy), (1, 1)]
 
 
 def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> None:

@@ -94,7 +94,10 @@ NEAR = [each for each in PLANTED if each.file in {
 }]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", NEAR, ids=[each.file for each in NEAR])
+@pytest.mark.parametrize(
+    "case",  # drafts without replacement are the quicker ones of several paths
+    [pytest.param(each, id=each.file, marks=[pytest.mark.heavy] * (each.file == "longest_of_paths")) for each in NEAR],
+)
 def test_a_near_miss_is_refuted_and_not_named(planted, case):
     audit, findings = audited(planted, case, "near")
     finding = next(each for each in findings if not each.lossless)

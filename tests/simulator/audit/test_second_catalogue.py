@@ -24,7 +24,8 @@ BUGS = {
 }
 #: What `test_catalogue.py` plants, too, or takes long to be told from the others.
 AGAIN = (
-    "correction_by_race", "greedy_acceptance", "late_bonus", "next_residual", "last_success", "latest_longest", "unscaled"
+    "correction_by_race", "greedy_acceptance", "late_bonus", "next_residual", "last_success", "latest_longest",
+    "unscaled",
 )  # fmt: skip
 CASES = ("context", "three_tokens", "zeros", "disjoint", "context_free")
 

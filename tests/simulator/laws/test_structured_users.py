@@ -149,7 +149,13 @@ def test_a_liar_does_what_is_right_and_is_found_out_by_exactly_these_checks(liar
 
 @BY_NAME
 @pytest.mark.parametrize(
-    ("size", "scheme"), [(2, Delayed(3, 0, 2)), (3, Delayed(3, 1, 2)), (8, Delayed(4, 0, 1)), (50, Delayed(3, 1, 1))]
+    ("size", "scheme"),
+    [
+        (2, Delayed(3, 0, 2)),
+        pytest.param(3, Delayed(3, 1, 2), marks=pytest.mark.heavy),
+        (8, Delayed(4, 0, 1)),
+        (50, Delayed(3, 1, 1)),
+    ],
 )
 def test_a_liar_does_not_get_past_the_guard(liar: Callable[[], Any], size: int, scheme: Delayed) -> None:
     """With many tokens too, where only a single path of the scheme could be enumerated."""
