@@ -125,10 +125,13 @@ def with_groups(denominator: Any = Denominator) -> Callable[[Callable[..., int]]
     return grouped({"denominator": denominator}, given=Given, shape=Shape)
 
 
-def choose_problem(given: Given) -> Problem:
-    """The problem that the options describe; raises `InvalidInput` for options that contradict each other."""
+def choose_problem(given: Given, small: bool = False) -> Problem:
+    """The problem that the options describe; raises `InvalidInput` for options that contradict each other.
+
+    small: whether tables of models have as few tokens as they can, where `--vocab` does not say how many.
+    """
     if given.models:
-        return _pair_problem(given)
+        return _pair_problem(given, small)
     problem = _written_problem(given)
     return problem if given.sampling is None else sampled(problem, _temperature(given.sampling))
 
@@ -192,7 +195,7 @@ def _text_problem(given: Given, text: str, size: int, grain: int) -> TextProblem
     return TextProblem(text, pair, root)
 
 
-def _pair_problem(given: Given) -> Problem:
+def _pair_problem(given: Given, small: bool) -> Problem:
     others = {
         "--instance": given.instance,
         "--family": given.family,
@@ -204,9 +207,10 @@ def _pair_problem(given: Given) -> Problem:
         raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
     from experiments.models.pair.opened import Wanted, load_wanted  # torch is loaded here and no earlier
     from experiments.models.pair.warp import parse_warp
-    from experiments.models.predicted.problem import pair_problem
+    from experiments.models.predicted.problem import fewest, pair_problem
 
     wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED)
     warp = parse_warp(given.sampling or "")
     pair, corpus = load_wanted(wanted)
-    return pair_problem(pair, corpus, warp, given.vocab, given.roots, given.root, given.denominator)
+    size = fewest(pair.vocab_size) if small and given.vocab is None else given.vocab
+    return pair_problem(pair, corpus, warp, size, given.roots, given.root, given.denominator)

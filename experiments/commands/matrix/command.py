@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -12,9 +11,6 @@ from experiments.shared import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.output import check_files, write_json
 from simulator.errors import InvalidInput
-
-#: Tokens of models: enumeration of every tree is what a matrix is.
-_FEW = 3
 
 
 @with_groups()
@@ -44,7 +40,7 @@ def matrix(
     named = chosen_verifiers(chosen)
     columns, problem = cells_of.columns(scheme), None
     if given != Given():
-        problem = choose_problem(given if given.vocab or not given.models else replace(given, vocab=_FEW))
+        problem = choose_problem(given, small=True)  # every tree is enumerated
         columns = cells_of.on_rows(columns, problem)
     cells = cells_of.compute(named, columns, 8 if instances is None else instances, max_runs, problem)
     write_json(json_target, {"cells": [cells_of.cell_fields(cell, each) for each, row in cells for cell in row]})

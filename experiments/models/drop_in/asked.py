@@ -83,6 +83,10 @@ def pair_of(target: Any, draft: Any) -> Pair:
     """
     if draft is None:
         raise InvalidInput("no draft model came along; give it to generate: assistant_model=..")
+    if not hasattr(draft, "config"):
+        raise InvalidInput(
+            f"assistant_model={draft!r} is no model; make_draft(.., target) makes those that --draft can name"
+        )
     for name, model in (("the target", target), ("the draft", draft)):
         if model.config.is_encoder_decoder:
             raise InvalidInput(f"{name} ({type(model).__name__}) has an encoder; the loop takes decoders alone")

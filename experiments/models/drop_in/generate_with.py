@@ -9,6 +9,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import verifiers as zoo
@@ -85,8 +86,8 @@ class Generating:
         if self.seed is None:
             torch, _ = libraries()
             first = int(torch.randint(2**62, (1,))) if sampling else 0  # as `generate`, after torch.manual_seed
-        elif isinstance(self.seed, int):
-            first = self.seed
+        elif isinstance(self.seed, Integral):
+            first = int(self.seed)
         else:
             if len(self.seed) != texts:
                 raise InvalidInput(f"{len(self.seed)} seeds for {texts} texts; give one for each, or a single number")
@@ -110,12 +111,22 @@ def generate_with(
     against the losslessness of what is written (`Monitor`); one can watch any number of calls.
     Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
     """
+    _check_seed(seed)
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
     ours = any(card is entry.card for entry in zoo.REGISTRY.values()) and not isinstance(shape, Own)
     if ours and card.lossless_for and shape.name not in card.lossless_for:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(card.lossless_for)}")
     return Generating(named.verifier, shape, seed, vectors, each_block, monitor)
+
+
+def _check_seed(seed: Any) -> None:
+    """Raise `InvalidInput` for what is no seed of a text, and no row of them."""
+    if seed is None:
+        return
+    for each in seed if isinstance(seed, Sequence) and not isinstance(seed, str) else (seed,):
+        if not (isinstance(each, Integral) and int(each) >= 0):
+            raise InvalidInput(f"seed {each!r} is no whole number of at least 0; give one, one for each text, or None")
 
 
 def _handed(name: str) -> Any:

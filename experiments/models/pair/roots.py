@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 
 from experiments.models.pair.devices import libraries
@@ -12,8 +13,8 @@ from simulator.protocol import Context
 
 #: Tokens of a root context.
 CONTEXT = 16
-#: Of each parameter so many numbers, evenly spaced, go into the hash of a pair.
-_PROBED = 4096
+#: What a configuration says of where it comes from, and not of what is computed; the precision is that of the weights.
+_ORIGIN = ("_name_or_path", "transformers_version", "dtype")
 
 
 def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT) -> list[Context]:
@@ -25,7 +26,7 @@ def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT) -> list[C
 
 
 def pair_digest(pair: Pair) -> str:
-    """Hash of both models, 16 hexadecimal digits: of each parameter its shape and evenly spaced numbers."""
+    """Hash of both models, 16 hexadecimal digits: of their configurations and of every number of their weights."""
     return _digest(pair, ROLES)
 
 
@@ -35,10 +36,14 @@ def target_digest(pair: Pair) -> str:
 
 
 def _digest(pair: Pair, roles: Sequence[str]) -> str:
+    torch, _ = libraries()
     found = hashlib.sha256()
     for which in roles:
-        for name, values in pair.model(which).state_dict().items():
-            flat = values.flatten()
-            probed = flat[:: max(1, len(flat) // _PROBED)].to("cpu", libraries()[0].float64)
-            found.update(f"{which} {name} {tuple(values.shape)}".encode() + probed.numpy().tobytes())
+        model = pair.model(which)
+        settings = {name: value for name, value in model.config.to_dict().items() if name not in _ORIGIN}
+        described = json.dumps(settings, sort_keys=True, default=str)
+        found.update(f"{which} {type(model).__name__} {described}".encode())
+        for name, values in model.state_dict().items():
+            found.update(f"{which} {name} {tuple(values.shape)} {values.dtype}".encode())
+            found.update(values.detach().to("cpu").contiguous().reshape(-1).view(torch.uint8).numpy())
     return found.hexdigest()[:16]

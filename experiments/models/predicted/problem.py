@@ -103,7 +103,7 @@ class PairProblem:
         numbers, found = RATIONAL if exact else FLOAT64, []
         for word, tables in zip(self.words, self._tables(max(depth, 1)), strict=True):
             above = None
-            if self.cut:
+            if self.cut and self.denominator is None:  # rounded tables bound nothing but themselves
                 above = Case(word, *self._processes(tables.above_target, tables.above_draft, numbers), weight)
             found.append(Case(word, *self._processes(tables.target, tables.draft, numbers), weight, above=above))
         return found
@@ -137,10 +137,19 @@ class PairProblem:
             means = np.mean([tables.outside[:, -1] for tables in found], axis=0)
             remark(
                 f"{self.vocab_size - REST} tokens kept at each context, {REST} for the rest: a path of {depth} leaves "
-                f"those kept with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; a verifier "
-                f"of delayed trees stands here for itself behind that cut, which is one for all {self.whole:,} tokens"
+                f"those kept with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; {self._says}"
             )
         return found
+
+    @property
+    def _says(self) -> str:
+        """What cut tables tell of the whole vocabulary."""
+        if self.denominator is not None:
+            return f"rounded to multiples of 1/{self.denominator}, they say nothing of all {self.whole:,} tokens"
+        return (
+            f"a verifier of delayed trees stands here for itself behind that cut, which is one for all {self.whole:,} "
+            "tokens; of trees of other schemes nothing is said but for these tables"
+        )
 
     def _computed(self, root: Context, depth: int) -> Tables:
         if self.pair is None:
@@ -158,6 +167,11 @@ class PairProblem:
             size += f" (of {self.whole:,}; the last {REST} stand for all others)"
         roots = f"{len(self.contexts)} root contexts" if len(self.contexts) > 1 else f"root {self.words[0]!r}"
         return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
+
+
+def fewest(whole: int) -> int:
+    """The least `V` of tables of a pair with so many tokens."""
+    return min(whole, REST + 1)
 
 
 def pair_problem(
@@ -183,6 +197,8 @@ def pair_problem(
         size = pair.vocab_size if pair.vocab_size <= FULL else CUT
     fields = {"pair": pair_digest(pair), "dtype": str(pair.dtype), "versions": model_versions()}
     words = tuple(pair.decode(context) for context in contexts)
+    if root is not None and words[0] != root:
+        remark(f"root {root!r} is taken as {words[0]!r}: so the tokenizer reads it")
     return PairProblem(
         pair,
         pair.names,

@@ -104,6 +104,26 @@ def test_bounds_of_a_cut_vocabulary_hold_for_the_whole(draftproof: Any, models: 
     assert "of these tables alone" in ran.out
 
 
+def test_rounded_tables_of_a_cut_vocabulary_bound_nothing_of_the_whole(
+    draftproof: Any, models: tuple[object, ...]
+) -> None:
+    """Rounded to thirds, both models may say the same, or have nothing in common."""
+    shape = (*models, "--roots", 1, "--K", 2, "--L2", 1, "--vocab", 6, "--denominator", 3)
+    ran = draftproof("bound", *shape, "--json", "cut.json")
+    assert "about the whole vocabulary" not in ran.out
+    assert "rounded to multiples of 1/3, they say nothing of all 8 tokens" in ran.err
+    [row] = draftproof("compare", "traversal", *shape, "--json", "-").json["rows"]
+    assert "at_most_float" not in row
+    assert row["gap"] >= 0
+
+
+def test_a_root_that_the_tokenizer_cannot_read_is_told(draftproof: Any, models: tuple[object, ...]) -> None:
+    shape = (*models, "--K", 1, "--L2", 1)
+    ran = draftproof("check", "naive", *shape, "--root", "the zq")
+    assert "root 'the zq' is taken as 't·e ··': so the tokenizer reads it" in ran.err
+    assert "is taken as" not in draftproof("check", "naive", *shape, "--root", "t e").err
+
+
 def test_compare_bound_matrix_and_audit_take_them_too(draftproof: Any, models: tuple[object, ...]) -> None:
     given = (*models, "--roots", 2, "--vocab", 5)
     compared = draftproof(
@@ -116,6 +136,9 @@ def test_compare_bound_matrix_and_audit_take_them_too(draftproof: Any, models: t
     assert best["traversal"]["block_efficiency_float"] <= ran.json["upper_float"]
     matrix = draftproof("matrix", "naive", *given, "--scheme", "delayed", "--json", "-")
     assert [cell["status"] for cell in matrix.json["cells"]] == ["lossless"]
+    for given in (models, (*models, "--draft", "lookup")):
+        matrix = draftproof("matrix", "naive", *given, "--roots", 1, "--scheme", "delayed:K=1,L1=0,L2=1", "--json", "-")
+        assert [cell["status"] for cell in matrix.json["cells"]] == ["lossless"]
     own = Path("own.py")
     own.write_text("def first(root):\n    return root.children[:1], 0\n")
     assert draftproof("audit", f"{own}:first", *given, "--K", 1, "--L2", 1).code == 1

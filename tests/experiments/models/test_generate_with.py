@@ -110,6 +110,9 @@ def test_seeds_make_texts_independent_of_their_neighbours(pair: Any) -> None:
     assert together == [written([prompt], 7 + place)[0] for place, prompt in enumerate(PROMPTS)]
     assert together == written(PROMPTS, list(range(7, 15)))
     assert together != written(PROMPTS, None)
+    for wrong in (-1, 1.5, "7", [1, -2]):
+        with pytest.raises(InvalidInput, match="is no whole number of at least 0; give one, one for each text, or"):
+            generate_with("traversal", Delayed(2, 1, 2), seed=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="2 seeds for 8 texts"):
         written(PROMPTS, [1, 2])
 
@@ -197,6 +200,7 @@ class Nothing(LogitsProcessor):
         ({"position_ids": torch.tensor([[0, 2, 3], [0, 1, 2]])}, "position_ids are not those of the text"),
         ({"cache_implementation": "offloaded"}, "cache_implementation='offloaded': the loop keeps plain caches"),
         ({"assistant_model": None}, "no draft model came along"),
+        ({"assistant_model": "lookup"}, "assistant_model='lookup' is no model; make_draft"),
         ({"eos_token_id": 2}, None),  # its pad token is the first end
         ({"stopping_criteria": [Counting()]}, "say what stands behind the shorter ones, pad_token_id"),
     ],
