@@ -137,7 +137,8 @@ class PairProblem:
             means = np.mean([tables.outside[:, -1] for tables in found], axis=0)
             remark(
                 f"{self.vocab_size - REST} tokens kept at each context, {REST} for the rest: a path of {depth} leaves "
-                f"those kept with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; {self._says}"
+                f"those kept with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; "
+                + self._says
             )
         return found
 
