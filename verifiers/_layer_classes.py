@@ -12,7 +12,7 @@ Exact for rational rows too, whatever the classes. Shapes: `V` tokens, `n` nodes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from simulator.protocol import Context, Vector
 from simulator.vectors import is_tensor, minimum
+from verifiers._layer_outcomes import Child, race_outcomes
 from verifiers._layers import Scored, Step, portion
 from verifiers._race import Race
 from verifiers._ratio_classes import CLASSES, Sorted, by_classes, number, spread
@@ -43,6 +44,27 @@ def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racin
         {scored.node.context: partial(_met, *part) for part in parts for scored in part[:1]},
         {scored.node.context: partial(_met_mass, *part) for part in parts for scored in part[:1]},
     )
+
+
+def class_outcomes(
+    scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...], racing: Racing
+) -> tuple[Vector, Iterator[list[tuple[Any, list[Child]]]]]:
+    """What `class_step` makes of `B` layers, for `simulator.structures.Layered`, whose shapes these are."""
+    met, parts = [], []
+    for factors, p, q in zip(scores[..., 0], target, draft, strict=True):
+        nodes = [by_classes(*rows) for rows in zip(p, q, strict=True)]
+        owed = np.concatenate([factor * node.p for factor, node in zip(factors, nodes, strict=True)])
+        masses = np.concatenate([node.q for node in nodes])
+        race, law = racing(owed, masses, branches)
+        rho = (law / (masses + (masses <= 0))).reshape(len(nodes), CLASSES)
+        places = np.stack([node.place for node in nodes])
+        laws = q * np.take_along_axis(rho, places, axis=1)
+        met.append(minimum(factors[:, None] * p, laws))
+        kept = met[-1] / (laws + (laws <= 0))
+        blocks, weights = (np.take_along_axis(part, places, axis=1) for part in (race.blocks, race.weights))
+        tokens = Race(blocks, weights, race.last, race.nobody)
+        parts.append((tokens, q.tolist(), branches, kept.tolist()))
+    return np.stack(met), (race_outcomes(*part) for part in parts)
 
 
 def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: Any) -> dict[Context, Any]:

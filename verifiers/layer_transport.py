@@ -29,7 +29,7 @@ from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from simulator.structures import Layered
 from simulator.vectors import is_tensor, minimum
 from verifiers._equalised import equalised
-from verifiers._layer_classes import class_step
+from verifiers._layer_classes import class_outcomes, class_step
 from verifiers._layer_outcomes import race_outcomes
 from verifiers._layers import Scored, Step, portion, sweep
 from verifiers._memo import memoised
@@ -86,7 +86,13 @@ class LayerTransport:
     @property
     def structure(self) -> Layered:
         """See `Layered`."""
-        return Layered(_outcomes)
+        return Layered(self._outcomes)
+
+    def _outcomes(self, scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]) -> Any:
+        """See `Layered`: by classes where `step` goes by classes."""
+        if target.shape[-1] > self.most_tokens:
+            return class_outcomes(scores, target, draft, branches, _class_race)
+        return _outcomes(scores, target, draft, branches)
 
     def raced(self, owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
         """The race of a layer, arrays of shape `(n, V)`, and its law; owed, draft and law: shape `(n V,)`."""

@@ -226,6 +226,12 @@ def test_it_beats_the_others_on_one_instance_of_every_family():
         assert max(efficiency, key=efficiency.__getitem__) == "layer_transport"
 
 
+class TokensAlone(LayerTransport):
+    """A weight for every token at any vocabulary size."""
+
+    most_tokens = 1000
+
+
 class InClasses(LayerTransport):
     """Classes of tokens at any vocabulary size."""
 
@@ -237,6 +243,42 @@ def test_classes_of_tokens_are_lossless_in_rationals():
         for instance in case_instances((shape[0], Delayed(*shape[1:])), 2):
             found = check(InClasses(), instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate")
             assert found.max_deviation == 0
+
+
+@pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
+def test_classes_of_tokens_have_the_structure_that_runs(shape: tuple[int, ...]) -> None:
+    """Another one than that of tokens: a proof by structure is about what runs at that vocabulary."""
+    scheme, differ = Delayed(*shape[1:]), 0
+    for instance in case_instances((shape[0], scheme), 2):
+        enumerated, structured = (
+            block_law(InClasses(), instance.target, instance.draft, scheme, engine=engine)
+            for engine in ("enumerate", "structured")
+        )
+        for ours, theirs in zip(enumerated.correction, structured.correction, strict=True):
+            assert (ours == theirs).all()
+        by_tokens = block_law(make("layer_transport"), instance.target, instance.draft, scheme)
+        differ += by_tokens.block_efficiency > structured.block_efficiency
+    assert differ
+
+
+def test_a_long_vocabulary_goes_by_classes_in_its_structure() -> None:
+    """Two ratios in one class: what is owed 2.9 times its draft mass gets no more than what is owed 2.04 times."""
+    size, k = 35, 2
+    ratios = np.where(np.arange(size) % 5 == 0, 2.05, np.where(np.arange(size) % 5 == 1, 2.95, 0.01))
+    q = np.full(size, 1 / size)
+    p = q * ratios / (q * ratios).sum()
+    target, draft = TableProcess([p[None], np.tile(p, (size, 1))]), TableProcess([q[None]])
+    structured = block_law(make("layer_transport"), target, draft, Delayed(k, 0, 1), "float64")
+    passed, known = 0.0, {}
+    for first, second in product(range(size), repeat=k):
+        kind = first % 5, second % 5, first == second
+        if kind not in known:
+            root = DraftTree.from_paths((), [(first,), (second,)]).root(target, draft)
+            known[kind] = sum(map(float, make("layer_transport").step([Scored(root, 1.0)]).scores.values()))
+        passed += known[kind] / size**k
+    assert structured.block_efficiency == pytest.approx(1 + passed, abs=ROUNDING)
+    by_tokens = TokensAlone()
+    assert block_law(by_tokens, target, draft, Delayed(k, 0, 1), "float64").block_efficiency > 1 + passed + 1e-5
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "torch", "torch half"])

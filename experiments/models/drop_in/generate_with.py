@@ -86,7 +86,7 @@ class Generating:
         if self.seed is None:
             torch, _ = libraries()
             first = int(torch.randint(2**62, (1,))) if sampling else 0  # as `generate`, after torch.manual_seed
-        elif isinstance(self.seed, Integral):
+        elif not isinstance(self.seed, Sequence):
             first = int(self.seed)
         else:
             if len(self.seed) != texts:
