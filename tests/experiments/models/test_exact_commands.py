@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from experiments.models.pair.pair import Pair
-from experiments.models.pair.roots import roots_of
+from experiments.models.pair.roots import pair_digest, roots_of
 from experiments.models.pair.warp import Warp, parse_warp
 from experiments.models.predicted.kept import Tables, cache_folder, kept_tables
 from experiments.models.predicted.prediction import predict
@@ -162,6 +163,17 @@ def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairPro
         kept_tables(key, fail)
     first.write_bytes(b"no archive")
     assert kept_tables(key, lambda: kept).outside.shape == (2, 0)
+
+
+def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair: Any) -> None:
+    pair, digests = random_pair(vocab=300), []
+    for change in (1e-3, 0.0):  # one number of 9,600, and the same models again
+        digests.append(pair_digest(pair))
+        with torch.no_grad():
+            pair.target.lm_head.weight[7, 3] += change
+    assert pair_digest(pair) == digests[1] != digests[0]
+    pair.target.config.rms_norm_eps *= 2
+    assert pair_digest(pair) != digests[1]
 
 
 def test_another_process_has_the_tables_without_the_models(problem: PairProblem) -> None:

@@ -191,17 +191,6 @@ def test_the_hash_of_a_pair_is_that_of_its_weights(random_pair: Any) -> None:
     assert pair_digest(random_pair()) != pair_digest(random_pair(noise=0.1001))
 
 
-def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair: Any) -> None:
-    pair, digests = random_pair(vocab=300), []
-    for change in (1e-3, 0.0):  # one number of 9,600, and the same models again
-        digests.append(pair_digest(pair))
-        with torch.no_grad():
-            pair.target.lm_head.weight[7, 3] += change
-    assert pair_digest(pair) == digests[1] != digests[0]
-    pair.target.config.rms_norm_eps *= 2
-    assert pair_digest(pair) != digests[1]
-
-
 def test_what_must_be_the_same_is(contest: Contest) -> None:
     found = validation.same_anyway(contest)
     assert all(row["passed"] for row in found.values())

@@ -1,0 +1,134 @@
+"""Layers over classes of tokens: lossless, the same by structure, and sums of their tokens."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from simulator import Delayed, Instance, TableProcess, block_law, check
+from simulator.arithmetic import FLOAT64
+from simulator.coins import outcomes
+from simulator.drafts.trees import DraftTree
+from simulator.instances.families import FAMILIES
+from simulator.verdicts.cases import case_instances
+from verifiers import make
+from verifiers._layer_classes import _met, _met_mass
+from verifiers._layers import Scored
+from verifiers._ratio_classes import by_classes
+from verifiers.layer_transport import LayerTransport
+
+SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2))
+#: Sums of a few products of numbers of at most 1, and the error of the integral.
+ROUNDING = 1e-11
+
+
+class TokensAlone(LayerTransport):
+    """A weight for every token at any vocabulary size."""
+
+    most_tokens = 1000
+
+
+class InClasses(LayerTransport):
+    """Classes of tokens at any vocabulary size."""
+
+    most_tokens = 0
+
+
+def test_classes_of_tokens_are_lossless_in_rationals():
+    for shape in SHAPES[:2]:
+        for instance in case_instances((shape[0], Delayed(*shape[1:])), 2):
+            found = check(InClasses(), instance.target, instance.draft, Delayed(*shape[1:]), engine="enumerate")
+            assert found.max_deviation == 0
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_classes_of_tokens_have_the_structure_that_runs(shape: tuple[int, ...]) -> None:
+    """Another one than that of tokens: a proof by structure is about what runs at that vocabulary."""
+    scheme, differ = Delayed(*shape[1:]), 0
+    for instance in case_instances((shape[0], scheme), 2):
+        enumerated, structured = (
+            block_law(InClasses(), instance.target, instance.draft, scheme, engine=engine)
+            for engine in ("enumerate", "structured")
+        )
+        for ours, theirs in zip(enumerated.correction, structured.correction, strict=True):
+            assert (ours == theirs).all()
+        by_tokens = block_law(make("layer_transport"), instance.target, instance.draft, scheme)
+        differ += by_tokens.block_efficiency > structured.block_efficiency
+    assert differ
+
+
+def test_a_long_vocabulary_goes_by_classes_in_its_structure() -> None:
+    """Two ratios in one class: what is owed 2.9 times its draft mass gets no more than what is owed 2.04 times."""
+    size, k = 35, 2
+    ratios = np.where(np.arange(size) % 5 == 0, 2.05, np.where(np.arange(size) % 5 == 1, 2.95, 0.01))
+    q = np.full(size, 1 / size)
+    p = q * ratios / (q * ratios).sum()
+    target, draft = TableProcess([p[None], np.tile(p, (size, 1))]), TableProcess([q[None]])
+    structured = block_law(make("layer_transport"), target, draft, Delayed(k, 0, 1), "float64")
+    passed, known = 0.0, {}
+    for first, second in product(range(size), repeat=k):
+        kind = first % 5, second % 5, first == second
+        if kind not in known:
+            root = DraftTree.from_paths((), [(first,), (second,)]).root(target, draft)
+            known[kind] = sum(map(float, make("layer_transport").step([Scored(root, 1.0)]).scores.values()))
+        passed += known[kind] / size**k
+    assert structured.block_efficiency == pytest.approx(1 + passed, abs=ROUNDING)
+    by_tokens = TokensAlone()
+    assert block_law(by_tokens, target, draft, Delayed(k, 0, 1), "float64").block_efficiency > 1 + passed + 1e-5
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "torch", "torch half"])
+def test_classes_are_ordered_by_ratio_and_hold_the_sums_of_their_tokens(kind):
+    generator = np.random.default_rng(0)
+    p, q = (generator.dirichlet(np.full(5000, 0.1)) for _ in range(2))
+    if kind.startswith("torch"):
+        torch = pytest.importorskip("torch")
+        rows = [torch.tensor(row, dtype=torch.float16 if kind.endswith("half") else torch.float64) for row in (p, q)]
+        p, q = (row.double().numpy() for row in rows)
+    else:
+        rows = [row.astype(kind) for row in (p, q)]
+        p, q = (row.astype(np.float64) for row in rows)
+    node = by_classes(*rows)
+    place, drafted = np.asarray(node.place), q > 0
+    by_ratio = np.argsort(p[drafted] / q[drafted], kind="stable")
+    assert (np.diff(place[drafted][by_ratio]) >= 0).all()
+    for j in range(len(node.p)):
+        assert node.p[j] == pytest.approx(p[place == j].sum(), abs=ROUNDING)
+        assert node.q[j] == pytest.approx(q[place == j].sum(), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+def test_what_is_met_is_the_smaller_of_owed_and_law(tensors):
+    generator = np.random.default_rng(1)
+    p, q = (generator.dirichlet(np.full(5000, 0.1)) for _ in range(2))
+    rows = [pytest.importorskip("torch").tensor(row) for row in (p, q)] if tensors else [p, q]
+    node = by_classes(*rows)
+    rho = generator.random(len(node.q)) * 0.8
+    scored = Scored(SimpleNamespace(target=rows[0], draft=rows[1]), 0.4)
+    wanted = [min(0.4 * p[y], q[y] * rho[int(node.place[y])]) for y in range(len(p))]
+    assert np.allclose(np.asarray(_met(scored, node, rho)), wanted, rtol=0, atol=ROUNDING)
+    assert float(_met_mass(scored, node, rho)) == pytest.approx(sum(wanted), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("size", [3, 36])
+def test_torch_rows_give_the_law_of_numpy_rows(size):
+    torch = pytest.importorskip("torch")
+    instance = FAMILIES["dirichlet"].instance(size, 2, np.random.default_rng(4), 2**16)
+    floats = Instance.of(instance.target, instance.draft, 2, FLOAT64)
+    children = {(): (0, 1, 1), (0,): (1,), (1,): (0, 2)}
+
+    def verdicts(rows) -> dict:
+        processes = (TableProcess([rows(t) for t in side.tables]) for side in (floats.target, floats.draft))
+        root = DraftTree(children).root(*processes)
+        law = {}
+        for verdict, mass in outcomes(lambda coin: make("layer_transport").verify(root, coin), FLOAT64):
+            law[verdict] = law.get(verdict, 0.0) + float(mass)
+        return law
+
+    ours, theirs = verdicts(lambda table: table), verdicts(torch.tensor)
+    assert ours.keys() == theirs.keys()
+    assert len(ours) >= size
+    assert all(abs(ours[verdict] - theirs[verdict]) <= ROUNDING for verdict in ours)
