@@ -27,7 +27,7 @@ def rehearsing(candidates: Sequence[Candidate]) -> float:
     """The other texts of every scheme, each verifier on every tree."""
     shared = sum({each.scheme: each.shared for each in candidates}.values())
     verifying = sum(each.block - each.shared for each in candidates)
-    return TEXTS * ((BLOCKS + ALONE) * shared + BLOCKS * verifying)
+    return TEXTS / 2 * ((BLOCKS + ALONE) * shared + BLOCKS * verifying)
 
 
 def weighing(candidates: Sequence[Candidate], expectations: Expectations) -> float:

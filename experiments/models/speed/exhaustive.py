@@ -58,7 +58,8 @@ def _sweep(
     runners: list[Runner] = [None, *players]
     if round_ == 0:
         turns(setting, runners, 1, 0)  # warm
-    made = turns(setting, runners, tokens, 1_000 * (setting.seed + 1) + 2 * round_ + number % 2)
+    texts = turns(setting, runners, tokens, 1_000 * (setting.seed + 1) + 2 * round_ + number % 2)
+    made = map(Turn.joined, texts)
     fields = [[each.tokens, each.blocks, each.seconds, each.passing, each.verifying] for each in made]
     return {"strong_id": key, "turns": fields, "seconds": round(time.perf_counter() - started, 3)}
 

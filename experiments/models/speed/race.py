@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+import numpy as np
+
 from experiments.models.loop.autoregressive import autoregressive
 from experiments.models.loop.coins import text_seed
 from experiments.models.loop.generation import Generation, generate
@@ -32,7 +34,7 @@ TOGETHER = 12
 
 @dataclass(frozen=True)
 class Turn:
-    """One verifier on one scheme after all roots: tokens of whole blocks, blocks, and seconds without prompts.
+    """One verifier on one scheme, in a text or in several: tokens of whole blocks, blocks, and seconds without prompts.
 
     Of a text that ends inside a block the whole block counts: a long text would have used it.
     """
@@ -58,20 +60,20 @@ class Turn:
 
 def turns(
     setting: Setting, runners: Sequence[Runner], tokens: int, seed: int, progress: Tick | None = None
-) -> list[Turn]:
-    """A turn of every runner: text after text in turn, so that what else the machine does slows all alike.
+) -> list[list[Turn]]:
+    """The texts of every runner, one after each root: in turn, so that what else the machine does slows all alike.
 
     tokens: at least so many after each root. progress: told of every text.
     """
-    texts: list[list[Generation]] = [[] for _ in runners]
+    texts: list[list[Turn]] = [[] for _ in runners]
     order = list(range(len(runners)))
     for number, root in enumerate(setting.roots):
         for place in order if (number + seed) % 2 == 0 else reversed(order):
             coin = setting.coin(text_seed(seed, number))
-            texts[place].append(_text(setting, runners[place], root, coin, tokens))
+            texts[place].append(_turn(_text(setting, runners[place], root, coin, tokens)))
             if progress:
                 progress(1)
-    return [_turn(each) for each in texts]
+    return texts
 
 
 def _text(setting: Setting, runner: Runner, root: Context, coin: Coin, tokens: int) -> Generation:
@@ -84,34 +86,39 @@ def _text(setting: Setting, runner: Runner, root: Context, coin: Coin, tokens: i
         return generate(*given, vectors=setting.vectors)
 
 
-def _turn(texts: Sequence[Generation]) -> Turn:
+def _turn(text: Generation) -> Turn:
     return Turn(
-        tokens=sum(block.depth + 1 for each in texts for block in each.blocks),
-        blocks=sum(len(each.blocks) for each in texts),
-        seconds=sum(each.elapsed - each.seconds["prompt"] for each in texts),
-        passing=sum(each.seconds["draft"] + each.seconds["target"] for each in texts),
-        verifying=sum(each.seconds["verify"] for each in texts),
+        tokens=sum(block.depth + 1 for block in text.blocks),
+        blocks=len(text.blocks),
+        seconds=text.elapsed - text.seconds["prompt"],
+        passing=text.seconds["draft"] + text.seconds["target"],
+        verifying=text.seconds["verify"],
     )
 
 
 @dataclass
 class Race:
-    """turns: of each runner, one a round from the first; None stands for plain generation. expected: tokens a block."""
+    """turns: of each runner, one a round from the first; None stands for plain generation. expected: tokens a block.
+
+    blocks: seconds of a block of each runner, text by text.
+    """
 
     expected: Sequence[float]
     turns: dict[int | None, list[Turn]] = field(default_factory=dict)
+    blocks: dict[int | None, list[float]] = field(default_factory=dict)
 
-    def add(self, number: int | None, made: Turn) -> None:
+    def add(self, number: int | None, texts: Sequence[Turn]) -> None:
         """One more turn."""
-        self.turns.setdefault(number, []).append(made)
+        self.turns.setdefault(number, []).append(Turn.joined(texts))
+        self.blocks.setdefault(number, []).extend(each.seconds / each.blocks for each in texts)
 
     def rate(self, number: int | None, rounds: int | None = None) -> float:
         """Measured tokens a second: the geometric mean over rounds; rounds: over so many from the first."""
         return geometric_mean([each.rate for each in self.turns[number][:rounds]])
 
     def block(self, number: int) -> float:
-        """Seconds of a block, likewise."""
-        return geometric_mean([each.seconds / each.blocks for each in self.turns[number]])
+        """Seconds of a block: the median text, which a moment of something else does not move."""
+        return float(np.median(self.blocks[number]))
 
     def expected_rate(self, number: int) -> float:
         """Expected tokens of a block over its seconds."""
@@ -151,7 +158,9 @@ def raced(
         here: list[Runner] = [None if number is None else runners[number] for number in order]
         made = turns(setting, here, tokens, setting.seed + 2 + round_, progress)
         for number in (None, *left):
-            race.add(number, Turn.joined([turn for each, turn in zip(order, made, strict=True) if each == number]))
+            race.add(
+                number, [text for each, texts in zip(order, made, strict=True) if each == number for text in texts]
+            )
         left = sorted(left, key=lambda number: -race.expected_rate(number))[: kept(len(left))]
     return race
 

@@ -1,13 +1,13 @@
 """How long blocks take in the loop: passes once for all verifiers, verification of each on the same trees.
 
-Passes do not depend on who verifies, so a scheme needs no texts for each. They are two at a time: in the first every
-verifier runs on every tree, each timed by itself, and the text goes on with the verdict of the quickest. That one alone
-writes the second, in which passes are timed: after the work of many verifiers they take up to half as long again.
+Passes do not depend on who verifies, so a scheme needs no texts for each. In one turn every verifier runs on each tree
+and is timed by itself, and the text goes on with the verdict of the quickest. That one alone writes the text of the
+next turn, in which passes are timed: after the work of many verifiers they take up to half as long again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +25,8 @@ from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict, Veri
 
 #: Blocks of a text with all verifiers, and of one with the quickest alone.
 BLOCKS, ALONE = 4, 8
-#: Pairs of texts of a scheme beside the first pair, which warms up.
-TEXTS = 8
+#: Texts of a scheme, half of them of either kind, beside the first two, which warm up.
+TEXTS = 16
 #: Tokens of a text without drafts.
 TOKENS = 32
 #: Calls after which a verifier that takes longer than the rest of a block is timed no more.
@@ -101,7 +101,7 @@ class Rehearsal:
         self.scheme = scheme
         self.texts: list[Text] = []
         self._setting, self._together = setting, Together(players, Stopwatch(setting.pair.device))
-        self._named = tuple(players)
+        self._named, self._alone = tuple(players), False
 
     @property
     def players(self) -> list[NamedVerifier]:
@@ -109,8 +109,15 @@ class Rehearsal:
         return [each for each in self._named if each in self._together.players]
 
     def write(self) -> None:
-        """Two more texts, from the next root; raises what verifiers raise."""
-        self._written(self._together, BLOCKS)
+        """One more text, of either kind in turn and at first of both; raises what verifiers raise."""
+        first = not self.texts
+        if first or not self._alone:
+            self._written(self._together, BLOCKS)
+        if first or self._alone:
+            self._write_alone()
+        self._alone = first or not self._alone
+
+    def _write_alone(self) -> None:
         made = self._written(self._together.players[0].verifier, ALONE)
         passing = made.seconds["draft"] + made.seconds["target"]
         rest = made.elapsed - made.seconds["prompt"] - made.seconds["verify"] - passing
@@ -131,21 +138,18 @@ class Rehearsal:
 
     @property
     def passing(self) -> float:
-        """Seconds of a block in passes."""
-        return self._a_block(text.passing for text in self.timed)
+        """Seconds of a block in passes: the median text, which a moment of something else does not move."""
+        return float(np.median([text.passing / text.blocks for text in self.timed]))
 
     @property
     def shared(self) -> float:
-        """Seconds of a block but verification."""
-        return self.passing + self._a_block(text.other for text in self.timed)
+        """Seconds of a block but verification, likewise."""
+        return float(np.median([(text.passing + text.other) / text.blocks for text in self.timed]))
 
     @property
     def draft_passes(self) -> float:
         """Of a block."""
-        return self._a_block(text.draft_passes for text in self.timed)
-
-    def _a_block(self, parts: Iterable[float]) -> float:
-        return sum(parts) / sum(text.blocks for text in self.timed)
+        return sum(text.draft_passes for text in self.timed) / sum(text.blocks for text in self.timed)
 
     def verifying(self, named: NamedVerifier) -> float:
         """Seconds of a verification."""
@@ -177,15 +181,14 @@ class PlainRehearsal:
 
     @property
     def rate(self) -> float:
-        """Tokens a second."""
-        times = self._seconds[1:] or self._seconds
-        return len(times) / sum(times)
+        """Tokens a second of the median text."""
+        return 1 / float(np.median(self._seconds[1:] or self._seconds))
 
 
 def rehearse(rehearsals: Sequence[Rehearsal | PlainRehearsal], texts: int, progress: Tick | None = None) -> None:
     """So many texts of each more, in turn, that what else the machine does slows all; progress: of texts."""
     for turn in range(texts):
-        for each in rehearsals if turn % 2 == 0 else reversed(rehearsals):
+        for each in rehearsals if turn // 2 % 2 == 0 else reversed(rehearsals):
             each.write()
             if progress:
                 progress(1)

@@ -26,7 +26,7 @@ from experiments.models.speed.choosing import Candidate, in_time, split, weighed
 from experiments.models.speed.expected import Expectations, Expected, along
 from experiments.models.speed.most import most_tokens
 from experiments.models.speed.race import turns_of
-from experiments.models.speed.rehearsal import ENOUGH, PlainRehearsal, Rehearsal, Together, rehearse
+from experiments.models.speed.rehearsal import BLOCKS, ENOUGH, PlainRehearsal, Rehearsal, Together, rehearse
 from experiments.models.validation.contest import Setting, setting
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.schemes import find_scheme
@@ -197,8 +197,10 @@ def test_a_rehearsal_times_all_verifiers_on_the_same_trees(where: Setting) -> No
     made = Rehearsal(where, Delayed(2, 0, 2), [find_verifier(name) for name in ("naive", "block")])
     plain = PlainRehearsal(where)
     ticks: list[int] = []
-    rehearse([made, plain], 3, ticks.append)
-    assert sum(ticks) == 6
+    rehearse([made, plain], 4, ticks.append)
+    assert sum(ticks) == 8
+    assert len(made.texts) == 1 + 2  # at first both kinds, then by turns
+    assert max(map(len, made._together.seconds.values())) == 2 * BLOCKS
     assert [each.label for each in made.players] == ["naive", "block"]  # not by what they take: rows are kept by it
     made._together.sort(0.0)
     made._together.players.reverse()

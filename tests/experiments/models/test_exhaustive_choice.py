@@ -43,14 +43,14 @@ def steady(where: Setting, monkeypatch: pytest.MonkeyPatch) -> Setting:
     expectations = choosing.Expectations(where, choosing.contexts_of(where, 8), SHAPES)
     tokens = dict(zip(PLAYERS, (each.mean for each in expectations.of(PLAYERS)), strict=True))
 
-    def made(_: Any, runners: Sequence[Runner], __: int, seed: int, ___: Any = None) -> list[Turn]:
+    def made(_: Any, runners: Sequence[Runner], __: int, seed: int, ___: Any = None) -> list[list[Turn]]:
         noise = np.random.default_rng(seed).normal(1, 0.01, len(runners))
         blocks = [
             (1.0, 0.4) if runner is None else (tokens[runner], SECONDS[runner[1]])  # type: ignore[index]
             for runner in runners
         ]
         return [
-            Turn(round(1e6 * mean), 10**6, 1e6 * seconds * slow, 0.0, 0.0)
+            [Turn(round(1e6 * mean), 10**6, 1e6 * seconds * slow, 0.0, 0.0)]
             for (mean, seconds), slow in zip(blocks, noise, strict=True)
         ]
 

@@ -42,7 +42,7 @@ def race(*rates: list[float]) -> Race:
     made = Race([1.0] * (len(rates) - 1))
     for number, values in enumerate(rates, -1):
         for value in values:
-            made.add(None if number < 0 else number, Turn(int(1e6), int(1e6), 1e6 / value, 0.0, 0.0))
+            made.add(None if number < 0 else number, [Turn(int(1e6), int(1e6), 1e6 / value, 0.0, 0.0)])
     return made
 
 
