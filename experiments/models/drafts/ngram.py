@@ -69,11 +69,15 @@ class NgramModel(TextModel):
 
 
 def count_ngrams(tokens: Any, vocab_size: int, order: int) -> NgramModel:
-    """The model of a text. tokens: shape `(n,)`; raises `InvalidInput` where there are too many contexts to number."""
+    """The model of a text. tokens: shape `(n,)`; raises `InvalidInput` for too many contexts, or other tokens."""
     base = vocab_size + 1
     if order < 0 or float(base) ** (order + 1) >= 2.0**63:
         raise InvalidInput(f"order {order} over {vocab_size} tokens has too many contexts; lower the order")
     text = np.asarray(tokens, dtype=np.int64)
+    if len(text) and not 0 <= text.min() <= text.max() < vocab_size:
+        raise InvalidInput(
+            f"the text has token {text.max() if text.min() >= 0 else text.min()}; tokens are 0..{vocab_size - 1}"
+        )
     if len(text) <= order:
         raise InvalidInput(f"{len(text)} training tokens are too few for order {order}; give a longer text")
     parts = []

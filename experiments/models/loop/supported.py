@@ -13,6 +13,7 @@ from experiments.models.loop.caches import prompt_read, read
 from experiments.models.loop.masks import windows_of
 from experiments.models.pair.devices import within_memory
 from experiments.models.pair.pair import Pair
+from experiments.models.pair.positions import room_of
 from simulator.errors import InvalidInput
 
 #: What rounding may change of a logit, relative to the largest: passes of other shapes sum in another order.
@@ -22,7 +23,7 @@ _ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 2e-2, torc
 _SHORT = 64
 
 #: Models that were tried, and as what: it takes some passes, and `generate` may be called for every line of a talk.
-_TRIED: WeakKeyDictionary[Any, tuple[str, torch.dtype, torch.device]] = WeakKeyDictionary()
+_TRIED: WeakKeyDictionary[Any, tuple[str, torch.dtype, torch.device, bool]] = WeakKeyDictionary()
 
 
 def check_pair(pair: Pair) -> None:
@@ -40,7 +41,7 @@ def check_supported(model: Any, name: str) -> None:
     """
     attention = getattr(model.config, "_attn_implementation", None) or "eager"
     model = getattr(model, "narrowed", model)
-    tried = attention, model.dtype, model.device
+    tried = attention, model.dtype, model.device, model.training
     if _TRIED.get(model) == tried:
         return
     if attention not in ("eager", "sdpa"):
@@ -62,6 +63,8 @@ def check_supported(model: Any, name: str) -> None:
             f"({type(error).__name__}); use a decoder such as Llama, Qwen or GPT-2"
         ) from error
     if not difference <= _ROUNDING.get(model.dtype, 1e-1):  # true for NaN
+        if model.training:
+            raise InvalidInput(f"{name} ({type(model).__name__}) is in training mode; call its eval()")
         raise InvalidInput(
             f"{name} ({type(model).__name__}) does not obey a tree mask: logits are off by {difference:.1g} of the "
             "largest; use a decoder such as Llama, Qwen or GPT-2"
@@ -117,12 +120,3 @@ def check_prompt(pair: Pair, prompt: Sequence[int], more: int) -> None:
                 f"the {name} reads {room} tokens at most: a prompt of {len(prompt)} and {more} more do not fit; "
                 "ask for fewer tokens or give a shorter prompt"
             )
-
-
-def room_of(model: Any) -> int | None:
-    """The most tokens that the model can read; None where positions have no end, as rotary ones."""
-    config = model.config.get_text_config(decoder=True)
-    if getattr(config, "rope_parameters", None) or getattr(config, "rope_theta", None):
-        return None
-    most = getattr(config, "max_position_embeddings", None)
-    return int(most) if most else None

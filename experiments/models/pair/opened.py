@@ -16,6 +16,7 @@ from experiments.models.pair.corpus import Corpus, read_corpus
 from experiments.models.pair.devices import choose_device, libraries
 from experiments.models.pair.folder import make_pair, recorded
 from experiments.models.pair.pair import Pair, load_folder, load_pair
+from experiments.models.pair.positions import check_room
 from experiments.models.pair.quality import measure, sample
 from experiments.models.pair.recipe import choose_recipe
 from experiments.models.pair.warp import Warp
@@ -141,10 +142,11 @@ def opened(pair: Pair, corpus: Corpus) -> Opened:
     """Any pair with its quality measured on the end of the text and a sample written."""
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
-    scored = corpus.held_out[:SCORED]
+    scored, prompt = corpus.held_out[:SCORED], pair.encode(corpus.held_out[:PROMPT])
+    check_room(pair.target, "target", max(WINDOW, len(prompt) + SAMPLE))
+    check_room(pair.draft, "draft", WINDOW)
     training, held_out = (np.array(pair.encode(part)) for part in (corpus.training, scored))
     quality = measure((pair.target, pair.draft), training, held_out, len(scored), pair.vocab_size, WINDOW)
-    prompt = pair.encode(corpus.held_out[:PROMPT])
     written = sample(pair.target, prompt, SAMPLE, 0, Warp())
     return Opened(pair, corpus, asdict(quality), {"prompt": pair.decode(prompt), "text": pair.decode(written)})
 

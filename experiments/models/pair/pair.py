@@ -15,6 +15,7 @@ from experiments.models.drafts.features import reads_features
 from experiments.models.drafts.specs import HEAD, DraftSpec, parse_draft
 from experiments.models.pair.devices import choose_device, choose_dtype, libraries, within_memory
 from experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
+from experiments.models.pair.positions import check_room
 from experiments.models.pair.tokenizers import TextTokenizer
 from experiments.models.pair.warp import Warp
 from simulator.errors import InvalidInput
@@ -60,7 +61,7 @@ class Pair:
 
         contexts: shape `(n, length)`, tokens of whole texts; length at least 1. root: where a tree begins, how many of
         the first tokens, the same in all contexts, are before it (default: all); only an EAGLE head cares.
-        Raises `InvalidInput` for others.
+        Raises `InvalidInput` for others, and for longer ones than the model has positions.
         """
         torch, _ = libraries()
         tokens = torch.as_tensor(contexts, dtype=torch.long, device=self.device)
@@ -73,6 +74,7 @@ class Pair:
         if not len(tokens):  # a batch of nothing is an error inside models
             return torch.empty(0, self.vocab_size, dtype=self.dtype, device=self.device)
         model = self.model(which)
+        check_room(model, which, tokens.shape[1])
         batch = max(1, BATCH_ENTRIES // (tokens.shape[1] * self.vocab_size))
         with torch.no_grad(), within_memory(f"computing {len(tokens)} rows of the {which}", self.device):
             if root is not None and reads_features(model):

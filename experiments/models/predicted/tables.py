@@ -15,6 +15,7 @@ import numpy as np
 from experiments.models.drafts.features import reads_features
 from experiments.models.pair.devices import libraries, within_memory
 from experiments.models.pair.pair import BATCH_ENTRIES, Pair
+from experiments.models.pair.positions import check_room
 from experiments.models.pair.warp import Warp
 from simulator.arithmetic import FLOAT64
 from simulator.errors import InvalidInput, TooLarge
@@ -67,6 +68,7 @@ def continued_rows(pair: Pair, which: str, warp: Warp, root: Sequence[int], cont
     tokens = torch.as_tensor(np.ascontiguousarray(contexts), dtype=torch.long, device=pair.device)
     prefix = torch.as_tensor([list(root)], dtype=torch.long, device=pair.device)
     model = pair.model(which)
+    check_room(model, which, len(root) + tokens.shape[1])
     several = tokens.shape[1] and len(root) and not reads_features(model)
     shared = _root_cache(pair, which, prefix) if several else None
     if shared is None:

@@ -245,6 +245,9 @@ def test_what_cannot_be_made_is_refused(random_pair: Callable[..., Pair]) -> Non
             make_draft(spec, target)
     with pytest.raises(InvalidInput, match="too many contexts; lower the order"):
         count_ngrams(TEXT, 50_000, 4)
+    for outside in (-1, 8):
+        with pytest.raises(InvalidInput, match=f"the text has token {outside}; tokens are 0..7"):
+            count_ngrams([1, 2, outside, 3], 8, 1)
     with pytest.raises(InvalidInput, match="too few for order 3"):
         count_ngrams(TEXT[:3], 3, 3)
 

@@ -9,7 +9,10 @@ import torch
 import transformers
 
 from experiments.models.loop import supported
-from experiments.models.loop.supported import check_supported, room_of
+from experiments.models.loop.supported import check_supported
+from experiments.models.pair.positions import room_of
+from experiments.models.pair.warp import Warp
+from experiments.models.predicted.tables import pair_tables
 from simulator import InvalidInput
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -90,3 +93,23 @@ def test_a_model_is_tried_once_in_each_place_and_precision(monkeypatch: pytest.M
     llama.config._attn_implementation = "flash_attention_2"
     with pytest.raises(InvalidInput, match="takes no mask of ours"):
         check_supported(llama, "the target")
+
+
+def test_what_has_too_few_positions_is_one_line(random_pair: Any) -> None:
+    pair = random_pair(family="GPT2", fields={"n_positions": 18})
+    root = tuple(token % 8 for token in range(16))
+    assert pair_tables(pair, Warp(), root, 2)[0].row((1, 1)).sum() == pytest.approx(1)
+    for ask in (
+        lambda: pair_tables(pair, Warp(), root, 3),
+        lambda: pair.rows("draft", [[*root, 1, 2, 3]]),
+    ):
+        with pytest.raises(InvalidInput, match=r"reads 18 tokens at most, and 19 are asked for; give a shorter root"):
+            ask()
+
+
+def test_a_model_in_training_mode_is_told_apart(random_pair: Any) -> None:
+    trained = random_pair(family="GPT2", fields={"resid_pdrop": 0.5}).target
+    check_supported(trained, "the target")
+    trained.train()
+    with pytest.raises(InvalidInput, match="is in training mode; call its eval"):
+        check_supported(trained, "the target")
