@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
+from zlib import error as BadStream
 
 import numpy as np
 
@@ -38,6 +39,9 @@ class Tables:
 
 
 _PARTS = ("target", "draft", "above_target", "above_draft")
+
+#: Whatever numpy and the reader of archives say to what is no archive of arrays, or was damaged.
+_NO_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, BadZipFile, BadStream)
 
 
 def kept_tables(key: str, make: Callable[[], Tables]) -> Tables:
@@ -69,9 +73,9 @@ def _packed(tables: Tables) -> bytes:
 def _read(path: Path) -> Tables | None:
     """What a file holds; None where there is none, and where it is not as it was written."""
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
-    except (OSError, ValueError, EOFError, KeyError, BadZipFile):  # whatever numpy says to what is no archive of arrays
+    except _NO_ARCHIVE:
         return None
     digest = arrays.pop("digest", None)
     if digest is None or digest.tobytes() != _digest(arrays):

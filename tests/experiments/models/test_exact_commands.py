@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from fractions import Fraction
 from pathlib import Path
@@ -163,6 +164,23 @@ def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairPro
         kept_tables(key, fail)
     first.write_bytes(b"no archive")
     assert kept_tables(key, lambda: kept).outside.shape == (2, 0)
+
+
+@pytest.mark.parametrize(("place", "bits"), [(6, 0x80), (8, 0x01), (10, 0x01)])  # version, encryption, compression
+def test_an_archive_with_a_damaged_directory_is_computed_again(place: int, bits: int) -> None:
+    kept = Tables([np.ones((1, 2)) / 2], [np.ones((1, 2)) / 2], np.zeros((2, 0)))
+    kept_tables("key", lambda: kept)
+    [path] = cache_folder().glob("tables-*.npz")
+    whole = path.read_bytes()
+    data = bytearray(whole)
+    data[data.index(b"PK\x01\x02") + place] ^= bits
+    path.write_bytes(bytes(data))
+    assert kept_tables("key", lambda: kept) is kept
+    assert path.read_bytes() == whole
+    array = io.BytesIO()
+    np.save(array, np.zeros(3))
+    path.write_bytes(array.getvalue())
+    assert kept_tables("key", lambda: kept) is kept
 
 
 def test_the_hash_of_a_pair_sees_one_number_and_every_setting(random_pair: Any) -> None:
