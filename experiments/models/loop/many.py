@@ -44,8 +44,11 @@ def many_texts(
     together: int = TOGETHER,
     progress: Progress | None = None,
 ) -> npt.NDArray[np.int64]:
-    """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`."""
-    start = loop.start(root, length + loop.scheme.depth)
+    """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`.
+
+    Raises `InvalidInput` where the models have no positions for a run that accepts all while another accepts nothing.
+    """
+    start = loop.start(root, max(length - 1, 0) * (loop.scheme.depth + 1))
     texts: list[list[int]] = []
     for count in _portions(runs, together):
         state = start.repeated(count)

@@ -205,6 +205,14 @@ def test_bad_input_is_one_clear_line(random_pair: Callable[..., Any]) -> None:
     assert len(generate(short, naive, path, [1], Warp(), coin, 61).tokens) == 61
 
 
+def test_a_run_may_be_far_ahead_of_others_only_where_there_are_positions(random_pair: Callable[..., Any]) -> None:
+    pair = random_pair(family="GPT2", noise=0.05, fields={"n_positions": 40})
+    loop = Loop(pair, make("block"), Delayed(1, 0, 9), Warp())
+    with pytest.raises(InvalidInput, match="reads 40 tokens at most"):
+        many_texts(loop, ROOT, 256, 4, coin_for("numpy", 1))
+    assert many_texts(loop, ROOT[:2], 256, 3, coin_for("numpy", 1)).shape == (256, 3)
+
+
 def test_no_space_is_one_clear_line(random_pair: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     pair, other = random_pair(), random_pair()
     loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Warp())
