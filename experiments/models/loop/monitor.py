@@ -11,11 +11,13 @@ draft's row `q` is at hand whatever was drafted: which rows a tree needs may tel
 slowly, so that what goes wrong late is found nearly as soon as what goes wrong from the start. Without a fault his
 wealth is a martingale that begins with 1: it ever reaches `1 / level` with probability at most `level`, however often
 one looks (Ville's inequality). Memory does not grow with the text.
+
+All texts need random numbers of their own: with the same ones a text comes again and wins again, without any fault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -43,12 +45,14 @@ class Monitor:
     """Bets against the target on all texts that it is told of.
 
     level: the probability of a false alarm, ever. tokens: how many were bet on. largest: the logarithm of the most that
-    the gambler ever had. Raises `InvalidInput` for a level outside (0, 1).
+    the gambler ever had. newest: the highest seed of a text that was told of. Raises `InvalidInput` for a level outside
+    (0, 1).
     """
 
     level: float = 1e-3
     tokens: int = 0
     largest: float = 0.0
+    newest: int = -1
     _logs: Any = field(default_factory=lambda: np.full(len(LEANINGS) + len(POWERS), -np.inf), repr=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +75,19 @@ class Monitor:
         self.tokens += 1
         self._logs = np.logaddexp(self._logs, log(entering / len(self._logs))) + worth(p, q, token)
         self.largest = max(self.largest, self.log_wealth)
+
+    def expect(self, seeds: Iterable[int]) -> None:
+        """Texts with these seeds come; raises `InvalidInput` unless each is new, which only higher ones are sure to be.
+
+        To remember one number is enough for that.
+        """
+        for seed in sorted(seeds):
+            if seed <= self.newest:
+                raise InvalidInput(
+                    f"seed {seed}: the monitor was told of texts with seeds up to {self.newest}, and random numbers that "
+                    "come again are no new evidence; give higher seeds, or None"
+                )
+            self.newest = seed
 
     def watching(self, loop: Loop) -> Callable[[Piece], None]:
         """What is to be told of the pieces of a loop; raises `InvalidInput` for one that does not keep its rows.

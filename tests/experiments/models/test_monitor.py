@@ -143,6 +143,36 @@ def test_generate_is_watched(pair: Any, vectors: str) -> None:
     assert honest.tokens > 150
 
 
+def test_random_numbers_that_come_again_are_refused(pair: Any) -> None:
+    monitor, ids = Monitor(), torch.tensor([ROOT] * 2)
+
+    def write(seed: Any, sampling: bool = True) -> None:
+        ours = generate_with("naive", Delayed(1, 0, 2), seed=seed, monitor=monitor)
+        asked = {"do_sample": sampling, "max_new_tokens": 4, "assistant_model": pair.draft, "custom_generate": ours}
+        pair.target.generate(ids, attention_mask=torch.ones_like(ids), **asked)
+
+    write(1)
+    before = monitor.tokens
+    for seed, again in ((1, 1), (2, 2), ([5, 5], 5)):
+        with pytest.raises(InvalidInput, match=f"seed {again}: the monitor was told of texts with seeds up to"):
+            write(seed)
+    assert monitor.tokens == before
+    write([9, 7])
+    write(None)
+    write(9, sampling=False)  # draws nothing
+    assert monitor.tokens > before
+    with pytest.raises(InvalidInput, match="seeds up to 9"):
+        write(8)
+
+
+def test_a_text_that_comes_again_wins_again_without_any_fault() -> None:
+    token = int(np.argmax(Q / P))
+    monitor = Monitor(1e-3)
+    for _ in range(200):
+        monitor.bet(P, Q, token)
+    assert monitor.refuted
+
+
 def test_what_cannot_be_watched_is_one_clear_line(pair: Any) -> None:
     with pytest.raises(InvalidInput, match=r"level 1\.5 must lie between 0 and 1"):
         Monitor(1.5)
