@@ -84,8 +84,8 @@ class Monitor:
         for seed in sorted(seeds):
             if seed <= self.newest:
                 raise InvalidInput(
-                    f"seed {seed}: the monitor was told of texts with seeds up to {self.newest}, and random numbers that "
-                    "come again are no new evidence; give higher seeds, or None"
+                    f"seed {seed}: the monitor was told of texts with seeds up to {self.newest}, and random numbers "
+                    "that come again are no new evidence; give higher seeds, or None"
                 )
             self.newest = seed
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
-from zlib import error as BadStream
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Tables:
 _PARTS = ("target", "draft", "above_target", "above_draft")
 
 #: Whatever numpy and the reader of archives say to what is no archive of arrays, or was damaged.
-_NO_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, BadZipFile, BadStream)
+_NO_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, BadZipFile, zlib.error)
 
 
 def kept_tables(key: str, make: Callable[[], Tables]) -> Tables:

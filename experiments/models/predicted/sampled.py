@@ -1,4 +1,8 @@
-"""Block efficiency where tables would be too large: the exact mean over the verifier's coin on sampled draft trees.
+"""Block efficiency where tables would be too large: a mean over sampled draft trees and the verifier's coin.
+
+On each tree the mean is exact for verifiers with a closed form and for those that only flip until they correct. Others
+choose on the way, as verifiers of layers choose the node that is accepted: their choices are sampled, so that the mean
+of a tree is right on average, and intervals hold, but are wider.
 
 The trees are drawn without the generation loop: each row comes from a plain forward pass over its whole context,
 without cache and without tree attention. So prediction and measurement share models, scheme and verifier, and that a
@@ -174,8 +178,8 @@ def _reach(branch: Branch, node: DraftNode) -> list[float]:
 
 
 class TreeMean:
-    """`E[tau + 1]` on many trees of one pair of processes, exact over the coin but that corrections are sampled where
-    there is no closed form (`FlipsCoin`).
+    """`E[tau + 1]` on many trees of one pair of processes, exact over the coin but that choices are sampled where there
+    is no closed form (`FlipsCoin`).
     """
 
     def __init__(self, verifier: Verifier, generator: np.random.Generator) -> None:
