@@ -69,8 +69,8 @@ def greedy_sets(q: Vector, k: int) -> Sets:
 def set_step(layer: Sequence[Scored], listing: Listing) -> Step:
     """Steps 1 to 3 for the nodes of a layer that have children."""
     forks = [scored for scored in layer if scored.node.children]
-    count = prod(_counted(each.node.draft, each.node.draft, (listing, len(each.node.children))) for each in forks)
-    groups = [forks] if count <= MOST_TOGETHER else [[scored] for scored in forks]
+    together = len(forks) < 2 or _combined(forks, listing) <= MOST_TOGETHER
+    groups = [forks] if together else [[scored] for scored in forks]
     total = sum(scored.score for scored in forks)
     scores: dict[Context, Any] = {}
     met: dict[Context, Vector] = {}
@@ -90,6 +90,11 @@ def set_step(layer: Sequence[Scored], listing: Listing) -> Step:
         {context: partial(_same, row) for context, row in met.items()},
         {context: row.sum for context, row in met.items()},
     )
+
+
+def _combined(forks: Sequence[Scored], listing: Listing) -> int:
+    """How many combinations of sets these nodes may draw."""
+    return prod(_counted(each.node.draft, each.node.draft, (listing, len(each.node.children))) for each in forks)
 
 
 @memoised

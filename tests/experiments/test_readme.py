@@ -75,7 +75,7 @@ def test_reference_page_is_the_generated_one():
     assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m experiments.pages.readme`"
 
 
-@pytest.mark.parametrize("name", ["block", "optimum", "naive_from_target"])
+@pytest.mark.parametrize("name", ["block", pytest.param("optimum", marks=pytest.mark.heavy), "naive_from_target"])
 def test_sections_of_the_reference_page_are_the_generated_ones(name):
     assert section(name) in PAGE.read_text(encoding="utf-8"), "run `python -m experiments.pages.readme`"
 

@@ -21,7 +21,8 @@ from simulator.instances.plan import PathPlan
 from simulator.instances.processes import context_index
 from verifiers import make
 
-RUNS = 20_000
+#: Runs by default, and in the heavy tests.
+RUNS, MANY = 6_000, 20_000
 LEVEL = 0.001
 #: Blocks expected less often are counted together, as the chi-square approximation asks.
 FEWEST = 10
@@ -29,11 +30,11 @@ FEWEST = 10
 SHAPES = [(3, 2, 0, 2), (2, 3, 1, 2), (3, 3, 0, 1), (2, 2, 0, 3)]
 
 
-def sampled(verifier, instance, scheme, seed):
+def sampled(verifier, instance, scheme, seed, runs):
     floats = instance.converted(FLOAT64, scheme.depth)
     coin = SamplingCoin(np.random.default_rng(seed))
     blocks, roots = Counter(), {}  # equal trees share their nodes
-    for _ in range(RUNS):
+    for _ in range(runs):
         tree = scheme.draw(floats.draft, coin)
         if tree not in roots:
             roots[tree] = tree.root(floats.target, floats.draft)
@@ -55,8 +56,9 @@ def agrees(blocks, law):
     """Pearson's chi-square statistic of the blocks against the law; a block that cannot happen settles it."""
     if any(not law[block] for block in blocks):
         return False
-    cells = [(blocks[block], mass * RUNS) for block, mass in law.items() if mass * RUNS >= FEWEST]
-    rare = [(blocks[block], mass * RUNS) for block, mass in law.items() if 0 < mass * RUNS < FEWEST]
+    runs = blocks.total()
+    cells = [(blocks[block], mass * runs) for block, mass in law.items() if mass * runs >= FEWEST]
+    rare = [(blocks[block], mass * runs) for block, mass in law.items() if 0 < mass * runs < FEWEST]
     cells += [tuple(map(sum, zip(*rare, strict=True)))] if rare else []
     return sum((seen - mean) ** 2 / mean for seen, mean in cells) < chi2.ppf(1 - LEVEL / len(SHAPES), len(cells) - 1)
 
@@ -65,8 +67,8 @@ def efficiency_agrees(blocks, law):
     """The mean of `tau + 1` within as many standard errors as `LEVEL` allows."""
     mean = sum(mass * (len(context) + 1) for (context, _), mass in law.items())
     spread = sqrt(sum(mass * (len(context) + 1 - mean) ** 2 for (context, _), mass in law.items()))
-    found = sum(seen * (len(context) + 1) for (context, _), seen in blocks.items()) / RUNS
-    return abs(found - mean) <= norm.ppf(1 - LEVEL / len(SHAPES) / 2) * spread / sqrt(RUNS)
+    found = sum(seen * (len(context) + 1) for (context, _), seen in blocks.items()) / blocks.total()
+    return abs(found - mean) <= norm.ppf(1 - LEVEL / len(SHAPES) / 2) * spread / sqrt(blocks.total())
 
 
 def planned(shape, seed=0):
@@ -77,15 +79,20 @@ def planned(shape, seed=0):
 
 
 @pytest.mark.parametrize(
-    "shape", [*SHAPES[::2], *(pytest.param(shape, marks=pytest.mark.heavy) for shape in SHAPES[1::2])], ids=str
+    ("shape", "runs"),
+    [
+        *((shape, RUNS) for shape in SHAPES[::2]),
+        *(pytest.param(each, MANY, marks=pytest.mark.heavy) for each in SHAPES),
+    ],
+    ids=str,
 )
-def test_the_optimum_runs_with_its_exact_law_and_block_efficiency(shape):
+def test_the_optimum_runs_with_its_exact_law_and_block_efficiency(shape, runs):
     instance, found, verifier = planned(shape)
     scheme = Delayed(*shape[1:])
     law = block_law(verifier, instance.target, instance.draft, scheme, "rational", engine="enumerate")
     assert law.block_efficiency == found.lower
     assert law.max_deviation(instance.target) == 0
-    blocks, expected = sampled(verifier, instance, scheme, SHAPES.index(shape)), blocks_of(law, shape[0])
+    blocks, expected = sampled(verifier, instance, scheme, SHAPES.index(shape), runs), blocks_of(law, shape[0])
     assert agrees(blocks, expected)
     assert efficiency_agrees(blocks, expected)
 
@@ -97,6 +104,6 @@ def test_another_mixture_of_the_same_orders_is_noticed():
     reordered = PathPlan(*SHAPES[0], plan.weights, plan.orders[1:] + plan.orders[:1])
     other = make("optimum", plan=reordered, draft_tables=instance.draft.tables)
     law = block_law(verifier, instance.target, instance.draft, scheme, "rational")
-    blocks = sampled(other, instance, scheme, 0)
+    blocks = sampled(other, instance, scheme, 0, RUNS)
     assert not agrees(blocks, blocks_of(law, SHAPES[0][0]))
     assert not efficiency_agrees(blocks, blocks_of(law, SHAPES[0][0]))

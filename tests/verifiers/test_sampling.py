@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -22,8 +23,8 @@ from simulator.instances.processes import context_index
 from simulator.verdicts.cases import conformance_instances
 from verifiers import STANDALONE, make
 
-#: Runs of a verifier; `MANY` in the heavy tests; `SOME` where a planted bias must be noticed.
-RUNS, SOME, MANY = 6_000, 40_000, 100_000
+#: Runs of a verifier; `MANY` in the heavy tests; `SOME` where a planted bias is so small that fewer would not show it.
+RUNS, SOME, MANY = 4_000, 40_000, 100_000
 LEVEL = 0.001
 #: One verifier of every way of working; all are in the heavy tests.
 WAYS = ("naive", "khisti", "block", "traversal", "gbv", "path_transport", "layer_transport", "sequoia", "typical")
@@ -88,41 +89,51 @@ def test_sampled_blocks_agree_with_the_exact_law(name: str, runs: int) -> None:
 
 
 class Lenient:
-    """`naive` that forgives one in thirty rejections."""
+    """`naive` that forgives one in so many rejections."""
 
     naive = make("naive")
     card = naive.card
 
+    def __init__(self, often: int) -> None:
+        self.often = often
+
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        return self.naive.verify(root, _Lenient(coin))
+        return self.naive.verify(root, _Lenient(coin, self.often))
 
 
 class _Lenient:
-    def __init__(self, coin: Coin) -> None:
+    def __init__(self, coin: Coin, often: int) -> None:
         self._coin = coin
+        self._often = often
         self.choose = coin.choose
 
     def flip(self, probability: Any) -> bool:
-        return self._coin.flip(probability) or self._coin.choose([1, 29]) == 0
+        return self._coin.flip(probability) or self._coin.choose([1, self._often - 1]) == 0
 
 
 class CrookedCoin(SamplingCoin):
-    """Chooses with eight percent too much weight on the first index."""
+    """Chooses with so many times the weight on the first index."""
+
+    def __init__(self, generator: np.random.Generator, times: float) -> None:
+        super().__init__(generator)
+        self._times = times
 
     def choose(self, weights: Any) -> int:
         skewed = np.array(weights, dtype=np.float64)
-        skewed[0] *= 1.08
+        skewed[0] *= self._times
         return super().choose(skewed)
 
 
-def test_a_small_bias_of_the_verifier_is_noticed() -> None:
-    blocks = sampled(Lenient(), 0, SOME)
+@pytest.mark.parametrize(("often", "runs"), [(10, RUNS), pytest.param(30, SOME, marks=pytest.mark.heavy)])
+def test_a_small_bias_of_the_verifier_is_noticed(often: int, runs: int) -> None:
+    blocks = sampled(Lenient(often), 0, runs)
     assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(STANDALONE))
-    assert agrees(blocks, exact_law(Lenient()), LEVEL / len(STANDALONE))
+    assert agrees(blocks, exact_law(Lenient(often)), LEVEL / len(STANDALONE))
 
 
-def test_a_small_bias_of_the_coin_is_noticed() -> None:
-    blocks = sampled(make("naive"), 0, SOME, CrookedCoin)
+@pytest.mark.parametrize(("times", "runs"), [(1.4, RUNS), pytest.param(1.08, SOME, marks=pytest.mark.heavy)])
+def test_a_small_bias_of_the_coin_is_noticed(times: float, runs: int) -> None:
+    blocks = sampled(make("naive"), 0, runs, partial(CrookedCoin, times=times))
     assert not agrees(blocks, exact_law(make("naive")), LEVEL / len(STANDALONE))
 
 

@@ -56,6 +56,8 @@ BY_NAME = pytest.mark.parametrize("liar", LIARS, ids=lambda liar: liar.__name__)
 def kinds_failed(verifier: Verifier) -> set[str]:
     failed = set()
     for each in checks_for(verifier, count=2):
+        if each.name.split("-V=")[0] in failed:  # one case of a kind is enough
+            continue
         try:
             each()
         except (AssertionError, InvalidVerifier):
