@@ -50,7 +50,9 @@ def choose(
     json_target: JsonTarget = None,
     plot: Plot = None,
 ) -> int:
-    """Which tree and which verifier for this pair, on this machine? By measured tokens a second; lossless ones only.
+    """Which tree and which verifier for this pair, on this machine? By tokens a second; lossless ones only.
+
+    Tokens a second are those that are expected of a block, exact or estimated, over the measured seconds of a block.
 
     Candidates that could not be the fastest, even if every block were quick, are left out and said so. A verifier runs
     on the schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots of the text.

@@ -23,9 +23,10 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
     for heading in (
         "verifier",
         _tree_heading(found["rows"]),
-        "tokens a block\nexpected",
+        "tokens/s\n(ranking)",
+        "\npredicted",
         "\nmeasured",
-        "tokens/s\npredicted",
+        "tokens a block\nexpected",
         "\nmeasured",
     ):
         table.add_column(heading, justify="left" if heading == "verifier" else "right", no_wrap=True)
@@ -35,19 +36,24 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
         table.add_row(
             row["verifier"],
             _shape(row),
+            f"{row['tokens_per_second']:.0f}",
+            f"{row['predicted_tokens_per_second']:.0f}",
+            f"{row['measured_tokens_per_second']:.0f}",
             f"{row['expected_block_efficiency']:.2f}±{row['expected_spread']:.2f}",
             f"{row['block_efficiency']:.2f}",
-            f"{row['predicted_tokens_per_second']:.0f}",
-            f"{row['tokens_per_second']:.0f}",
             _interval(row) if row["finalist"] else "",
             f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
         )
     for line in found["notes"]:
         console.print(line, soft_wrap=True)
     console.print(table)
+    console.print(
+        "ranking: expected tokens of a block over its measured seconds; accepted tokens of few texts vary more",
+        soft_wrap=True,
+    )
     more = len(found["rows"]) - SHOWN
     if more > 0:
-        console.print(f"{more} more were measured and are slower; --json has them")
+        console.print(f"{more} more were measured in the first rounds; --json has them")
     console.print(f"plain generation: {found['plain_tokens_per_second']:.0f} tokens/s", soft_wrap=True)
     if found["left_out"]:
         console.print(left_out_line(found["left_out"]), soft_wrap=True)
@@ -102,7 +108,7 @@ def figure(found: Mapping[str, Any]) -> bytes:
     )
     axes.axvline(found["plain_tokens_per_second"], color="0.35", linestyle="--", linewidth=1, label="plain generation")
     axes.set_yticks(range(len(rows)), [f"{row['verifier']}  {_shape(row)}" for row in rows], fontsize=8)
-    axes.set_xlabel("tokens a second, measured (line: 95 % of those that ran against each other)", fontsize=8)
+    axes.set_xlabel("tokens a second, by measured seconds of a block (line: 95 % of those in all rounds)", fontsize=8)
     quiet_axes(axes)
     axes.grid(axis="y", visible=False)
     axes.legend(frameon=False, fontsize=8, loc="lower right")

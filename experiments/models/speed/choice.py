@@ -24,7 +24,7 @@ from experiments.models.validation.planning import planned_scheme
 from experiments.models.validation.validation import MOST_ENTRIES
 from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import bar, duration, remark
-from simulator.drafts import Sequoia
+from simulator.drafts import Delayed, Sequoia
 from simulator.instances.case import Case
 from simulator.instances.processes import table_entries
 from simulator.protocol import DraftScheme
@@ -64,9 +64,13 @@ def setting_of(opened: Opened, warp: Warp, roots: int, seed: int, vectors: str) 
 
 
 def planned(schemes: Sequence[DraftScheme], where: Setting) -> tuple[list[DraftScheme], list[str]]:
-    """The schemes, with a tree for those that are planned from a measurement, and in words from which."""
+    """The schemes, each once, with a tree for those that are planned from a measurement, and in words from which."""
     made = [planned_scheme(scheme, where, _tables(scheme, where)) for scheme in schemes]
-    return list(dict.fromkeys(scheme for scheme, _ in made)), [said for _, said in made if said]
+    different: dict[DraftScheme, DraftScheme] = {}
+    for scheme, _ in made:
+        path = isinstance(scheme, Delayed) and scheme.K == 1  # wherever it is said to branch
+        different.setdefault(Delayed(1, 0, scheme.depth) if path else scheme, scheme)
+    return list(different.values()), [said for _, said in made if said]
 
 
 def _tables(scheme: DraftScheme, where: Setting) -> list[Case] | None:
@@ -146,7 +150,7 @@ def chosen_of(where: Setting, named: Sequence[NamedVerifier], schemes: Sequence[
     turns = turns_of(len(worth), amount.rounds)
     remark(f"{len(left_out)} left out by bounds; {len(worth)} against each other, {turns} turns")
     with bar("texts", turns * amount.roots) as tick:
-        expected = [each.expected.mean for each in worth if each.expected is not None]
+        expected = [each.expected for each in worth if each.expected is not None]
         race = raced(where, [each.player for each in worth], expected, amount.tokens, amount.rounds, tick)
     return Chosen(worth, left_out, race, plain.rate, estimated, said)
 
@@ -157,7 +161,9 @@ def recommendation(race: Race, worth: Sequence[Candidate]) -> str:
     mean, low, high = race.ratio(first)
     interval = f"{mean:.2f} times the tokens a second of plain generation (95 %: {low:.2f} to {high:.2f})"
     if high < 1:
-        return f"no speculation: the best, {worth[first]}, has {interval}"
+        open_ = [str(worth[each]) for each in race.order[1:] if race.ratio(each)[2] >= 1]
+        unless = f"; open, whether faster than plain generation: {', '.join(open_)}" if open_ else ""
+        return f"no speculation: the best, {worth[first]}, has {interval}{unless}"
     level = [worth[each] for each in race.order[1:] if race.ratio(each, first)[2] >= 1]
     also = f"; not told apart from it: {', '.join(map(str, level))}" if level else ""
     sure = "" if low > 1 else "; whether it is faster than plain generation is open"
@@ -186,7 +192,7 @@ def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
 
 
 def _rows(race: Race, worth: Sequence[Candidate], plain: float) -> list[dict[str, Any]]:
-    """Finalists in their order, then the others that were measured, those that would be fastest first."""
+    """Finalists in their order, then the others that were measured, the fastest first."""
 
     def fields(number: int) -> dict[str, Any]:
         level = race.rate(None, len(race.turns[number])) / plain
@@ -198,7 +204,7 @@ def _rows(race: Race, worth: Sequence[Candidate], plain: float) -> list[dict[str
         final = {"finalist": True, "speedup": mean, "speedup_low": low, "speedup_high": high}
         rows.append({**fields(number), **final})
     others = [number for number in range(len(worth)) if number not in race.order]
-    others.sort(key=lambda number: -race.expected_rate(number))
+    others.sort(key=lambda number: -race.rate(number))
     return rows + [{**fields(each), "finalist": False} for each in others]
 
 
@@ -208,6 +214,7 @@ def _measured(race: Race, number: int) -> dict[str, Any]:
     return {
         "block_efficiency": sum(each.tokens for each in turns) / blocks,
         "tokens_per_second": race.rate(number),
+        "measured_tokens_per_second": race.measured(number),
         "block_milliseconds": 1e3 * race.block(number),
         "passes_milliseconds": 1e3 * sum(each.passing for each in turns) / blocks,
         "verification_milliseconds": 1e3 * sum(each.verifying for each in turns) / blocks,

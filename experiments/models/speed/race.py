@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import hypot
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from experiments.models.loop.autoregressive import autoregressive
 from experiments.models.loop.coins import text_seed
 from experiments.models.loop.generation import Generation, generate
+from experiments.models.speed.expected import Expected
 from experiments.models.speed.paired import geometric_mean, ratio
 from experiments.models.validation.contest import Setting
 from experiments.shared.names import Player
@@ -100,35 +102,45 @@ def _turn(text: Generation) -> Turn:
 class Race:
     """turns: of each runner, one a round from the first; None stands for plain generation. expected: tokens a block.
 
-    blocks: seconds of a block of each runner, text by text.
+    blocks: seconds of a block of each runner, round by round: of the median text, which no moment of something else
+    moves.
     """
 
-    expected: Sequence[float]
+    expected: Sequence[Expected]
     turns: dict[int | None, list[Turn]] = field(default_factory=dict)
     blocks: dict[int | None, list[float]] = field(default_factory=dict)
 
     def add(self, number: int | None, texts: Sequence[Turn]) -> None:
         """One more turn."""
         self.turns.setdefault(number, []).append(Turn.joined(texts))
-        self.blocks.setdefault(number, []).extend(each.seconds / each.blocks for each in texts)
+        self.blocks.setdefault(number, []).append(float(np.median([each.seconds / each.blocks for each in texts])))
+
+    def measured(self, number: int) -> float:
+        """Tokens a second of the very texts that were written: the geometric mean over rounds."""
+        return geometric_mean([each.rate for each in self.turns[number]])
+
+    def block(self, number: int | None, rounds: int | None = None) -> float:
+        """Seconds of a block: likewise; rounds: over so many from the first."""
+        return geometric_mean(self.blocks[number][:rounds])
 
     def rate(self, number: int | None, rounds: int | None = None) -> float:
-        """Measured tokens a second: the geometric mean over rounds; rounds: over so many from the first."""
-        return geometric_mean([each.rate for each in self.turns[number][:rounds]])
-
-    def block(self, number: int) -> float:
-        """Seconds of a block: the median text, which a moment of something else does not move."""
-        return float(np.median(self.blocks[number]))
-
-    def expected_rate(self, number: int) -> float:
-        """Expected tokens of a block over its seconds."""
-        return self.expected[number] / self.block(number)
+        """Tokens a second: those that are expected of a block over its seconds."""
+        return self._tokens(number)[0] / self.block(number, rounds)
 
     def ratio(self, number: int, to: int | None = None) -> tuple[float, float, float]:
-        """How many times the measured tokens a second of another, with the 95 % interval of the rounds of both."""
-        own, other = self.turns[number], self.turns[to]
-        rounds = min(len(own), len(other))
-        return ratio([each.rate for each in own[:rounds]], [each.rate for each in other[:rounds]])
+        """How many times the tokens a second of another, with the 95 % interval.
+
+        It is that of the rounds of both, widened by what is not known of the tokens that are expected of a block.
+        """
+        (mean, error), (other, other_error) = self._tokens(number), self._tokens(to)
+        rounds = min(len(self.blocks[number]), len(self.blocks[to]))
+        rates = [mean / seconds for seconds in self.blocks[number][:rounds]]
+        other_rates = [other / seconds for seconds in self.blocks[to][:rounds]]
+        return ratio(rates, other_rates, hypot(error / mean, other_error / other))
+
+    def _tokens(self, number: int | None) -> tuple[float, float]:
+        """Of a block, and the standard error."""
+        return (1.0, 0.0) if number is None else (self.expected[number].mean, self.expected[number].spread)
 
     @property
     def rounds(self) -> int:
@@ -137,15 +149,15 @@ class Race:
 
     @property
     def order(self) -> list[int]:
-        """Those that ran in all rounds, by expected rate, the fastest first."""
+        """Those that ran in all rounds, the fastest first."""
         last = [number for number, each in self.turns.items() if number is not None and len(each) == self.rounds]
-        return sorted(last, key=lambda number: -self.expected_rate(number))
+        return sorted(last, key=lambda number: -self.rate(number))
 
 
 def raced(
     setting: Setting,
     runners: Sequence[Player],
-    expected: Sequence[float],
+    expected: Sequence[Expected],
     tokens: int,
     rounds: int,
     progress: Tick | None = None,
@@ -161,7 +173,7 @@ def raced(
             race.add(
                 number, [text for each, texts in zip(order, made, strict=True) if each == number for text in texts]
             )
-        left = sorted(left, key=lambda number: -race.expected_rate(number))[: kept(len(left))]
+        left = sorted(left, key=lambda number: -race.rate(number))[: kept(len(left))]
     return race
 
 

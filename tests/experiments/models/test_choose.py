@@ -22,6 +22,7 @@ from experiments.models.pair.warp import Warp
 from experiments.models.predicted.prediction import predict
 from experiments.models.predicted.tables import pair_tables
 from experiments.models.speed import choosing, estimate, expected
+from experiments.models.speed.choice import planned
 from experiments.models.speed.choosing import Candidate, in_time, split, weighed
 from experiments.models.speed.expected import Expectations, Expected, along
 from experiments.models.speed.most import most_tokens
@@ -95,6 +96,11 @@ def test_a_verifier_without_a_scheme_of_its_card_is_one_line(
     ran = draftproof("choose", "spechub", *models, "--roots", 1, "--K", 2, "--L2", 1)
     assert ran.code == 2
     assert "spechub: none of them takes any of the trees (2, 0, 1); name others" in ran.err
+
+
+def test_a_path_is_one_candidate_wherever_it_could_branch(where: Setting) -> None:
+    given = [Delayed(1, 1, 1), Delayed(1, 0, 2), Delayed(2, 1, 1), Delayed(1, 0, 1)]
+    assert planned(given, where)[0] == [given[0], given[2], given[3]]
 
 
 def test_who_takes_over_a_second_by_its_card_is_left_out() -> None:

@@ -16,6 +16,8 @@ from experiments.models.validation.contest import setting
 from experiments.shared.names import find_verifier
 from simulator import Delayed
 
+EXPECTED = Expected(1.0, 0.0, 0.0, 1.0)
+
 
 def test_after_a_round_the_slower_half_is_out() -> None:
     assert [kept(count) for count in (3, 6, 7, 12, 40)] == [3, 6, 6, 6, 20]
@@ -26,27 +28,30 @@ def test_plain_generation_runs_among_the_others_and_its_turns_are_one(exact_pair
     assert beside_plain("abc") == [None, *"abc"]
     assert beside_plain(range(14)) == [None, *range(12), None, 12, 13]
     players = [(find_verifier("naive"), Delayed(1, 0, 1))] * (TOGETHER + 1)
-    found = raced(setting(exact_pair, Warp(), [(0,), (1,)], 0), players, [1.5] * len(players), 3, 2)
+    found = raced(setting(exact_pair, Warp(), [(0,), (1,)], 0), players, [EXPECTED] * len(players), 3, 2)
     plain = found.turns[None]
     assert [each.tokens for each in plain] == [
         2 * 2 * 3,
         2 * 3,
     ]  # texts of three tokens after two roots, twice at first
     assert [len(found.turns[number]) for number in range(len(players))].count(2) == kept(len(players))
-    assert found.rate(None, 1) == pytest.approx(plain[0].rate)
+    assert found.block(None) == pytest.approx(sqrt(found.block(None, 1) * found.blocks[None][1]))
+    assert found.measured(0) == pytest.approx(
+        sqrt(found.turns[0][0].rate * found.turns[0][1].rate) if len(found.turns[0]) > 1 else found.turns[0][0].rate
+    )
     both = Turn.joined([Turn(1, 2, 3.0, 4.0, 5.0), Turn(10, 20, 30.0, 40.0, 50.0)])
     assert both == Turn(11, 22, 33.0, 44.0, 55.0)
 
 
 def race(*rates: list[float]) -> Race:
-    made = Race([1.0] * (len(rates) - 1))
+    made = Race([EXPECTED] * (len(rates) - 1))
     for number, values in enumerate(rates, -1):
         for value in values:
             made.add(None if number < 0 else number, [Turn(int(1e6), int(1e6), 1e6 / value, 0.0, 0.0)])
     return made
 
 
-WORTH = [Candidate(find_verifier("naive"), Delayed(1, 0, 1), 2.0, Expected(1.0, 0.0, 0.0, 1.0), 1.0, 1.0, 1.0, 1.0)] * 3
+WORTH = [Candidate(find_verifier("naive"), Delayed(1, 0, 1), 2.0, EXPECTED, 1.0, 1.0, 1.0, 1.0)] * 3
 
 
 def test_intervals_are_those_of_paired_rounds() -> None:
@@ -62,8 +67,26 @@ def test_intervals_are_those_of_paired_rounds() -> None:
 
 def test_the_order_is_by_expected_tokens_over_measured_seconds() -> None:
     made = race([10.0, 10.0], [20.0, 20.0], [25.0, 25.0])
-    made.expected = [2.0, 1.0]  # the second one was lucky with its tokens
+    made.expected = [Expected(2.0, 0.0, 0.0, 2.0), EXPECTED]  # the second one was lucky with its tokens
     assert made.order == [0, 1]
+    assert (made.rate(0), made.measured(0)) == pytest.approx((40.0, 20.0))
+    assert made.ratio(0) == pytest.approx((4.0, 4.0, 4.0))
+    assert made.ratio(0, 1)[0] == pytest.approx(40 / 25)
+
+
+def test_what_is_not_known_of_expected_tokens_widens_the_interval() -> None:
+    made = race([10.0, 10.0], [20.0, 20.0])
+    made.expected = [Expected(2.0, 0.0, 0.2, 2.0)]
+    assert made.ratio(0) == pytest.approx((4.0, 4.0 * exp(-1.96 * 0.1), 4.0 * exp(1.96 * 0.1)))
+
+
+def test_a_moment_of_something_else_does_not_move_the_median_text() -> None:
+    made = Race([EXPECTED])
+    for number in (None, 0):
+        made.add(number, [Turn(10, 10, seconds, 0.0, 0.0) for seconds in (1.0, 1.0, 30.0)])
+        made.add(number, [Turn(10, 10, 1.0, 0.0, 0.0)] * 3)
+    assert made.rate(0) == made.rate(None) == pytest.approx(10.0)
+    assert made.measured(0) < 10
 
 
 def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() -> None:
@@ -73,4 +96,6 @@ def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() ->
     assert clear.startswith(f"naive on {WORTH[0].scheme}: 2.00 times")
     assert "not told apart" not in clear
     assert "not told apart from it" in recommendation(race(plain, [20.0, 22.0, 18.0], [19.9, 22.0, 18.1]), WORTH)
+    unsure = recommendation(race(plain, [5.0, 5.1, 4.9], [4.0, 1.0, 16.0]), WORTH)
+    assert unsure.endswith(f"; open, whether faster than plain generation: naive on {WORTH[0].scheme}")
     assert "is open" in recommendation(race(plain, [9.0, 12.0, 10.5]), WORTH)
