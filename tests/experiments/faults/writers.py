@@ -50,6 +50,7 @@ L2 = "1..2"
 """
 ROW = {
     "strong_id": "1" * 24, "question": "check", "verifier": "naive", "shape": "delayed:K=1,L1=0,L2=1", "nodes": 1,
+    "scheme": {"name": "delayed", "K": 1, "L1": 0, "L2": 1},
     "source": {"family": "dirichlet", "vocab_size": 2, "seed": 0, "denominator": 20}, "arithmetic": "float64",
     "lossless": True, "block_efficiency_float": 1.5, "seconds": 0.0,
 }  # fmt: skip
