@@ -53,9 +53,9 @@ def generate(
 
     The other arguments are those of `Loop`. The text is cut at `max_new_tokens` and after the first token of `stop`.
     With temperature 0 it is what the target alone writes greedily, but where rounding decides between two tokens.
-    Raises `InvalidInput` where neither end is given, and as `Loop` does.
+    Raises `InvalidInput` where neither end is given or one is below 1, and as `Loop` does.
     """
-    if (max_new_tokens or 0) < 1 and (blocks or 0) < 1:
+    if min((each for each in (max_new_tokens, blocks) if each is not None), default=0) < 1:
         raise InvalidInput("say when to end: max_new_tokens or blocks, at least 1")
     loop = Loop(pair, verifier, scheme, warp, vectors, observe)
     watch = loop.watch

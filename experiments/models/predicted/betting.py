@@ -24,6 +24,8 @@ _STEPS = 40
 
 def mean_interval(numbers: Any, lowest: float, highest: float, level: float = 0.95) -> tuple[float, float]:
     """The interval for the mean of the law of `numbers`, shape `(n,)`, all between `lowest` and `highest`."""
+    if lowest == highest:
+        return lowest, highest
     scaled = np.clip((np.asarray(numbers, dtype=np.float64) - lowest) / (highest - lowest), 0, 1)
     needed = np.log(2 / (1 - level))
     low, high = _least(scaled, needed), 1 - _least(1 - scaled, needed)

@@ -45,7 +45,7 @@ LONG = 5.0
 class PairProblem:
     """A pair of models after contexts of a text, each of equal weight.
 
-    names: of both models; digest: hash of their weights and precision. pair: None in another process, which has the
+    names: of both models; digest: hash of their weights and of what computes with them. pair: None in another process, which has the
     tables that were made before. vocab_size: `V` of the tables; whole: of the pair. denominator: what exact rows are
     rounded to; None: what the models compute, in multiples of `2^-52`.
     Raises `InvalidInput` for a `V` that the vocabulary does not have.
@@ -196,7 +196,8 @@ def pair_problem(
         contexts = roots_of(pair.encode(corpus.held_out), ROOTS if count is None else count)
     if size is None:
         size = pair.vocab_size if pair.vocab_size <= FULL else CUT
-    fields = {"pair": pair_digest(pair), "dtype": str(pair.dtype), "versions": model_versions()}
+    computed = {"dtype": str(pair.dtype), "device": pair.device.type, "versions": model_versions()}
+    fields = {"pair": pair_digest(pair), **computed}
     words = tuple(pair.decode(context) for context in contexts)
     if root is not None and words[0] != root:
         remark(f"root {root!r} is taken as {words[0]!r}: so the tokenizer reads it")

@@ -67,7 +67,7 @@ class SampledPrediction:
         Trees of one number after all roots make one mean; these are independent and between 1 and `L + 1` (`betting`).
         `python -m experiments.studies.coverage` counts how often it holds the truth, and how often others do.
         """
-        return mean_interval(self.means.mean(axis=0), 1.0, 1.0 + self.depth, level) if self.depth else (1.0, 1.0)
+        return mean_interval(self.means.mean(axis=0), 1.0, 1.0 + self.depth, level)
 
     def student(self, level: float = 0.95) -> tuple[float, float]:
         """Student's interval with the degrees of freedom of Welch and Satterthwaite: narrower, right for many trees.

@@ -60,6 +60,7 @@ def test_the_interval_shrinks_with_more_numbers_and_keeps_to_its_range() -> None
     assert 1 < low < 2.7
     assert high == pytest.approx(3)  # halvings of the range
     assert mean_interval([3.0] * 8, 1, 3, 0.5)[0] > low
+    assert mean_interval([1.0] * 8, 1, 1) == (1, 1)  # trees without drafts
 
 
 def setting(name: str, scheme: Delayed, trees: int, **pair: Any) -> Setting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,13 @@ def test_tables_are_computed_once_and_a_damaged_file_never_read(problem: PairPro
         kept_tables(key, fail)
     first.write_bytes(b"no archive")
     assert kept_tables(key, lambda: kept).outside.shape == (2, 0)
+
+
+def test_what_another_device_computes_has_tables_of_its_own(problem: PairProblem, tiny_recipe: Any) -> None:
+    assert problem.pair is not None
+    elsewhere = replace(problem.pair, device=torch.device("meta"))
+    again, moved = (pair_problem(each, tiny_recipe.corpus, Warp(0.7), count=2) for each in (problem.pair, elsewhere))
+    assert again.digest == problem.digest != moved.digest
 
 
 @pytest.mark.parametrize(("place", "bits"), [(6, 0x80), (8, 0x01), (10, 0x01)])  # version, encryption, compression

@@ -195,6 +195,8 @@ def test_bad_input_is_one_clear_line(random_pair: Callable[..., Any]) -> None:
         generate(pair, naive, path, [1, 8], Warp(), coin, 5)
     with pytest.raises(InvalidInput, match="say when to end"):
         generate(pair, naive, path, [1], Warp(), coin)
+    with pytest.raises(InvalidInput, match="say when to end"):
+        generate(pair, naive, path, [1], Warp(), coin, max_new_tokens=0, blocks=3)
     with pytest.raises(InvalidInput, match="'delayed' is a name"):
         generate(pair, naive, "delayed", [1], Warp(), coin, 5)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="unknown vectors 'jax'"):
