@@ -45,9 +45,9 @@ LONG = 5.0
 class PairProblem:
     """A pair of models after contexts of a text, each of equal weight.
 
-    names: of both models; digest: hash of their weights and of what computes with them. pair: None in another process, which has the
-    tables that were made before. vocab_size: `V` of the tables; whole: of the pair. denominator: what exact rows are
-    rounded to; None: what the models compute, in multiples of `2^-52`.
+    names: of both models; digest: hash of their weights and of what computes with them. pair: None in another process,
+    which has the tables that were made before. vocab_size: `V` of the tables; whole: of the pair. denominator: what
+    exact rows are rounded to; None: what the models compute, in multiples of `2^-52`.
     Raises `InvalidInput` for a `V` that the vocabulary does not have.
     """
 
