@@ -32,6 +32,11 @@ def text_seed(seed: int, number: int) -> int:
     return seed * 1_000_003 + number
 
 
+def part_seed(seed: int, part: int) -> int:
+    """A seed of its own for each part of a measurement, under 1,000: no two seeds share one."""
+    return seed * 1_000 + part
+
+
 def coin_of_each(coin: Coin | Sequence[Coin], texts: int) -> Sequence[Coin]:
     """A coin for each of so many texts: its own, or one for all of them, whose answers to a text then hang on others.
 

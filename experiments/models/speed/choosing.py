@@ -2,8 +2,9 @@
 
 A candidate brings `E / T` tokens a second: `E` is its block efficiency after contexts of texts, `T` the seconds of a
 block in the loop, from a rehearsal. At best it brings the upper end of `E`, or where `E` is not known what no lossless
-verifier exceeds (`most`), over blocks as quick as the quickest quarter. `E` is computed for verifiers whose
-verification is short beside the passes; of the others for those that could still be the fastest.
+verifier exceeds (`most`), over blocks as quick as the quickest quarter. That is a rule for what to measure, no proof:
+times are those of few texts, and the best prediction is one of many. `E` is computed for verifiers whose verification
+is short beside the passes; of the others for those that could still be the fastest.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import text_seed
+from experiments.models.loop.coins import part_seed, text_seed
 from experiments.models.speed.expected import Expectations, Expected
 from experiments.models.speed.rehearsal import Rehearsal
 from experiments.models.validation.contest import Setting, contestants
@@ -131,7 +132,7 @@ def contexts_of(setting: Setting, tokens: int) -> list[Context]:
     found = []
     for number, root in enumerate(setting.roots):
         for place in range(STARTS):
-            coin = setting.coin(text_seed(setting.seed, STARTS * number + place))
+            coin = setting.coin(text_seed(part_seed(setting.seed, 0), STARTS * number + place))
             length = max((2 * place + 1) * tokens // (2 * STARTS), 1)
             text = autoregressive(setting.pair, root, setting.warp, coin, length, vectors=setting.vectors).tokens
             found.append((*root, *text))

@@ -14,6 +14,7 @@ from functools import partial
 from statistics import fmean, stdev
 from typing import Any
 
+from experiments.models.loop.coins import part_seed, text_seed
 from experiments.models.speed.choice import Chosen
 from experiments.models.speed.choosing import Candidate
 from experiments.models.speed.paired import pooled_ratio
@@ -23,6 +24,9 @@ from experiments.shared.names import Player
 from experiments.shared.progress import bar
 from experiments.shared.rows import RowFile
 from experiments.shared.sharing import share
+
+#: The part of the seed that the first sweeps have: after those of `choose`.
+FIRST_SWEEP = 100
 
 
 def sweeps(
@@ -58,7 +62,7 @@ def _sweep(
     runners: list[Runner] = [None, *players]
     if round_ == 0:
         turns(setting, runners, 1, 0)  # warm
-    texts = turns(setting, runners, tokens, 1_000 * (setting.seed + 1) + 2 * round_ + number % 2)
+    texts = turns(setting, runners, tokens, text_seed(part_seed(setting.seed, FIRST_SWEEP + round_), number))
     made = map(Turn.joined, texts)
     fields = [[each.tokens, each.blocks, each.seconds, each.passing, each.verifying] for each in made]
     return {"strong_id": key, "turns": fields, "seconds": round(time.perf_counter() - started, 3)}

@@ -1,7 +1,7 @@
 """Block efficiency of many verifiers on many schemes after the same contexts: exact where tables are small.
 
-Elsewhere it is the mean over sampled trees, on each exact over the verifier's coin. All verifiers and all schemes see
-the same trees of a context, so that differences between them are surer than each alone.
+Elsewhere it is the mean over sampled trees, on each over the verifier's coin as `TreeMean` does. All verifiers and all
+schemes see the same trees of a context, so that differences between them are surer than each alone.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def along(means: Any, error: float) -> float:
     """Tokens a block along a text with these means after places of it, each known up to a standard error.
 
     Where blocks are short more of them begin: over a stretch of `n` tokens with mean `m` there are `n / m`. So it is
-    the harmonic mean, of numbers that are drawn together until they differ by no more than their errors leave.
+    the harmonic mean, of numbers that are drawn together until they differ by no more than their errors leave. Right
+    where means change slowly along the text; were each block's independent of the last, it would be their average.
     """
     centre, variance = float(means.mean()), float(means.var())
     kept = sqrt(max(1 - error**2 / variance, 0.0)) if variance > 0 else 0.0

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import text_seed
+from experiments.models.loop.coins import part_seed, text_seed
 from experiments.models.loop.generation import Generation, generate
 from experiments.models.speed.expected import Expected
 from experiments.models.speed.paired import geometric_mean, ratio
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 #: How many run in every round.
 FINALISTS = 6
+#: The part of the seed that the first round has: after those of contexts and rehearsal.
+FIRST_ROUND = 2
 #: Plain generation runs before each so many others: all are compared with it.
 TOGETHER = 12
 
@@ -168,7 +170,7 @@ def raced(
     for round_ in range(rounds):
         order = beside_plain(left)
         here: list[Runner] = [None if number is None else runners[number] for number in order]
-        made = turns(setting, here, tokens, setting.seed + 2 + round_, progress)
+        made = turns(setting, here, tokens, part_seed(setting.seed, FIRST_ROUND + round_), progress)
         for number in (None, *left):
             race.add(
                 number, [text for each, texts in zip(order, made, strict=True) if each == number for text in texts]

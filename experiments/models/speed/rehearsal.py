@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import text_seed
+from experiments.models.loop.coins import part_seed, text_seed
 from experiments.models.loop.generation import Generation, generate
 from experiments.models.loop.timing import Stopwatch
 from experiments.models.validation.contest import Setting
@@ -127,7 +127,7 @@ class Rehearsal:
     def _written(self, verifier: Verifier, blocks: int) -> Generation:
         number, setting = len(self.texts), self._setting
         root = setting.roots[number % len(setting.roots)]
-        coin = setting.coin(text_seed(setting.seed + 1, number))
+        coin = setting.coin(text_seed(part_seed(setting.seed, 1), number))
         given = setting.pair, verifier, self.scheme, root, setting.warp, coin
         return generate(*given, blocks=blocks, vectors=setting.vectors)
 
@@ -174,7 +174,7 @@ class PlainRehearsal:
     def write(self) -> None:
         """One more text, from the next root."""
         number, setting = len(self._seconds), self._setting
-        coin = setting.coin(text_seed(setting.seed + 1, number))
+        coin = setting.coin(text_seed(part_seed(setting.seed, 1), number))
         given = setting.pair, setting.roots[number % len(setting.roots)], setting.warp, coin, TOKENS
         made = autoregressive(*given, vectors=setting.vectors)
         self._seconds.append((made.elapsed - made.seconds["prompt"]) / TOKENS)
