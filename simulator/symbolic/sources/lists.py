@@ -7,6 +7,7 @@ it makes one by itself in the middle of an operation, the numbers refuse it.
 from __future__ import annotations
 
 import sys
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,7 @@ def _maker(name: str, original: Any) -> Any:
             original([0 if is_random(each) else each for each in found.flat], dtype)  # raises what only lists raise
         return found if dtype is None else found.astype(dtype)
 
-    function.__name__ = name
-    return function
+    return update_wrapper(function, original)
 
 
 def _function(name: str, original: Any) -> Any:
@@ -66,16 +66,14 @@ def _function(name: str, original: Any) -> Any:
             return original(*arguments, **options)
         return applied(name, original, arguments, options)
 
-    function.__name__ = name
-    function.__wrapped__ = original  # type: ignore[attr-defined]
-    return function
+    return update_wrapper(function, original)  # libraries that are imported meanwhile read what it says of itself
 
 
 class Ufunc:
     """A ufunc of numpy that follows lists of random numbers."""
 
     def __init__(self, original: Any) -> None:
-        self.original = original
+        self.original, self.__doc__ = original, original.__doc__
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         if current() is None or not _listed(inputs):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+from simulator.symbolic.sources.lists import replacements
 
 TEXTS = (
     # Single draws are floats of Python, of all libraries; what stood in an array is none.
@@ -28,3 +31,11 @@ TEXTS = (
 @pytest.mark.parametrize("text", TEXTS)
 def test_random_numbers_do_what_floats_do(agrees, text):
     agrees(text)
+
+
+def test_what_stands_in_for_numpy_says_of_itself_what_numpy_says() -> None:
+    """Libraries that are imported inside a function, as numpy.ma, read it."""
+    for _, name, found in replacements():
+        if name != "isscalar":
+            assert found.__doc__ == getattr(np, name).__doc__
+            assert found.__doc__
