@@ -14,6 +14,10 @@ from simulator.errors import TooLarge
 AGAIN = 0.05
 
 
+class _Late(BaseException):
+    """The alarm: no error, so that what handles errors of its own inside does not take it for one of them."""
+
+
 @contextmanager
 def limited(seconds: float | None, message: str) -> Iterator[None]:
     """Raise `TooLarge` with this message where the work inside takes longer; None: it may take any time.
@@ -28,7 +32,7 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
 
     def late(number: int, frame: Any) -> None:
         if armed:
-            raise TooLarge(message)
+            raise _Late
 
     remaining, again = signal.getitimer(signal.ITIMER_REAL)
     before = signal.signal(signal.SIGALRM, late)
@@ -38,6 +42,8 @@ def limited(seconds: float | None, message: str) -> Iterator[None]:
             yield
         finally:
             armed = False
+    except _Late:
+        raise TooLarge(message) from None
     finally:  # also where it rang between the end of the work and the line before
         armed = False
         signal.setitimer(signal.ITIMER_REAL, remaining, again)

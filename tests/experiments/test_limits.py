@@ -25,3 +25,17 @@ def test_work_that_is_quick_enough_is_not_cut_short():
         done = sum(range(100))
     assert done == 4950
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def patient():
+    """Work that goes on after errors of its own, as of values; `TooLarge` is one."""
+    for _ in range(100):
+        try:
+            time.sleep(0.01)
+        except ValueError:
+            raise AssertionError("taken for an error of the work") from None
+
+
+def test_work_that_handles_its_own_errors_is_cut_short_all_the_same():
+    with pytest.raises(TooLarge, match="too long"), limited(0.01, "too long"):
+        patient()
