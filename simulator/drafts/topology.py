@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import log2, prod
 from typing import Any, ClassVar
 
 from simulator.arithmetic import arithmetic_of
@@ -11,8 +11,11 @@ from simulator.coins import outcomes
 from simulator.drafts._passes import foresee
 from simulator.drafts.trees import DraftTree
 from simulator.drafts.without_replacement import draw_without_replacement
-from simulator.errors import InvalidInput
+from simulator.errors import InvalidInput, TooLarge
 from simulator.protocol import Coin, Context, TokenProcess
+
+#: Trees that are listed to count them.
+MOST_TREES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,10 @@ class Topology:
         return DraftTree(drafted)
 
     def count(self, draft: TokenProcess) -> int:
-        """Number of draft outcomes with positive probability."""
-        places = self.places
+        """Number of draft outcomes with positive probability; raises `TooLarge` where they are too many to list."""
+        places, first = self.places, int((draft.row(()) > 0).sum())
+        if self.nodes * log2(max(first, 2)) > log2(MOST_TREES):
+            raise TooLarge(f"{self} has some {first}^{self.nodes} draft trees; use fewer nodes or a smaller V")
 
         def below(node: int, context: Context) -> int:
             if not self.tree[node]:
