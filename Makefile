@@ -53,7 +53,7 @@ tests: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist worksteal -rs
 
 check: test
-	$(BIN)/pytest -n 2 -m heavy
+	$(BIN)/pytest -n 2 --dist worksteal -m heavy
 
 speed: $(VENV)/.core
 	$(BIN)/python -m experiments.studies.speed

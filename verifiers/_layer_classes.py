@@ -34,10 +34,7 @@ def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racin
     rows = forks[0].node.target
     room = None if is_tensor(rows) else np.empty(len(rows))
     nodes = [by_classes(scored.node.target, scored.node.draft, room) for scored in forks]
-    owed = np.concatenate([number(scored.score) * node.p for scored, node in zip(forks, nodes, strict=True)])
-    draft = np.concatenate([node.q for node in nodes])
-    race, law = racing(owed, draft, branches)
-    rho = (law / (draft + (draft <= 0))).reshape(len(forks), CLASSES)
+    race, rho = _raced([number(scored.score) for scored in forks], nodes, branches, racing)
     parts = list(zip(forks, nodes, rho, strict=True))
     return Step(
         _scores(forks, nodes, race, rho),
@@ -53,10 +50,7 @@ def class_outcomes(
     met, parts = [], []
     for factors, p, q in zip(scores[..., 0], target, draft, strict=True):
         nodes = [by_classes(*rows) for rows in zip(p, q, strict=True)]
-        owed = np.concatenate([factor * node.p for factor, node in zip(factors, nodes, strict=True)])
-        masses = np.concatenate([node.q for node in nodes])
-        race, law = racing(owed, masses, branches)
-        rho = (law / (masses + (masses <= 0))).reshape(len(nodes), CLASSES)
+        race, rho = _raced(factors, nodes, branches, racing)
         places = np.stack([node.place for node in nodes])
         laws = q * np.take_along_axis(rho, places, axis=1)
         met.append(minimum(factors[:, None] * p, laws))
@@ -65,6 +59,16 @@ def class_outcomes(
         tokens = Race(blocks, weights, race.last, race.nobody)
         parts.append((tokens, q.tolist(), branches, kept.tolist()))
     return np.stack(met), (race_outcomes(*part) for part in parts)
+
+
+def _raced(
+    scores: Sequence[Any], nodes: Sequence[Sorted], branches: tuple[int, ...], racing: Racing
+) -> tuple[Race, Any]:
+    """The race of nodes with these scores, and its law over draft masses by class, shape `(n, J)`."""
+    owed = np.concatenate([score * node.p for score, node in zip(scores, nodes, strict=True)])
+    draft = np.concatenate([node.q for node in nodes])
+    race, law = racing(owed, draft, branches)
+    return race, (law / (draft + (draft <= 0))).reshape(len(nodes), CLASSES)
 
 
 def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: Any) -> dict[Context, Any]:

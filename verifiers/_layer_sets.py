@@ -12,7 +12,6 @@ Lossless for all weights, with `r` computed for the weights that are used. Shape
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import product
 from math import comb, prod
 from typing import Any, TypeAlias
@@ -85,11 +84,7 @@ def set_step(layer: Sequence[Scored], listing: Listing) -> Step:
         size = len(group[0].node.target)
         for place, scored in enumerate(group):
             met[scored.node.context] = kept[place * size : (place + 1) * size] * share
-    return Step(
-        scores,
-        {context: partial(_same, row) for context, row in met.items()},
-        {context: row.sum for context, row in met.items()},
-    )
+    return Step.of(scores, met)
 
 
 def _combined(forks: Sequence[Scored], listing: Listing) -> int:
@@ -189,7 +184,3 @@ def _joined(rows: Sequence[Vector]) -> Vector:
 
         return torch.cat(list(rows))
     return np.concatenate(rows)
-
-
-def _same(row: Vector) -> Vector:
-    return row

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from flint import fmpq
@@ -44,6 +45,19 @@ class Step:
     scores: Mapping[Context, Any] = field(default_factory=dict)
     met: Mapping[Context, Callable[[], Vector]] = field(default_factory=dict)
     met_mass: Mapping[Context, Callable[[], Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, scores: Mapping[Context, Any], met: Mapping[Context, Vector]) -> Step:
+        """Where the rows `m(c, .)` are known."""
+        return cls(
+            scores,
+            {context: partial(_same, row) for context, row in met.items()},
+            {context: row.sum for context, row in met.items()},
+        )
+
+
+def _same(row: Vector) -> Vector:
+    return row
 
 
 #: Scores for the children of a layer: a function of the layer and of what is drafted down to its children.

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,11 +76,7 @@ class LayerTransport:
         met = minimum(owed, law)
         size = len(forks[0].node.target)
         rows = {scored.node.context: met[place * size : (place + 1) * size] for place, scored in enumerate(forks)}
-        return Step(
-            _selected(forks, race, met, law),
-            {context: partial(_same, row) for context, row in rows.items()},
-            {context: row.sum for context, row in rows.items()},
-        )
+        return Step.of(_selected(forks, race, met, law), rows)
 
     @property
     def structure(self) -> Layered:
@@ -186,11 +181,7 @@ def _single(scored: Scored) -> Step:
     met = minimum(score * node.target, node.draft)
     context, token = node.context, node.children[0]
     kept = child_weight(score, node.target, node.draft, token)
-    return Step({(*context, token): kept} if kept > 0 else {}, {context: partial(_same, met)}, {context: met.sum})
-
-
-def _same(row: Vector) -> Vector:
-    return row
+    return Step.of({(*context, token): kept} if kept > 0 else {}, {context: met})
 
 
 def _joined(rows: Sequence[Vector]) -> Vector:

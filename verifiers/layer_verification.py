@@ -78,11 +78,7 @@ class LayerVerification:
             for token in set(node.children):
                 if given[token] > 0:
                     scores[*node.context, token] = given[token] * share / capacity
-        return Step(
-            scores,
-            {context: partial(_same, row) for context, row in met.items()},
-            {context: row.sum for context, row in met.items()},
-        )
+        return Step.of(scores, met)
 
 
 def _outcomes(
@@ -170,7 +166,3 @@ def _optimal_transport(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tup
 RULES: Mapping[str, OneStep] = MappingProxyType(
     {"specinfer": _specinfer, "khisti": _khisti, "optimal_transport": _optimal_transport}
 )
-
-
-def _same(row: Vector) -> Vector:
-    return row

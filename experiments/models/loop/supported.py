@@ -12,8 +12,8 @@ from experiments.models.drafts.features import reads_features
 from experiments.models.loop.caches import prompt_read, read
 from experiments.models.loop.masks import windows_of
 from experiments.models.pair.devices import within_memory
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.positions import room_of
+from experiments.models.pair.pair import ROLES, Pair
+from experiments.models.pair.positions import check_room
 from simulator.errors import InvalidInput
 
 #: What rounding may change of a logit, relative to the largest: passes of other shapes sum in another order.
@@ -113,10 +113,7 @@ def check_prompt(pair: Pair, prompt: Sequence[int], more: int) -> None:
     wrong = [token for token in prompt if not 0 <= token < pair.vocab_size]
     if wrong:
         raise InvalidInput(f"the prompt has token {wrong[0]}; tokens are 0..{pair.vocab_size - 1}")
-    for name, model in (("target", pair.target), ("draft", pair.draft)):
-        room = room_of(model)
-        if room is not None and len(prompt) + more > room:
-            raise InvalidInput(
-                f"the {name} reads {room} tokens at most: a prompt of {len(prompt)} and {more} more do not fit; "
-                "ask for fewer tokens or give a shorter prompt"
-            )
+    asked = f": a prompt of {len(prompt)} and {more} more do not fit"
+    for which in ROLES:
+        model, tokens = pair.model(which), len(prompt) + more
+        check_room(model, which, tokens, asked, "ask for fewer tokens or give a shorter prompt")

@@ -16,11 +16,18 @@ def room_of(model: Any) -> int | None:
     return int(most) if most else None
 
 
-def check_room(model: Any, which: str, tokens: int) -> None:
-    """Raise `InvalidInput` for more tokens than the model that is called `which` has positions."""
+def check_room(
+    model: Any,
+    which: str,
+    tokens: int,
+    asked: str = "",
+    way_out: str = "give a shorter root, a smaller tree or a model with more positions",
+) -> None:
+    """Raise `InvalidInput` for more tokens than the model that is called `which` has positions.
+
+    asked, way_out: the end of the message: what asks for them, and what can be done.
+    """
     room = room_of(model)
     if room is not None and tokens > room:
-        raise InvalidInput(
-            f"the {which} reads {room} tokens at most, and {tokens} are asked for; "
-            "give a shorter root, a smaller tree or a model with more positions"
-        )
+        asked = asked or f", and {tokens} are asked for"
+        raise InvalidInput(f"the {which} reads {room} tokens at most{asked}; {way_out}")

@@ -86,12 +86,16 @@ class Together:
 
 @dataclass(frozen=True)
 class Text:
-    """A text of one verifier: its blocks, draft passes, and the seconds of passes and of all else but verification."""
+    """A text of one verifier: its blocks, draft passes, and the seconds of all but prompt and verification."""
 
     blocks: int
     draft_passes: int
-    passing: float
-    other: float
+    seconds: float
+
+    @property
+    def block(self) -> float:
+        """The seconds of a block."""
+        return self.seconds / self.blocks
 
 
 class Rehearsal:
@@ -119,9 +123,8 @@ class Rehearsal:
 
     def _write_alone(self) -> None:
         made = self._written(self._together.players[0].verifier, ALONE)
-        passing = made.seconds["draft"] + made.seconds["target"]
-        rest = made.elapsed - made.seconds["prompt"] - made.seconds["verify"] - passing
-        self.texts.append(Text(len(made.blocks), sum(block.passes for block in made.blocks), passing, rest))
+        seconds = made.elapsed - made.seconds["prompt"] - made.seconds["verify"]
+        self.texts.append(Text(len(made.blocks), sum(block.passes for block in made.blocks), seconds))
         self._together.sort(self.shared)
 
     def _written(self, verifier: Verifier, blocks: int) -> Generation:
@@ -137,14 +140,9 @@ class Rehearsal:
         return self.texts[1:] or self.texts
 
     @property
-    def passing(self) -> float:
-        """Seconds of a block in passes: the median text, which a moment of something else does not move."""
-        return float(np.median([text.passing / text.blocks for text in self.timed]))
-
-    @property
     def shared(self) -> float:
-        """Seconds of a block but verification, likewise."""
-        return float(np.median([(text.passing + text.other) / text.blocks for text in self.timed]))
+        """Seconds of a block but verification: the median text, which a moment of something else does not move."""
+        return float(np.median([text.block for text in self.timed]))
 
     @property
     def draft_passes(self) -> float:
@@ -161,7 +159,7 @@ class Rehearsal:
 
     def quick(self, named: NamedVerifier) -> float:
         """Seconds of a block where all goes as quickly as in the quickest quarter of the texts and of the calls."""
-        shared = np.quantile([(text.passing + text.other) / text.blocks for text in self.timed], 0.25)
+        shared = np.quantile([text.block for text in self.timed], 0.25)
         return float(shared) + self._together.quick(named.label)
 
 
