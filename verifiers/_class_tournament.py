@@ -20,7 +20,7 @@ import numpy as np
 
 from simulator.protocol import Coin, Vector
 from simulator.vectors import is_tensor, layers, minimum, residual
-from verifiers._ratio_classes import ClassLaw, by_classes, classes_of, table
+from verifiers._ratio_classes import ClassLaw, by_classes, classes_of, one_class, table
 from verifiers._room import check_room
 from verifiers._tournament import DECIMALS, GRAIN, like, play
 
@@ -57,7 +57,7 @@ class ClassRounds(ClassLaw):
 
 def class_rounds(p: Vector, q: Vector, k: int) -> ClassRounds:
     """The rounds of `k` drafts."""
-    node = by_classes(p, q, classes=FINE, an_octave=AN_OCTAVE)
+    node = by_classes(p, q, classes=FINE, an_octave=AN_OCTAVE) if k > 1 else one_class(p, q)
     winner, rounds = node.q, []
     for _ in range(k - 1):
         posed = (part.astype(np.float64).round(DECIMALS) for part in (node.p, winner, node.q))

@@ -120,7 +120,7 @@ def _hull_slopes(t: Any, heights: Any) -> Any:
 def _loosened(chain: Chain, nodes: int) -> Chain:
     """Step 3: what can have more than it is owed in one block, and nobody at its end, as a node of its own.
 
-    Nobody is owed what is left there of `f`; where nothing is left its mass is 0.
+    Nobody is owed what is left there of `f`; where nothing is left its mass is 0. Within a block node by node.
     """
     loose = chain.levels > LOOSE
     first = np.where(loose, chain.blocks, chain.blocks[:, -1:] + 1).min(axis=1, keepdims=True)
@@ -129,7 +129,11 @@ def _loosened(chain: Chain, nodes: int) -> Chain:
     left = np.maximum(chain.met[:, -1] - before - np.where(loose, owed, 0).sum(axis=1), 0)
     ends = (-1, nodes, first[:, 0], np.inf, chain.met[:, -1], left > 0, left, left > 0)
     fields = chain._replace(blocks=np.where(loose, first, chain.blocks), owed=owed)
-    return Chain(*(np.column_stack([part, np.full(len(left), end)]) for part, end in zip(fields, ends, strict=True)))
+    loosened = Chain(
+        *(np.column_stack([part, np.full(len(left), end)]) for part, end in zip(fields, ends, strict=True))
+    )
+    order = np.argsort(loosened.blocks * (nodes + 1) + loosened.node, axis=1, kind="stable")
+    return Chain(*(taken(part, order) for part in loosened))
 
 
 def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:

@@ -84,7 +84,7 @@ def greedy_class_step(layer: Sequence[Scored]) -> Step:
         law = _raced(group, share, scores)
         for node, row in zip(group, law, strict=True):
             met[node.scored.node.context] = partial(_met, node, row, share)
-    return Step(scores, met, {context: partial(_mass, row) for context, row in met.items()})
+    return Step(scores, met)
 
 
 def _raced(group: Sequence[Greedy], share: Any, scores: dict[Context, Any]) -> list[Any]:
@@ -118,13 +118,12 @@ def _raced(group: Sequence[Greedy], share: Any, scores: dict[Context, Any]) -> l
     return rates
 
 
-def _met(node: Greedy, rate: Any, share: Any) -> Vector:
-    """`m(c, .)`, shape `(V,)`."""
-    law = node.rest * spread(rate[:CLASSES], node.node, node.rest)
+def _met(node: Greedy, rate: Any, share: Any, part: slice) -> Vector:
+    """A part of `m(c, .)`."""
+    rest = node.rest[part]
+    law = rest * spread(rate[:CLASSES], node.node, rest, part)
+    start = part.start or 0
     for place, token in enumerate(node.top):
-        law[token] = law[token] + rate[CLASSES + place]
-    return minimum(number(node.scored.score) * node.scored.node.target, share * law)
-
-
-def _mass(row: Any) -> Any:
-    return number(row().sum())
+        if start <= token < start + len(law):
+            law[token - start] = law[token - start] + rate[CLASSES + place]
+    return minimum(number(node.scored.score) * node.scored.node.target[part], share * law)

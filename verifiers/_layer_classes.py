@@ -36,11 +36,7 @@ def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racin
     nodes = [by_classes(scored.node.target, scored.node.draft, room) for scored in forks]
     race, rho = _raced([number(scored.score) for scored in forks], nodes, branches, racing)
     parts = list(zip(forks, nodes, rho, strict=True))
-    return Step(
-        _scores(forks, nodes, race, rho),
-        {scored.node.context: partial(_met, *part) for part in parts for scored in part[:1]},
-        {scored.node.context: partial(_met_mass, *part) for part in parts for scored in part[:1]},
-    )
+    return Step(_scores(forks, nodes, race, rho), {part[0].node.context: partial(_met, *part) for part in parts})
 
 
 def class_outcomes(
@@ -93,19 +89,7 @@ def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: A
     return scores
 
 
-def _met(scored: Scored, node: Sorted, rho: Any) -> Vector:
-    """`m(c, .)`, shape `(V,)`."""
-    draft, owed = scored.node.draft, scored.score * scored.node.target
-    if is_tensor(draft) or draft.dtype == object:
-        return minimum(owed, spread(rho, node, draft) * draft)
-    law = rho.take(node.place)
-    law *= draft
-    return np.minimum(owed, law, out=law)  # in place: fresh memory of this size costs more than what is done in it
-
-
-def _met_mass(scored: Scored, node: Sorted, rho: Any) -> Any:
-    """The sum of `m(c, .)`, in double precision where it is rounded."""
-    met = _met(scored, node, rho)
-    if is_tensor(met):
-        return met.double().sum().item()
-    return met.sum() if met.dtype == object else met.sum(dtype=np.float64)
+def _met(scored: Scored, node: Sorted, rho: Any, part: slice) -> Vector:
+    """A part of `m(c, .)`."""
+    draft = scored.node.draft[part]
+    return minimum(scored.score * scored.node.target[part], spread(rho, node, draft, part) * draft)

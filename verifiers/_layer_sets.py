@@ -84,7 +84,7 @@ def set_step(layer: Sequence[Scored], listing: Listing) -> Step:
         size = len(group[0].node.target)
         for place, scored in enumerate(group):
             met[scored.node.context] = kept[place * size : (place + 1) * size] * share
-    return Step.of(scores, met)
+    return Step(scores, {context: row.__getitem__ for context, row in met.items()})
 
 
 def _combined(forks: Sequence[Scored], listing: Listing) -> int:

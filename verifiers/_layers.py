@@ -17,13 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
 from flint import fmpq
 
 from simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
-from simulator.vectors import positive_part
+from simulator.vectors import is_tensor, positive_part
+from verifiers._ratio_classes import CLASSES, WHOLE
+
+#: The part of a row that is added up at a time: what is made of so little stays near the processor.
+PIECE = 2**14
 
 
 @dataclass(frozen=True)
@@ -38,26 +42,12 @@ class Scored:
 class Step:
     """What a rule makes of one layer.
 
-    scores: of the drafted children, by context; those left out have 0. met: for each node with children a function
-    without arguments that returns `m(c, .)`, shape `(V,)`. met_mass: its sum, likewise. Both are called where needed.
+    scores: of the drafted children, by context; those left out have 0. met: for each node with children a function of
+    a slice, that part of `m(c, .)`, called where it is needed; of a row that is known its `__getitem__`.
     """
 
     scores: Mapping[Context, Any] = field(default_factory=dict)
-    met: Mapping[Context, Callable[[], Vector]] = field(default_factory=dict)
-    met_mass: Mapping[Context, Callable[[], Any]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, scores: Mapping[Context, Any], met: Mapping[Context, Vector]) -> Step:
-        """Where the rows `m(c, .)` are known."""
-        return cls(
-            scores,
-            {context: partial(_same, row) for context, row in met.items()},
-            {context: row.sum for context, row in met.items()},
-        )
-
-
-def _same(row: Vector) -> Vector:
-    return row
+    met: Mapping[Context, Callable[[slice], Vector]] = field(default_factory=dict)
 
 
 #: Scores for the children of a layer: a function of the layer and of what is drafted down to its children.
@@ -94,8 +84,8 @@ def _accepted(layer: Sequence[Scored], step: Step, coin: Coin) -> Scored | None:
     """Step 2 for one layer."""
     masses = []
     for scored in layer:
-        met = step.met_mass.get(scored.node.context)
-        masses.append(scored.score if met is None else scored.score - met())
+        met = step.met.get(scored.node.context)
+        masses.append(scored.score if met is None else scored.score - mass_met(met, scored.node.target))
     masses.append(1 - sum(scored.score for scored in layer))
     masses = [mass if mass > 0 else 0 for mass in masses]  # rounding may leave less than nothing
     chosen = coin.choose(masses) if any(mass > 0 for mass in masses) else len(layer)
@@ -106,8 +96,17 @@ def _verdict(chosen: Scored, step: Step, coin: Coin) -> Verdict:
     """Step 3."""
     node = chosen.node
     met = step.met.get(node.context)
-    rest = node.target if met is None else positive_part(chosen.score * node.target - met())
+    rest = node.target if met is None else positive_part(chosen.score * node.target - met(WHOLE))
     return Verdict(node.context, coin.choose(rest if rest.sum() > 0 else node.target))
+
+
+def mass_met(met: Callable[[slice], Vector], like: Vector) -> Any:
+    """The sum of `m(c, .)`, in double precision for a real vocabulary. like: a row of the node."""
+    if like.dtype == object or len(like) <= CLASSES:
+        return met(WHOLE).sum()
+    if is_tensor(like):
+        return met(WHOLE).double().sum().item()
+    return sum(met(slice(start, start + PIECE)).sum(dtype=np.float64) for start in range(0, len(like), PIECE))
 
 
 def portion(mass: Any, weight: int, total: int) -> Any:

@@ -137,7 +137,7 @@ def race_integral(
     step: float,
     tail: float,
 ) -> Any:
-    """`r` of pairs sorted by block, shapes `(B, N)`; weights from `2**-SPAN` to 1, or 0.
+    """`r` of pairs sorted by block and there by node, shapes `(B, N)`; weights from `2**-SPAN` to 1, or 0.
 
     A branch of weight `v` wins a race of exponentials at time `s`; another branch has not won by then with probability
     `sum_z q(z) e^(-s v(z))` over its block and all that is worse. So `r = k_c q` times the integral of `v e^(-s v)`
@@ -147,20 +147,49 @@ def race_integral(
     """
     u = np.arange(-tail, 4.0 + SPAN * np.log(2.0), step)  # the same for every layer, whatever stands beside it
     falls = np.exp(-weights[:, :, None] * np.exp(u))  # (B, N, S)
-    product, own = np.ones_like(falls), np.ones_like(falls)
-    for c, k in enumerate(branches):
-        at = node == c
-        here = mass * at
-        waits = np.maximum(over_segments(np.add, here[:, :, None] * falls, first, last), 0)
-        waits += np.maximum(1 - taken(here.cumsum(axis=1), last), 0)[:, :, None]
-        own = np.where(at[:, :, None], waits, own)
-        for _ in range(k):
-            product *= waits
-    product /= np.where(own > 0, own, 1.0)
+    k = np.array(branches)
+    runs = _runs(node, first)
+    own = k[runs.node]
+    inside = (mass[:, :, None] * (node[:, :, None] == np.arange(len(k)))).cumsum(axis=1)
+    worse = np.maximum(1 - taken(inside, last).reshape(-1, len(k))[runs.blocks], 0)  # (blocks, n)
+    waits = np.add.reduceat((mass[:, :, None] * falls).reshape(-1, len(u)), runs.starts, axis=0)  # (runs, S)
+    waits = np.maximum(waits, 0) + worse[runs.block, runs.node, None]
+    powers = waits
+    for one in range(1, own.max()):
+        powers = powers * np.where(own > one, waits.T, 1.0).T
+    worse[runs.block, runs.node] = 1.0  # left are the nodes that have no pair in the block
+    others = np.multiply.reduceat(powers, runs.first, axis=0) * (worse**k).prod(axis=1)[:, None]
+    others = others[runs.block] / np.where(waits > 0, waits, 1.0)
+    product = others[runs.place].reshape(falls.shape)
     product -= np.asarray(idle)[..., None]
     product *= falls
     won = product @ (np.exp(u) * step) * weights
-    return np.array(branches, dtype=np.float64)[node] * mass * won
+    return k[node] * mass * won
+
+
+class _Runs(NamedTuple):
+    """Pairs of one node and one block, one run after the other, in all layers.
+
+    starts, node, block: of every run its first pair, its node and its block. place: the run of every pair. blocks,
+    first: of every block its first pair and its first run.
+    """
+
+    starts: Any
+    node: Any
+    block: Any
+    place: Any
+    blocks: Any
+    first: Any
+
+
+def _runs(node: Any, first: Any) -> _Runs:
+    opens = (first == np.arange(first.shape[1])).reshape(-1)
+    nodes = node.reshape(-1)
+    new = opens.copy()
+    new[1:] |= nodes[1:] != nodes[:-1]
+    place = new.cumsum() - 1
+    starts, blocks = np.flatnonzero(new), np.flatnonzero(opens)
+    return _Runs(starts, nodes[starts], opens.cumsum()[starts] - 1, place, blocks, place[blocks])
 
 
 def over_segments(add: Any, parts: Any, first: Any, last: Any) -> Any:

@@ -24,6 +24,10 @@ CLASSES, AN_OCTAVE = 32, 2
 _DIGITS, _ONE = 52, 1023
 
 
+#: All of a row.
+WHOLE = slice(None)
+
+
 @dataclass(frozen=True)
 class Sorted:
     """One node by classes. place: the class of each token, `(V,)`; p, q: masses by class, `(J,)`."""
@@ -68,15 +72,24 @@ def _added_up(row: Vector, place: Any, classes: int) -> Vector:
     return masses
 
 
+def one_class(target: Vector, draft: Vector) -> Sorted:
+    """All tokens in one class, which is all that a single draft asks for."""
+    if is_tensor(target):
+        masses = [np.array([row.double().sum().item()]) for row in (target, draft)]
+        return Sorted(torch.zeros(1, dtype=torch.int64, device=target.device).expand(len(target)), *masses)
+    masses = [np.array([row.sum()]) for row in (target, draft)]
+    return Sorted(np.broadcast_to(np.zeros(1, dtype=np.int8), len(target)), *masses)
+
+
 def table(values: Any, like: Vector) -> Any:
     """`J` numbers of the host as an array that goes with a row: on its device, in its precision."""
     return like.new_tensor(values) if is_tensor(like) else np.asarray(values).astype(like.dtype, copy=False)
 
 
-def spread(values: Any, node: Sorted, like: Vector) -> Vector:
-    """What belongs to the class of each token, shape `(V,)`, where the rows are."""
-    found = table(values, like)
-    return found[node.place] if is_tensor(like) else found.take(node.place)
+def spread(values: Any, node: Sorted, like: Vector, part: slice = WHOLE) -> Vector:
+    """What belongs to the class of each token of a part, where the rows are."""
+    found, place = table(values, like), node.place[part]
+    return found[place] if is_tensor(like) else found.take(place)
 
 
 def classes_of(node: Sorted, tokens: Sequence[int]) -> list[int]:
@@ -91,9 +104,9 @@ class ClassLaw:
     node: Sorted
     rho: Any
 
-    def law(self, q: Vector) -> Vector:
-        """All of it, shape `(V,)`."""
-        return q * spread(self.rho, self.node, q)
+    def law(self, q: Vector, part: slice = WHOLE) -> Vector:
+        """A part of it."""
+        return q[part] * spread(self.rho, self.node, q, part)
 
     def rates(self, tokens: Sequence[int]) -> list[Any]:
         """`r/q` of some tokens."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from simulator.protocol import Vector
 from simulator.vectors import times
-from verifiers._ratio_classes import ClassLaw, Sorted, by_classes, classes_of
+from verifiers._ratio_classes import ClassLaw, Sorted, by_classes, classes_of, one_class
 
 #: Scores have probabilities that are multiples of one over this number.
 GRAIN = 2**20
@@ -73,7 +73,7 @@ class Scores(ClassLaw):
 
 def scored(p: Vector, q: Vector, alive: tuple[Any, ...], weight: Any = 1) -> Scores:
     """The scores of a node to which `weight * p` is owed."""
-    node = by_classes(p, q, classes=FINE, an_octave=AN_OCTAVE)
+    node = by_classes(p, q, classes=FINE, an_octave=AN_OCTAVE) if len(alive) > 1 else one_class(p, q)
     return with_scores(node, alive, weight)
 
 

@@ -75,8 +75,11 @@ class LayerTransport:
         race, law = self.raced(owed, draft, branches)
         met = minimum(owed, law)
         size = len(forks[0].node.target)
-        rows = {scored.node.context: met[place * size : (place + 1) * size] for place, scored in enumerate(forks)}
-        return Step.of(_selected(forks, race, met, law), rows)
+        rows = {
+            scored.node.context: met[place * size : (place + 1) * size].__getitem__
+            for place, scored in enumerate(forks)
+        }
+        return Step(_selected(forks, race, met, law), rows)
 
     @property
     def structure(self) -> Layered:
@@ -181,7 +184,7 @@ def _single(scored: Scored) -> Step:
     met = minimum(score * node.target, node.draft)
     context, token = node.context, node.children[0]
     kept = child_weight(score, node.target, node.draft, token)
-    return Step.of({(*context, token): kept} if kept > 0 else {}, {context: met})
+    return Step({(*context, token): kept} if kept > 0 else {}, {context: met.__getitem__})
 
 
 def _joined(rows: Sequence[Vector]) -> Vector:

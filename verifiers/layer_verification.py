@@ -21,7 +21,7 @@ from functools import partial
 from itertools import product
 from math import prod
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, Context, DraftNode, Source, Vector, Verdict
@@ -29,12 +29,22 @@ from simulator.structures import Layered
 from simulator.vectors import minimum, one_hot, positive_part
 from verifiers._layers import Scored, Step, sweep
 from verifiers._memo import memoised
+from verifiers._ratio_classes import WHOLE, number
 from verifiers._set_flow import few_sets, transport
+from verifiers._weights import capped
 from verifiers.khisti import winner_and_law
-from verifiers.optimal_transport import accepted_and_law
+from verifiers.optimal_transport import accepted, mean_accepted, one_step
 
-#: `rule(owed, q, drafted)`: the probability that each token is returned, given the drafts, and on average; `(V,)` each.
-OneStep: TypeAlias = Callable[[Vector, Vector, tuple[int, ...]], tuple[Vector, Vector]]
+
+class Returned(NamedTuple):
+    """given: the probability of each drafted token, given all drafts. mean: that on average, a part of the row."""
+
+    given: Mapping[int, Any]
+    mean: Callable[[slice], Vector]
+
+
+#: `rule(owed, q, drafted)`, where more than one is drafted.
+OneStep: TypeAlias = Callable[[Vector, Vector, tuple[int, ...]], Returned]
 
 
 @dataclass(frozen=True)
@@ -70,15 +80,34 @@ class LayerVerification:
         forks = [scored for scored in layer if scored.node.children]
         capacity = sum(scored.score for scored in forks)
         scores: dict[Context, Any] = {}
-        met: dict[Context, Vector] = {}
+        met: dict[Context, Callable[[slice], Vector]] = {}
         for scored in forks:
             node, share = scored.node, scored.score
-            given, mean = RULES[self.rule](capacity * node.target, node.draft, node.children)
-            met[node.context] = mean * share / capacity
-            for token in set(node.children):
-                if given[token] > 0:
-                    scores[*node.context, token] = given[token] * share / capacity
-        return Step.of(scores, met)
+            given, mean = _asked(RULES[self.rule], capacity, node.target, node.draft, node.children)
+            met[node.context] = partial(_shared, mean, share, capacity)
+            for token, chance in given.items():
+                if chance > 0:
+                    scores[*node.context, token] = chance * share / capacity
+        return Step(scores, met)
+
+
+def _asked(rule: OneStep, capacity: Any, p: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
+    """What the rule returns; a single draft is returned as far as it is owed by all of them."""
+    if len(drafted) > 1:
+        return rule(capacity * p, q, drafted)
+    token, mass = drafted[0], number(q[drafted[0]])
+    return Returned(
+        {token: capped(capacity * number(p[token]), mass) * (mass * 0 + 1)}, partial(_single, capacity, p, q)
+    )
+
+
+def _single(capacity: Any, p: Vector, q: Vector, part: slice) -> Vector:
+    return minimum(capacity * p[part], q[part])
+
+
+def _shared(mean: Callable[[slice], Vector], share: Any, capacity: Any, part: slice) -> Vector:
+    """A part of `m(c, .)`."""
+    return mean(part) * share / capacity
 
 
 def _outcomes(
@@ -87,12 +116,12 @@ def _outcomes(
     """See `Layered`: the nodes of a layer draw each for itself, within shares that do not depend on what is drawn."""
     met = target * 0
     layers = []
-    for number, (shares, p, q) in enumerate(zip(scores[..., 0].tolist(), target, draft, strict=True)):
+    for layer, (shares, p, q) in enumerate(zip(scores[..., 0].tolist(), target, draft, strict=True)):
         capacity = sum(shares)
         by_node = []
         for place, (share, k) in enumerate(zip(shares, branches, strict=True)):
-            ask = partial(rule, capacity * p[place], q[place])
-            met[number, place] = ask((int(q[place].argmax()),) * k)[1] * share / capacity
+            ask = partial(_asked, rule, capacity, p[place], q[place])
+            met[layer, place] = _shared(ask((int(q[place].argmax()),) * k).mean, share, capacity, WHOLE)
             by_node.append(partial(_drawn, ask, q[place].tolist(), k, share, capacity))
         layers.append(by_node)
     return met, map(_together, layers)
@@ -102,9 +131,8 @@ def _drawn(ask: Any, q: Sequence[Any], k: int, share: Any, capacity: Any) -> lis
     """What one node may draw: the probability, and each token with the branches through it and its score."""
     found: dict[tuple[Any, ...], Any] = {}
     for drafted in product([token for token, mass in enumerate(q) if mass > 0], repeat=k):
-        given, _ = ask(drafted)
-        tokens = [token for token in sorted(set(drafted)) if given[token] > 0]
-        scored = tuple((token, drafted.count(token), given[token] * share / capacity) for token in tokens)
+        given = sorted((token, chance) for token, chance in ask(drafted).given.items() if chance > 0)
+        scored = tuple((token, drafted.count(token), chance * share / capacity) for token, chance in given)
         found[scored] = found.get(scored, 0) + prod(q[token] for token in drafted)
     return [(chance, scored) for scored, chance in found.items()]
 
@@ -117,7 +145,7 @@ def _together(by_node: Sequence[Callable[[], list[Any]]]) -> Iterator[tuple[Any,
 
 
 @memoised
-def _specinfer(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vector, Vector]:
+def _specinfer(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
     rounds = []
     missed: Any = 1
     mean = owed * 0
@@ -138,29 +166,33 @@ def _specinfer(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vecto
             known[left] = total / len(left)
         return known[left]
 
-    return law(tuple(sorted(drafted))), mean
+    return _known(law(tuple(sorted(drafted))), mean, drafted)
 
 
 @memoised
-def _khisti(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vector, Vector]:
+def _khisti(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
     winner, law = winner_and_law(owed, q, drafted)
     mean = minimum(owed, law)
-    return winner * mean / (law + (law <= 0)), mean
+    return _known(winner * mean / (law + (law <= 0)), mean, drafted)
 
 
 @memoised
-def _optimal_transport(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> tuple[Vector, Vector]:
+def _optimal_transport(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
     if not few_sets(q, len(drafted)):
-        return accepted_and_law(owed, q, drafted)
+        scores = one_step(owed, q, len(drafted))
+        return Returned(accepted(scores, owed, q, drafted), partial(mean_accepted, scores, owed, q))
     masses, flow, _ = transport(owed, q, len(drafted))
     drafts = tuple(sorted(set(drafted)))
-    given, mean = owed * 0, owed * 0
+    mean = owed * 0
     for sent in flow.values():
         for token, mass in sent.items():
             mean[token] = mean[token] + mass
-    for token, mass in flow[drafts].items():
-        given[token] = given[token] + mass / masses[drafts]
-    return given, mean
+    return Returned({token: mass / masses[drafts] for token, mass in flow[drafts].items()}, mean.__getitem__)
+
+
+def _known(given: Vector, mean: Vector, drafted: tuple[int, ...]) -> Returned:
+    """From rows."""
+    return Returned({token: given[token] for token in sorted(set(drafted))}, mean.__getitem__)
 
 
 RULES: Mapping[str, OneStep] = MappingProxyType(

@@ -32,7 +32,7 @@ from simulator.vectors import (
     stacked,
     stacked_layers,
 )
-from verifiers._ratio_classes import numbers
+from verifiers._ratio_classes import WHOLE, numbers
 from verifiers._score_laws import joint_law
 from verifiers._scores import Scores, scored
 from verifiers._set_flow import few_sets, set_masses, transport
@@ -173,14 +173,20 @@ def _branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
 
 
 def _branch_scored(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
-    given, mean = accepted_and_law(p, q, drafted)
-    return given + (1 - given.sum()) * residual(p, mean)
+    scores, given = one_step(p, q, len(drafted)), p * 0
+    for token, chance in accepted(scores, p, q, drafted).items():
+        given[token] = given[token] + chance
+    return given + (1 - given.sum()) * residual(p, mean_accepted(scores, p, q, WHOLE))
 
 
-def accepted_and_law(p: Vector, q: Vector, drafted: Sequence[int]) -> tuple[Vector, Vector]:
-    """By scores: what is accepted given the drafts, and on average `min(p, r)`; shape `(V,)` each."""
-    scores = one_step(p, q, len(drafted))
-    given = p * 0
+def accepted(scores: Scores, p: Vector, q: Vector, drafted: Sequence[int]) -> dict[int, Any]:
+    """The probability that each drafted token is accepted, given the drafts."""
+    given: dict[int, Any] = {}
     for token, chance, rate in zip(drafted, scores.chances(drafted), kept(scores, p, q, drafted), strict=True):
-        given[token] = given[token] + chance * rate
-    return given, minimum(p, scores.law(q))
+        given[token] = given.get(token, 0) + chance * rate
+    return given
+
+
+def mean_accepted(scores: Scores, p: Vector, q: Vector, part: slice) -> Vector:
+    """That on average, `min(p, r)`; a part of the row."""
+    return minimum(p[part], scores.law(q, part))

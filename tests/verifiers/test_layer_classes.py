@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from types import SimpleNamespace
 
@@ -15,9 +16,9 @@ from simulator.drafts.trees import DraftTree
 from simulator.instances.families import FAMILIES
 from simulator.verdicts.cases import case_instances
 from verifiers import make
-from verifiers._layer_classes import _met, _met_mass
-from verifiers._layers import Scored
-from verifiers._ratio_classes import by_classes
+from verifiers._layer_classes import _met
+from verifiers._layers import Scored, mass_met
+from verifiers._ratio_classes import WHOLE, by_classes
 from verifiers.layer_transport import LayerTransport
 
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2))
@@ -109,8 +110,8 @@ def test_what_is_met_is_the_smaller_of_owed_and_law(tensors):
     rho = generator.random(len(node.q)) * 0.8
     scored = Scored(SimpleNamespace(target=rows[0], draft=rows[1]), 0.4)
     wanted = [min(0.4 * p[y], q[y] * rho[int(node.place[y])]) for y in range(len(p))]
-    assert np.allclose(np.asarray(_met(scored, node, rho)), wanted, rtol=0, atol=ROUNDING)
-    assert float(_met_mass(scored, node, rho)) == pytest.approx(sum(wanted), abs=ROUNDING)
+    assert np.allclose(np.asarray(_met(scored, node, rho, WHOLE)), wanted, rtol=0, atol=ROUNDING)
+    assert mass_met(partial(_met, scored, node, rho), rows[0]) == pytest.approx(sum(wanted), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("size", [3, 36])

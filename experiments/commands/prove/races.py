@@ -180,7 +180,7 @@ class FreeRaces:
         with _replaced(self._racing, partial(self._race, pairs, beside)):
             step: Step = self._verifier.step(layer)
         # a pair that is never selected beside others is in a later block than they are: it has no score then
-        return Step({context: score for context, score in step.scores.items() if score > 0}, step.met, step.met_mass)
+        return Step({context: score for context, score in step.scores.items() if score > 0}, step.met)
 
     def _race(self, pairs: list[list[str]], beside: str, owed: Vector, draft: Vector, key: Any) -> Any:
         weights, blocks = np.empty((2, len(pairs), len(pairs[0])), dtype=object)
