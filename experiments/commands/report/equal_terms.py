@@ -129,7 +129,8 @@ def _best(group: Sequence[Row]) -> str:
     names = [row["verifier"] for row in group if row["mean"] >= best["mean"] - CLOSE]
     share = "" if best["share"] is None else f", {best['share']:.2%} of the optimum"
     often = f"best of {len(group)} in {best['wins']:.0%} of {counted(best['worlds'], 'world')}"
-    return f"{', '.join(names)} {best['mean']:.4f}{share}, {often}"
+    level = f"{', '.join(names[:3])} and {len(names) - 3} more, level at" if len(names) > 4 else ", ".join(names)
+    return f"{level} {best['mean']:.4f}{share}, {often}"
 
 
 def findings(summary: Mapping[str, Any]) -> Iterator[str]:

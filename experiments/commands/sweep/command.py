@@ -44,9 +44,9 @@ def sweep(
         raise InvalidInput("there is nothing to do; give a FILE.toml, or --export FILE.csv for what a store has")
     console = console_for(json_target)
     told: dict[str, object] = {"store": store}
+    planned = None if file is None else work.plan(asked.read(file))  # before a store is made: the file may be wrong
     kept = None if plan else Store(store, create=file is not None)
-    if file is not None:
-        planned = work.plan(asked.read(file))
+    if planned is not None:
         missing = [group for group in planned.groups if kept is None or not kept.has(group.ids)]
         left = sum(len(group.asked) for group in missing)
         hours = planned.seconds * left / max(planned.rows, 1) / jobs / 3600

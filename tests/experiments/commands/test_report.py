@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.commands.report.equal_terms import findings
 from experiments.commands.report.figures import bars, curves
 from experiments.commands.report.matched import TIMES, comparisons, matched
 from experiments.commands.report.ordering import agreement, ordering
@@ -164,6 +165,14 @@ def test_who_is_not_on_all_drafts_of_a_comparison_does_not_stand_in_it():
     assert names(*both, place({"block": 2.0, "gbv": 9.0}, 2, lossy=("gbv",), upper=2.6)) == {"optimum", "block"}
     assert names(*both, place({"block": 2.0, "gbv": 2.5}, 2)) == {"block", "gbv"}
     assert names(*both, place({"spectr": 2.0}, 2)) == set()
+
+
+def test_many_that_are_level_are_counted():
+    names = ["nss", "naive", "block", "hsd", "traversal", "gbv"]
+    level = [place(dict.fromkeys(names, 2.0), world) for world in range(2)]
+    [first, *_] = findings({"matched": list(matched(list(comparisons(level)))), "ordering": []})
+    assert "block, gbv, hsd and 3 more, level at 2.0000" in first
+    assert "naive" not in first
 
 
 def test_the_best_scheme_counts_for_each_by_itself():
