@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Collection, Sequence
@@ -41,7 +42,7 @@ COMMANDS = {
     "report": "report.command:report",
 }
 #: Exit codes beside those of verdicts (0, 1), bad input (2) and Ctrl-C: nobody reads; told to end; a fault of our own.
-UNREAD, TERMINATED, INTERNAL = 141, 143, 70
+BAD_INPUT, UNREAD, TERMINATED, INTERNAL = 2, 141, 143, 70
 #: MiB beyond which nobody has a file.
 MOST_INPUT = 2**40
 
@@ -91,32 +92,36 @@ def run(program: typer.Typer, name: str | None = None) -> int:
     143 on SIGTERM, 141 where nobody reads, 70 on a fault of our own.
     """
     sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
-    ended: list[bool] = []
+    came: list[int] = []
     try:
-        with told_to_end() as ended:
-            code = _delivered_code(program, name)
+        with told_to_end() as came:
+            code = _delivered_code(program, name, came)
             quietly_closed()
     except KeyboardInterrupt:  # it can come after the last line of the work, too
         code = INTERRUPTED
     # An interrupt within code that is made of text, such as a dataclass, is remembered until more of it has run: under
     # `python -m` the interpreter would end itself by SIGINT in place of the exit code.
     exec("")
-    return TERMINATED if ended and code == INTERRUPTED else code
+    if came and code in (BAD_INPUT, INTERRUPTED):  # whatever it is called, it came of the signal
+        return TERMINATED if signal.SIGTERM in came else INTERRUPTED
+    return code
 
 
-def _delivered_code(program: typer.Typer, name: str | None) -> int:
+def _delivered_code(program: typer.Typer, name: str | None, came: Sequence[int]) -> int:
     """That of a verdict only once everything that was written has arrived."""
     try:
         out = open_streams()
-        code = _code_of(program, name)
+        code = _code_of(program, name, came)
         return delivered(out, code) if code in VERDICTS else code
     except DraftproofError as error:
+        if came and isinstance(error.__context__, ImportError):  # the signal came in the midst of an import
+            return INTERRUPTED
         return _complain(with_flags(str(error)))
     except BrokenPipeError:
         return UNREAD
 
 
-def _code_of(program: typer.Typer, name: str | None) -> int:
+def _code_of(program: typer.Typer, name: str | None, came: Sequence[int]) -> int:
     """What the command returned, or the exit code for what it raised."""
     try:
         return int(program(prog_name=name, standalone_mode=False) or 0)
@@ -130,10 +135,12 @@ def _code_of(program: typer.Typer, name: str | None) -> int:
         return _complain(f"something called sys.exit({stop.code!r}) before there was a verdict; take that call out")
     except Exception as error:
         message = _words(error)
+        if message is None and came:  # libraries make errors of their own of the exception that ends their work
+            raise KeyboardInterrupt from None
         if message is None:  # a fault of our own
             traceback.print_exc()
             return INTERNAL
-        return _complain(message) if message else 2
+        return _complain(message) if message else BAD_INPUT
     except BaseException as error:  # nothing of ours raises any other: code of others does
         what = cut(f"{type(error).__name__}: {error}")
         return _complain(f"something raised {what}, before there was a verdict; raise an Exception instead")
@@ -157,7 +164,7 @@ def _words(error: Exception) -> str | None:
 
 def _complain(message: str) -> int:
     remark(f"draftproof: {cut(' '.join(message.split()), MOST_MESSAGE)}")
-    return 2
+    return BAD_INPUT
 
 
 def _show_version(wanted: bool) -> None:

@@ -73,32 +73,35 @@ def quietly_closed() -> None:
 
 
 @contextmanager
-def told_to_end() -> Iterator[list[bool]]:
-    """SIGTERM ends the work as Ctrl-C does; the list is not empty once it has come.
+def told_to_end() -> Iterator[list[int]]:
+    """SIGTERM ends the work as Ctrl-C does; the list has those of both that have come.
 
     What a handler raises inside a callback of the interpreter, such as `__del__`, is swallowed there: both come again.
     """
-    came: list[bool] = []
+    came: list[int] = []
 
     def end(number: int, frame: Any) -> None:
-        came.append(True)
+        came.append(number)
         raise KeyboardInterrupt
 
     def swallowed(unraisable: Any) -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             hook(unraisable)
             return
-        again = threading.Timer(AGAIN, _thread.interrupt_main, (signal.SIGTERM if came else signal.SIGINT,))
+        again = threading.Timer(AGAIN, _thread.interrupt_main, (came[-1] if came else signal.SIGINT,))
         again.daemon = True
         again.start()
 
     if threading.current_thread() is not threading.main_thread():
         yield came
         return
-    before, hook = signal.signal(signal.SIGTERM, end), sys.unraisablehook
+    before, hook = {signal.SIGTERM: signal.signal(signal.SIGTERM, end)}, sys.unraisablehook
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a job in the background does not hear Ctrl-C
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, end)
     sys.unraisablehook = swallowed
     try:
         yield came
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         sys.unraisablehook = hook

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import typer
 
 from experiments import cli
 from experiments.shared.streams import told_to_end
+from simulator.errors import InvalidInput
 
 PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import main; main()"
 HOSTILE = """
@@ -208,6 +210,65 @@ def test_a_signal_after_the_last_line_of_the_work_has_its_own_code(monkeypatch, 
         assert cli.run(program) == code
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class Unfinished:
+    """A module whose import makes an error of its own of a signal that comes in its midst, as compiled ones do."""
+
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self) if name == "unfinished" else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        try:
+            signal.raise_signal(self.number)
+        except KeyboardInterrupt:
+            raise ImportError("initialization failed") from None
+
+
+def missing() -> int:
+    try:
+        import unfinished  # noqa: F401
+    except ImportError:
+        raise InvalidInput("this needs unfinished: pip install unfinished") from None
+    return 0
+
+
+def unnamed() -> int:
+    try:
+        import unfinished  # noqa: F401
+    except ImportError:
+        raise SystemError("returned a result with an exception set") from None
+    return 0
+
+
+def unsaved() -> int:
+    try:
+        signal.raise_signal(Unfinished.number)
+    except KeyboardInterrupt:
+        raise InvalidInput("cannot write rows.jsonl: no space left") from None
+    return 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("work", "said"), [(missing, ""), (unnamed, ""), (unsaved, "rows.jsonl")])
+def test_what_was_made_of_a_signal_has_the_code_of_the_signal(monkeypatch, capsys, number, code, work, said):
+    program = typer.Typer()
+    program.command()(work)
+    monkeypatch.setattr(sys, "argv", ["program"])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Unfinished()])
+    monkeypatch.setattr(Unfinished, "number", number, raising=False)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background begins without it
+    try:
+        assert cli.run(program) == code
+    finally:
+        signal.signal(signal.SIGINT, before)
+    err = capsys.readouterr().err
+    assert "unfinished" not in err
+    assert "Traceback" not in err
+    assert said in err
 
 
 WITHIN_TEXT = """
