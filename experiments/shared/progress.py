@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.protocol import Progress as Tick
 
-__all__ = ["INTERRUPTED", "Tick", "bar", "cut_short", "duration", "named_errors", "quiet", "remark"]
+__all__ = ["INTERRUPTED", "Tick", "bar", "counted", "cut_short", "duration", "named_errors", "quiet", "remark"]
 
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
@@ -93,6 +93,12 @@ def named_errors(where: str) -> Iterator[None]:
         raise type(error)(f"{where}: {error}") from error
     except SystemExit as stop:
         raise InvalidVerifier(f"{where}: it called sys.exit({stop.code!r}), which is no verdict") from stop
+
+
+def counted(amount: float, noun: str) -> str:
+    """A number of things, in words."""
+    number = f"{amount:,.0f}"
+    return f"{number} {noun}" + "s" * (number != "1")
 
 
 def duration(seconds: float) -> str:

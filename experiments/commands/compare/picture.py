@@ -59,7 +59,7 @@ def gains(lines: Lines) -> Lines:
 
 
 def telling(lines: Lines, count: int) -> list[str]:
-    """The best lines on average, but none that stays close to a better one all the way."""
+    """The best lines on average, of many lines none that stays close to a better one all the way."""
     heights = {name: dict(point[:2] for point in points) for name, points in lines.items() if name != _OPTIMUM}
     near = max((max(own.values()) - min(own.values()) for own in heights.values()), default=0.0)
     near = min(near, max((y for own in heights.values() for y in own.values()), default=0.0)) / 3
@@ -69,7 +69,7 @@ def telling(lines: Lines, count: int) -> list[str]:
             max((abs(y - heights[other][x]) for x, y in heights[name].items() if x in heights[other]), default=0.0)
             for other in chosen
         ]
-        if len(chosen) < count and all(gap > near for gap in apart):
+        if len(heights) <= count or (len(chosen) < count and all(gap > near for gap in apart)):
             chosen.append(name)
     return chosen
 
@@ -143,12 +143,13 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     axes.set_xlim(min(shapes) - 0.32 * max(max(shapes) - min(shapes), 1), max(shapes) + 0.05)
     axes.set_xticks(sorted(shapes), [f"{x}\n" + "\nor ".join(sorted(shapes[x])) for x in sorted(shapes)])
     axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
-    note = f"; grey: other verifiers; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}"
+    grey = "; grey: other verifiers" if len(lines.keys() - {_OPTIMUM}) > len(telling(gains(lines), _NAMED)) else ""
+    left_out = f"; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}" if undrawn(rows) else ""
     figure.suptitle(
         "\n".join(
             [
                 f"How much of what is possible a verifier gets: exact, {budget} drafted tokens (L1 + K L2 = {budget})",
-                *wrap(f"{caption}{note if undrawn(rows) else '; grey: other verifiers'}", 115),
+                *wrap(f"{caption}{grey}{left_out}", 115),
             ]
         ),
         x=0.01,

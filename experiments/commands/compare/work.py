@@ -16,7 +16,7 @@ from experiments.shared.output import number_fields
 from experiments.shared.planned import Planned
 from experiments.shared.pool import PERIOD, spread
 from experiments.shared.problem import Problem
-from experiments.shared.progress import bar, duration, named_errors, remark
+from experiments.shared.progress import bar, counted, duration, named_errors, remark
 from experiments.shared.rows import RowFile, accepted_length, largest, mixture, versions
 from experiments.shared.schemes import find_scheme, scheme_spec
 from experiments.shared.sharing import unclaimed
@@ -102,9 +102,10 @@ def compute_all(problem: Problem, tasks: Sequence[Task | BoundTask], settings: S
     seconds = sum(task.cost.seconds for task in missing)
     parallel = settings.jobs > 1 and len(missing) > 1 and seconds > PARALLEL_FROM_SECONDS
     jobs = min(settings.jobs, len(missing)) if parallel else 1
-    reused = f" ({len(tasks) - len(missing)} more are kept from before)" if len(missing) < len(tasks) else ""
+    reused = f" ({len(tasks) - len(missing):,} more are kept from before)" if len(missing) < len(tasks) else ""
     processes = f"{jobs} process{'es' if jobs > 1 else ''}"
-    remark(f"{len(missing)} rows{reused}: {_steps(missing)}, {duration(seconds / jobs)} on {processes}")
+    rows = counted(len(missing), "row")
+    remark(f"{rows}{reused}: {_steps(missing)}, {duration(seconds / jobs)} on {processes}")
     produce = _in_parallel if parallel else _one_by_one
     with bar("rows", len(tasks)) as tick:
         tick(len(tasks) - len(missing))
@@ -122,8 +123,8 @@ def _steps(tasks: Sequence[Task | BoundTask]) -> str:
     runs = sum(task.cost.steps for task in tasks if task.cost.engine == "enumerate")
     programs = sum(task.cost.steps for task in tasks if task.cost.engine == "bound")
     steps = sum(task.cost.steps for task in tasks) - runs - programs
-    amounts = ((runs, "runs"), (steps, "steps of structured engines"), (programs, "programs for the optimum"))
-    return ", ".join(f"{amount:,.0f} {name}" for amount, name in amounts if amount) or "nothing to do"
+    amounts = ((runs, "run", ""), (steps, "step", " of structured engines"), (programs, "program", " for the optimum"))
+    return ", ".join(counted(amount, noun) + of for amount, noun, of in amounts if amount) or "nothing to do"
 
 
 _Tasks: TypeAlias = Iterator[Task | BoundTask | None]

@@ -9,7 +9,8 @@ from typing import Any
 from experiments.commands.report.figures import curves
 from experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TIME, TIMES, TOKENS
 from experiments.commands.report.places import CLOSE
-from experiments.commands.report.section import Cell, Section, count, counted, number, percent, text
+from experiments.commands.report.section import Cell, Section, count, number, percent, text
+from experiments.shared.progress import counted
 
 Row = Mapping[str, Any]
 

@@ -43,8 +43,3 @@ def number(value: float | None) -> Cell:
 def percent(value: float | None) -> Cell:
     """A share; nothing for None."""
     return ("", None) if value is None else (f"{value:.2%}", value)
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things, in words."""
-    return f"{number:,} {noun}" + "s" * (number != 1)

@@ -16,9 +16,9 @@ from experiments.commands.report import equal_terms
 from experiments.commands.report.matched import comparisons, matched
 from experiments.commands.report.ordering import agreement, ordering
 from experiments.commands.report.places import CLOSE, Place, command, kind, places_of
-from experiments.commands.report.section import counted
 from experiments.commands.report.sources import Found
 from experiments.commands.sweep.store import Row
+from experiments.shared.progress import counted
 
 #: Standard errors that a measured mean may be away from the predicted one.
 FAR = 4

@@ -14,7 +14,7 @@ from experiments.shared.output import check_files, write_json
 _CORES = os.cpu_count() or 1
 File = Annotated[str | None, typer.Argument(metavar="[FILE.toml]", help="Worlds, verifiers, schemes and questions.")]
 Place = Annotated[str, typer.Option("--store", help="Where rows are kept as they come, and found again.")]
-Planned = Annotated[bool, typer.Option("--plan", help="Say rows and hours, and compute nothing.")]
+Planned = Annotated[bool, typer.Option("--plan", help="Say rows and hours, and compute no row.")]
 Exported = Annotated[str | None, typer.Option("--export", help="All rows of the store, as .csv or .parquet.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes of this machine.")]
 Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, as tcp://HOST:PORT, in place of them.")]

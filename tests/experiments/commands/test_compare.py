@@ -9,8 +9,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
-from experiments.commands.compare.picture import best_budget, delay_figure, delay_lines
+from experiments.commands.compare import picture
+from experiments.commands.compare.picture import best_budget, delay_figure, delay_lines, telling
 from experiments.commands.compare.planning import row_tasks
 from experiments.commands.compare.tables import as_csv, as_latex, as_markdown
 from experiments.commands.compare.work import Workplace
@@ -148,6 +150,19 @@ def test_lines_of_the_picture_are_the_rows_of_one_budget_without_refuted_verifie
         (row,) = [r for r in rows if r["verifier"] == "block" and (r["L1"] == x or (x == 4 and r["K"] == 1))]
         assert value == row["block_efficiency_float"]
     assert delay_figure(rows, "caption").startswith(b"\x89PNG")
+
+
+def test_few_lines_are_all_named_and_grey_is_spoken_of_where_it_is(rows, monkeypatch):
+    said = []
+    monkeypatch.setattr(Figure, "suptitle", lambda _, text, **__: said.append(text))
+    few = {name: [(0, height, ""), (2, height + 0.5, "")] for name, height in (("a", 1.0), ("b", 1.01), ("c", 0.4))}
+    many = {**few, "d": [(0, 0.7, ""), (2, 1.2, "")]}
+    assert sorted(telling(few, 3)) == ["a", "b", "c"]
+    assert "a" not in telling(many, 3)
+    assert delay_figure(rows, "caption")
+    monkeypatch.setattr(picture, "_NAMED", 1)
+    assert delay_figure(rows, "caption")
+    assert ["grey: other verifiers" in text for text in said] == [False, True]
 
 
 def test_files_are_written_beside_the_table(draftproof, tmp_path):
