@@ -77,7 +77,8 @@ def one_class(target: Vector, draft: Vector) -> Sorted:
     if is_tensor(target):
         masses = [np.array([row.double().sum().item()]) for row in (target, draft)]
         return Sorted(torch.zeros(1, dtype=torch.int64, device=target.device).expand(len(target)), *masses)
-    masses = [np.array([row.sum()]) for row in (target, draft)]
+    exact = target.dtype == object
+    masses = [np.array([row.sum() if exact else row.sum(dtype=np.float64)]) for row in (target, draft)]
     return Sorted(np.broadcast_to(np.zeros(1, dtype=np.int8), len(target)), *masses)
 
 

@@ -28,6 +28,7 @@ from verifiers import (
 from verifiers._ratio_classes import Sorted, by_classes
 from verifiers._score_laws import winning_shares
 from verifiers._scores import GRAIN, Scores, scored, with_scores
+from verifiers.optimal_transport import accepted, one_step
 
 #: Laws of scores are rounded to multiples of 1/GRAIN: what a law of twenty tokens can lose by it.
 ROUNDED = 100 / GRAIN
@@ -235,3 +236,20 @@ def test_trees_of_other_branches_are_refused_at_any_size(monkeypatch: pytest.Mon
     instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(0), 64)
     with pytest.raises(UnsupportedTree):
         check(make("path_transport"), instance.target, instance.draft, Greedy(2, 0, 2))
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16", "torch", "torch half"])
+def test_a_single_draft_is_kept_as_far_as_it_is_owed_at_any_precision(kind):
+    """Sums of a row of low precision are not of that precision: whole numbers of scores would be infinite there."""
+    generator = np.random.default_rng(2)
+    p, q = (generator.dirichlet(np.full(900, 0.3)) for _ in range(2))
+    if kind.startswith("torch"):
+        torch = pytest.importorskip("torch")
+        p, q = (torch.tensor(row, dtype=torch.float16 if kind.endswith("half") else torch.float64) for row in (p, q))
+    else:
+        p, q = p.astype(kind), q.astype(kind)
+    scores = one_step(p, q, 1)
+    drafted = [int(token) for token in np.flatnonzero(np.asarray(p < q))[:5]]
+    assert scores.edges.dtype == np.float64
+    for token in drafted:
+        assert accepted(scores, p, q, [token])[token] == pytest.approx(float(p[token]) / float(q[token]), abs=ROUNDING)
