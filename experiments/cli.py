@@ -117,6 +117,8 @@ def _delivered_code(program: typer.Typer, name: str | None, came: Sequence[int])
         if came and isinstance(error.__context__, ImportError):  # the signal came in the midst of an import
             return INTERRUPTED
         return _complain(with_flags(str(error)))
+    except KeyboardInterrupt:  # let go here: what it leaves half made complains while it is removed
+        return INTERRUPTED
     except BrokenPipeError:
         return UNREAD
 

@@ -86,7 +86,8 @@ def told_to_end() -> Iterator[list[int]]:
 
     def swallowed(unraisable: Any) -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-            hook(unraisable)
+            if not came:  # what a signal leaves half made may complain while it is removed
+                hook(unraisable)
             return
         again = threading.Timer(AGAIN, _thread.interrupt_main, (came[-1] if came else signal.SIGINT,))
         again.daemon = True

@@ -25,7 +25,7 @@ from tests.experiments.faults.conftest import (
     whole_of,
     wrong_after,
 )
-from tests.experiments.faults.writers import OLD, OWN, WRITERS, Places, chosen
+from tests.experiments.faults.writers import MODELS, OLD, OWN, WRITERS, Places, chosen
 
 if not sys.platform.startswith("linux"):
     pytest.skip("processes that are left are looked for in /proc", allow_module_level=True)
@@ -167,6 +167,7 @@ def test_a_read_only_folder_to_work_in(tmp_path, faults):
     faults.settle()
 
 
+@MODELS
 @pytest.mark.heavy
 def test_a_read_only_folder_for_models(places, faults):
     places.fill(WRITERS["validate"], places.root / "here")
