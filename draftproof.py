@@ -6,6 +6,7 @@ Verifiers, processes and schemes may be objects, or text as on the command line.
 from __future__ import annotations
 
 import sys
+import traceback
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -182,13 +183,22 @@ def namesake() -> str | None:
 
 
 def main() -> None:
-    """The command line; exit 2 where another package bears the name of one of ours."""
+    """The command line; exit 2 where another package bears the name of one of ours.
+
+    What fails while the command is still being imported must not end as Python does, with the code of refuted.
+    """
     if _problem is not None:
         sys.stderr.write(f"draftproof: {_problem}\n")
         sys.exit(2)
-    from experiments.cli import main as run  # noqa: PLC0415 - after the packages are known to be ours
+    try:
+        from experiments.cli import main as run  # noqa: PLC0415 - after the packages are known to be ours
 
-    run()
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(70)
 
 
 def __getattr__(name: str) -> Any:

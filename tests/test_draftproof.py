@@ -110,3 +110,17 @@ def test_the_face_loads_no_solver_and_no_audit() -> None:
     heavy = "scipy,torch,matplotlib,pandas,hypothesis,typer,numpy"
     code = f"import sys, draftproof; print([name for name in {heavy!r}.split(',') if name in sys.modules])"
     assert run(ROOT, "-c", code).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"), [(KeyboardInterrupt(), 130), (ImportError("half a library"), 70), (SystemExit(1), 1)]
+)
+def test_what_fails_before_the_work_does_not_end_with_the_code_of_refuted(monkeypatch, capsys, failure, code):
+    def fail() -> None:
+        raise failure
+
+    monkeypatch.setattr("experiments.cli.main", fail)
+    with pytest.raises(SystemExit) as ended:
+        draftproof.main()
+    assert ended.value.code == code
+    assert ("half a library" in capsys.readouterr().err) == (code == 70)
