@@ -74,8 +74,11 @@ def telling(lines: Lines, count: int) -> list[str]:
     return chosen
 
 
-def draw_delay(axes: Any, lines: Lines) -> None:
-    """Draw the lines on matplotlib `axes`: a few with their names, the others faint, the impossible shaded."""
+def draw_delay(axes: Any, lines: Lines) -> bool:
+    """Draw the lines on matplotlib `axes`: a few with their names, the others, if any, faint, the impossible shaded.
+
+    Whether there are any others.
+    """
     named = telling(lines, _NAMED)
     values = [y for points in lines.values() for _, y, _ in points]
     values = [y for y in values if y >= -max(values)]  # what falls far below is not worth the space
@@ -86,9 +89,9 @@ def draw_delay(axes: Any, lines: Lines) -> None:
         axes.fill_between(x, y, high, color="0.88", zorder=0, linewidth=0)
         axes.plot(x, y, color="0.25", linewidth=2.5, zorder=1)
         axes.text(x[-1], high - 0.3 * margin, "no lossless verifier gets here ", ha="right", va="top", color="0.25")
-    for name, points in lines.items():
-        if name not in named and name != _OPTIMUM:
-            axes.plot([p[0] for p in points], [p[1] for p in points], color="0.75", linewidth=0.8, zorder=1)
+    others = [name for name in lines if name not in (*named, _OPTIMUM)]
+    for name in others:
+        axes.plot(*_columns(lines[name]), color="0.75", linewidth=0.8, zorder=1)
     for number, name in enumerate(named):
         style = line_style(number)
         axes.plot(*_columns(lines[name]), **style, markersize=6, linewidth=1.8, zorder=3)
@@ -106,6 +109,7 @@ def draw_delay(axes: Any, lines: Lines) -> None:
         )
     axes.set_ylim(low, high)
     quiet_axes(axes)
+    return bool(others)
 
 
 def _columns(points: Sequence[tuple[int, float, str]]) -> tuple[list[int], list[float]]:
@@ -134,7 +138,7 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
         return b""
     over = f"tokens a block over {_BASELINE}" if _BASELINE in lines else "block efficiency E[tau + 1]"
     figure, axes = pyplot.subplots(figsize=(7.4, 4.8), layout="constrained")
-    draw_delay(axes, gains(lines))
+    grey = "; grey: other verifiers" if draw_delay(axes, gains(lines)) else ""
     axes.set_ylabel(over)
     shapes: dict[int, set[str]] = defaultdict(set)
     for points in lines.values():
@@ -143,7 +147,6 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     axes.set_xlim(min(shapes) - 0.32 * max(max(shapes) - min(shapes), 1), max(shapes) + 0.05)
     axes.set_xticks(sorted(shapes), [f"{x}\n" + "\nor ".join(sorted(shapes[x])) for x in sorted(shapes)])
     axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
-    grey = "; grey: other verifiers" if len(lines.keys() - {_OPTIMUM}) > len(telling(gains(lines), _NAMED)) else ""
     left_out = f"; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}" if undrawn(rows) else ""
     figure.suptitle(
         "\n".join(
