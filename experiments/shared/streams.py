@@ -10,14 +10,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, TextIO
 
 from simulator.errors import InvalidInput
 
 #: Characters of a message.
 MOST_MESSAGE = 280
-#: Seconds after which a signal comes again whose exception was swallowed.
+#: Seconds after which a signal comes again whose exception was swallowed, or would have come at the wrong time.
 AGAIN = 0.5
+#: Libraries that abort the whole process when an exception meets their import: C++ code there does not let it pass.
+ABORTING = frozenset({"torch"})
 
 
 @dataclass(frozen=True)
@@ -72,26 +75,42 @@ def quietly_closed() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _within_aborting_import(frame: FrameType | None) -> bool:
+    while frame is not None:
+        top = frame.f_globals.get("__name__", "").partition(".")[0]
+        if frame.f_code.co_name == "<module>" and top in ABORTING:
+            return True
+        frame = frame.f_back
+    return False
+
+
 @contextmanager
 def told_to_end() -> Iterator[list[int]]:
     """SIGTERM ends the work as Ctrl-C does; the list has those of both that have come.
 
     What a handler raises inside a callback of the interpreter, such as `__del__`, is swallowed there: both come again.
+    So they do where they meet the import of a library that would abort.
     """
     came: list[int] = []
 
-    def end(number: int, frame: Any) -> None:
+    def end(number: int, frame: FrameType | None) -> None:
         came.append(number)
-        raise KeyboardInterrupt
+        if _within_aborting_import(frame):
+            again(number)
+        else:
+            raise KeyboardInterrupt
+
+    def again(number: int) -> None:
+        timer = threading.Timer(AGAIN, _thread.interrupt_main, (number,))
+        timer.daemon = True
+        timer.start()
 
     def swallowed(unraisable: Any) -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             if not came:  # what a signal leaves half made may complain while it is removed
                 hook(unraisable)
             return
-        again = threading.Timer(AGAIN, _thread.interrupt_main, (came[-1] if came else signal.SIGINT,))
-        again.daemon = True
-        again.start()
+        again(came[-1] if came else signal.SIGINT)
 
     if threading.current_thread() is not threading.main_thread():
         yield came

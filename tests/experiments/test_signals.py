@@ -57,6 +57,23 @@ def test_a_signal_that_is_swallowed_comes_again(capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("library", ["torch.overrides", "torchlike"])
+def test_a_signal_waits_until_a_library_that_would_abort_is_imported(ended, library, number):
+    reached: list[str] = []
+    source = "tell(number); reached.append('imported')"
+
+    def work() -> None:
+        exec(compile(source, "there.py", "exec"), {"__name__": library, "tell": signal.raise_signal, **names})
+        for _ in range(1000):
+            time.sleep(0.02)
+        reached.append("worked")
+
+    names = {"number": number, "reached": reached}
+    assert ended(work) == (143 if number == signal.SIGTERM else 130, "")
+    assert reached == (["imported"] if library == "torch.overrides" else [])
+
+
 class HalfMade:
     """Complains while it is removed, where a signal ended its making."""
 
