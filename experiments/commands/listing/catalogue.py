@@ -20,6 +20,7 @@ PROCESSES = {
     "instance file": "explicit exact rows for every context (--instance FILE)",
     "text": "n-gram target and draft from a text (--text FILE --target-order m --draft-order n)",
     "family": "synthetic random rows (--family NAME --seed S)",
+    "models": "the rows of two language models at roots of a text (--pair FOLDER, or --target PATH --draft PATH)",
 }
 
 
