@@ -96,9 +96,9 @@ def test_another_package_of_the_same_name_is_told_in_one_line(tmp_path: Path, na
     ("module", "command", "code", "said"),
     [
         ("draftproof", "check block --K 1 --L2 1", 0, ": LOSSLESS (proved"),
-        ("experiments.cli", "check relaxed:w=1/2 --K 1 --L2 1", 1, ": REFUTED"),
+        pytest.param("experiments.cli", "check relaxed:w=1/2 --K 1 --L2 1", 1, ": REFUTED", marks=pytest.mark.heavy),
         ("draftproof", "check blok", 2, "unknown verifier 'blok'"),
-        ("experiments.cli", "", 2, "Usage: draftproof [OPTIONS] COMMAND"),
+        pytest.param("experiments.cli", "", 2, "Usage: draftproof [OPTIONS] COMMAND", marks=pytest.mark.heavy),
     ],
 )
 def test_the_modules_are_the_command_too(tmp_path: Path, module: str, command: str, code: int, said: str) -> None:

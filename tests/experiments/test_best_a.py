@@ -9,7 +9,10 @@ import pytest
 
 from experiments.studies.best_a import DENOMINATOR, best_mixture, golden_section
 from simulator import FAMILIES, Delayed, check
+from tests.quick import quick
 from verifiers import make
+
+SHAPES = [(2, 2, 1, 1), (3, 2, 0, 2), (2, 3, 0, 2), (2, 4, 0, 1)]
 
 
 def efficiency(a, instance, scheme):
@@ -17,7 +20,7 @@ def efficiency(a, instance, scheme):
 
 
 @pytest.mark.parametrize("family", ["dirichlet", "perturbed", "temperature", "zeros", "equal"])
-@pytest.mark.parametrize("shape", [(2, 2, 1, 1), (3, 2, 0, 2), (2, 3, 0, 2), (2, 4, 0, 1)], ids=str)
+@pytest.mark.parametrize("shape", quick(SHAPES, SHAPES[:1]), ids=str)
 def test_no_multiple_of_the_grid_is_better(family, shape):
     size, K, L1, L2 = shape
     scheme = Delayed(K, L1, L2)

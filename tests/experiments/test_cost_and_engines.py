@@ -27,7 +27,11 @@ NUMBERS = ("block_efficiency", "variance", "depth_distribution", "lossless", "ma
         (("nss", "--K", 2, "--engine", "enumerate"), "enumerate"),
         (("nss", "--scheme", "without_replacement"), "enumerate"),
         (("nss", "--L2", 3, *TOPICS, "--vocab", 9, "--root", "the"), "structured (top-down, collapsed)"),
-        (("nss", "--vocab", 4, "--K", 3, "--L2", 10, "--arithmetic", "float64"), "structured (top-down, streamed)"),
+        pytest.param(
+            ("nss", "--vocab", 4, "--K", 3, "--L2", 10, "--arithmetic", "float64"),
+            "structured (top-down, streamed)",
+            marks=pytest.mark.heavy,
+        ),
     ],
     ids=str,
 )

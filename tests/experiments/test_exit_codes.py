@@ -96,7 +96,7 @@ def hostile(tmp_path: Path) -> Path:
     [
         ("Lossy", 1, "REFUTED"),
         ("Ends", 2, "no verdict: the process that ran your code was ended with exit code 0"),
-        ("EndsLast", 2, "no verdict"),
+        pytest.param("EndsLast", 2, "no verdict", marks=pytest.mark.heavy),
         pytest.param("Naive", 0, "LOSSLESS", marks=pytest.mark.heavy),
         pytest.param("EndsAsRefuted", 2, "ended with exit code 1", marks=pytest.mark.heavy),
         pytest.param("EndsInAThread", 2, "no verdict", marks=pytest.mark.heavy),

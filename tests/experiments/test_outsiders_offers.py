@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import by_turns
+
 LIARS = Path(__file__).parents[1] / "data" / "liars.py"
 NAMES = ["Branch", "Card", "ChildLaw", "LastChildLaw", "Settle", "Select", "Reject", "InTheDeep"]
 
 
 @pytest.mark.parametrize("command", ["check", "compare"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", by_turns(NAMES))
 def test_a_liar_is_refused_in_one_line(draftproof, name, command):
     ran = draftproof(command, f"{LIARS}:Lying{name}", "--K", 3)
     assert (ran.code, ran.out) == (2, "")
@@ -43,6 +45,7 @@ def test_a_user_with_branch_alone_is_told_when_the_drafts_of_a_node_are_too_many
     assert draftproof("check", f"{LIARS}:InOrder", "--vocab", 12, "--K", 2, "--arithmetic", "float64").code == 0
 
 
+@pytest.mark.heavy
 def test_honest_users_with_branch_alone_get_the_fast_engine(draftproof):
     for name, code in (("InOrder", 0), ("LikeliestHalf", 1)):
         ran = draftproof("check", f"{LIARS}:{name}", "--K", 3, "--json", "-")

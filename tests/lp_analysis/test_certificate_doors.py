@@ -43,6 +43,7 @@ def of_denominators(depth, size):
     return Instance(TableProcess(target, "target"), TableProcess(draft, "draft"))
 
 
+@pytest.mark.heavy
 def test_numbers_beyond_the_longest_text_of_whole_numbers_are_written_and_checked(digit_limit, tmp_path):
     instance = of_denominators(4, 900)
     found = optimum(instance.target, instance.draft, Delayed(2, 0, 4), gap=1e-3)

@@ -78,7 +78,7 @@ def test_both_bounds_are_recomputed_from_plan_and_prices(shape):
         ("perturbed", (16, 2, 0, 2)),
         pytest.param("perturbed", (2, 4, 0, 8), marks=pytest.mark.heavy),
         ("dirichlet", (4, 2, 1, 3)),
-        ("perturbed", (2, 3, 4, 4)),
+        pytest.param("perturbed", (2, 3, 4, 4), marks=pytest.mark.heavy),
     ],
     ids=str,
 )

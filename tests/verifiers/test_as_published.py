@@ -49,6 +49,7 @@ def test_verdicts_agree_with_the_published_steps(name: str, case: tuple[int, Any
         assert positive(ours) == positive(PUBLISHED[name](tree.root(instance.target, instance.draft)))
 
 
+@pytest.mark.heavy
 def test_published_steps_tell_every_two_verifiers_apart() -> None:
     """All but five: HSD, tree Monte Carlo and block verification are one and the same (see test_degenerate.py).
 

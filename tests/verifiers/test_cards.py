@@ -22,6 +22,7 @@ from simulator.drafts.trees import DraftTree
 from simulator.laws.enumeration import verdicts
 from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
 from simulator.verdicts.lossless import block_law
+from tests.quick import by_turns
 from verifiers import REGISTRY, STANDALONE, make
 from verifiers.bibliography import BIBLIOGRAPHY
 
@@ -134,7 +135,7 @@ def dominates(better: str, worse: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("better", "worse"), [(name, other) for name in NAMES for other in REGISTRY[name].card.dominates]
+    ("better", "worse"), by_turns((name, other) for name in NAMES for other in REGISTRY[name].card.dominates)
 )
 def test_declared_domination_holds_exactly(better: str, worse: str) -> None:
     assert dominates(better, worse)
@@ -184,7 +185,7 @@ class _Path:
         return _Path(self._node.child(token))
 
 
-@pytest.mark.parametrize("name", ON_ANY_DRAFTS)
+@pytest.mark.parametrize("name", by_turns(ON_ANY_DRAFTS))
 def test_single_path_is_declared_exactly_when_the_other_paths_do_not_matter(name: str) -> None:
     shape = (3, 2, 0, 2)
     differs = False

@@ -18,6 +18,7 @@ from simulator.laws.enumeration import verdicts
 from simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
 from simulator.structures import branch_of
 from simulator.verdicts.cases import CASES, case_instances, conformance_instances, corner_instances
+from tests.quick import by_turns
 from verifiers import STANDALONE, make
 from verifiers._set_flow import set_masses
 from verifiers.khisti import winner_law
@@ -138,7 +139,7 @@ def test_the_lower_bound_of_khisti_is_one(k):
     assert strict > 0 or k == 1
 
 
-@pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
+@pytest.mark.parametrize("name", by_turns(name for name in STANDALONE if name != "spechub"))  # it has its own pairs
 def test_fixed_tree_estimator_equals_the_coins_and_averages_to_block_efficiency(name):
     verifier = make(name)
     for number, case in enumerate(CASES["delayed"]):

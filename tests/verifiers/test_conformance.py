@@ -10,9 +10,13 @@ import pytest
 from simulator.verdicts.conformance import ConformanceCheck, checks_for
 from verifiers import STANDALONE, make
 
-#: Random instances a case; the heavy tests have 200 for each scheme.
+#: Random instances a case; the heavy tests have 200 for each scheme, and of each two checks the other one.
 RANDOM = 2
-CHECKS = [pytest.param(check, id=f"{name}-{check}") for name in STANDALONE for check in checks_for(make(name), RANDOM)]
+CHECKS = [
+    pytest.param(check, id=f"{name}-{check}", marks=[pytest.mark.heavy] * ((turn + place + place // 2) % 2))
+    for turn, name in enumerate(STANDALONE)
+    for place, check in enumerate(checks_for(make(name), RANDOM))
+]
 
 
 @pytest.mark.parametrize("check", CHECKS)

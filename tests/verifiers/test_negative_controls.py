@@ -10,6 +10,7 @@ import pytest
 from simulator import Delayed, Instance, check
 from simulator.verdicts.cases import SHAPES, conformance_instances
 from simulator.verdicts.search import shrink
+from tests.quick import by_turns, quick
 from verifiers import STANDALONE, make
 
 WITNESSES = Path(__file__).resolve().parents[1] / "data" / "witnesses"
@@ -33,7 +34,7 @@ def failures(name: str) -> tuple[list[Instance], Delayed]:
 
 @pytest.mark.parametrize(
     "name",  # a README has that of insertion order, too
-    [pytest.param(name, marks=pytest.mark.heavy) if name == SLOW[0] else name for name in CONTROLS],
+    by_turns([name for name in CONTROLS if name != SLOW[0]]) + quick(SLOW[:1], ()),
 )
 def test_violation_shrinks_to_the_witness_on_file(name: str) -> None:
     failed, scheme = failures(name)

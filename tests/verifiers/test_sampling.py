@@ -21,6 +21,7 @@ from simulator import Coin, Delayed, DraftNode, Instance, SamplingCoin, Verdict,
 from simulator.arithmetic import FLOAT64, as_python
 from simulator.instances.processes import context_index
 from simulator.verdicts.cases import conformance_instances
+from tests.quick import by_turns
 from verifiers import STANDALONE, make
 
 #: Runs of a verifier; `MANY` in the heavy tests; `SOME` where a planted bias is so small that fewer would not show it.
@@ -78,7 +79,7 @@ def agrees(blocks: Counter[Block], law: dict[Block, Fraction], level: float) -> 
 @pytest.mark.parametrize(
     ("name", "runs"),
     [
-        *((name, RUNS) for name in WAYS),
+        *by_turns((name, RUNS) for name in WAYS),
         *(pytest.param(name, MANY, marks=pytest.mark.heavy) for name in STANDALONE if name != "spechub"),
     ],  # spechub takes its own pairs only
 )

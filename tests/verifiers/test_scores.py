@@ -16,6 +16,7 @@ from simulator.arithmetic import RATIONAL, as_python
 from simulator.drafts import Greedy
 from simulator.errors import UnsupportedTree
 from simulator.verdicts.cases import case_instances
+from tests.quick import by_turns, quick
 from verifiers import (
     _class_tournament,
     _greedy_classes,
@@ -61,7 +62,7 @@ def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> No
 
 @pytest.mark.parametrize("coarse", COARSE, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("name", ["optimal_transport", "path_transport", "khisti"])
+@pytest.mark.parametrize("name", quick(["optimal_transport", "path_transport", "khisti"], ["path_transport"]))
 def test_lossless_with_however_few_classes_and_structured_alike(
     name: str, shape: tuple[int, ...], coarse: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +93,7 @@ def test_layers_are_lossless_with_however_few_classes(
 
 
 @pytest.mark.parametrize("coarse", COARSE, ids=str)
-@pytest.mark.parametrize("scheme", [Greedy(2, 0, 2), Greedy(3, 0, 1), Greedy(2, 1, 1)], ids=str)
+@pytest.mark.parametrize("scheme", by_turns([Greedy(2, 0, 2), Greedy(3, 0, 1), Greedy(2, 1, 1)], 3, 1), ids=str)
 def test_greedy_layers_are_lossless_with_however_few_classes(
     scheme: Greedy, coarse: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

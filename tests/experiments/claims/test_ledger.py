@@ -19,6 +19,7 @@ from experiments.commands.claims import views, work
 from experiments.commands.claims.verdicts import INSTANCES, RECORDED, verdict
 from experiments.pages.claims import PAGE
 from simulator.instances.instance import Instance
+from tests.quick import by_turns
 
 CLAIMS = {claim.id: claim for claim in ledger()}
 TESTED = [name for name, claim in CLAIMS.items() if not isinstance(claim, Open)]
@@ -47,7 +48,7 @@ def test_whatever_is_not_decided_says_why():
     assert all(claim.why for claim in ledger() if isinstance(claim, Open))
 
 
-@pytest.mark.parametrize("name", TESTED)
+@pytest.mark.parametrize("name", by_turns(TESTED))
 def test_the_test_of_every_claim_refutes_its_false_twin(name):
     row = work.compute(work.Part(name, work.TWIN))
     if isinstance(CLAIMS[name], Measured):

@@ -84,6 +84,7 @@ def test_order_of_leaves_shrinks_to_three_paths(draftproof):
     assert ran.json["witness"]["instance"]["scheme"] == {"name": "delayed", "K": 3, "L1": 0, "L2": 2}
 
 
+@pytest.mark.heavy
 def test_reuse_is_listed_whatever_the_verdict(draftproof):
     ran = draftproof("audit", spec("coin_reuse"), "--interface", "coins", "--cases", "three_tokens", "--json", "-")
     assert ran.code == 1
@@ -154,6 +155,7 @@ def test_random_instances_of_a_family(draftproof):
     assert (ran.code, ran.json["instances"]) == (0, 3)
 
 
+@pytest.mark.heavy
 def test_ragged_witness_is_seen_again_with_its_lengths(draftproof, tmp_path):
     text = (
         "import random\n"

@@ -53,7 +53,7 @@ def test_a_function_that_drafts_by_itself_is_compared_with_no_optimum(audit, nam
     ("name", "code", "shape"),
     [
         ("right", 0, ("--K", 3)),
-        ("wrong", 1, ()),
+        pytest.param("wrong", 1, (), marks=pytest.mark.heavy),
         pytest.param("right", 0, (), marks=pytest.mark.heavy),
         pytest.param("wrong", 1, ("--K", 3), marks=pytest.mark.heavy),
     ],

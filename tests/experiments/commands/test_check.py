@@ -10,6 +10,7 @@ import pytest
 
 from simulator import InvalidInput
 from simulator.instances.instance import Instance
+from tests.quick import quick
 from verifiers import REGISTRY, STANDALONE
 
 INSERTION = ("check", "traversal_insertion_order", "--scheme", "delayed", "--L1", 0, "--L2", 2, "--instances", 50)
@@ -50,11 +51,7 @@ def test_insertion_order_passes_at_two_paths(draftproof):
 
 @pytest.mark.parametrize(
     "name",  # insertion order: see above
-    [
-        pytest.param(name, marks=pytest.mark.heavy) if name in ("hsd_uncapped", "block_by_weights") else name
-        for name in CONTROLS
-        if name != "traversal_insertion_order"
-    ],
+    quick([name for name in CONTROLS if name != "traversal_insertion_order"], ("naive_from_target", "relaxed")),
 )
 def test_every_verifier_not_meant_for_delayed_trees_is_refuted_and_its_file_reproduces_the_violation(draftproof, name):
     ran = draftproof("check", name, "--K", 3, "--instances", 20, "--json", "-")

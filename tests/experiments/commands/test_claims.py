@@ -27,6 +27,7 @@ def test_json_has_what_programs_read(draftproof):
     assert "2 claims, 6 rows to compute" in ran.err
 
 
+@pytest.mark.heavy
 def test_one_claim_is_shown_with_its_twins(draftproof):
     ran = draftproof("claims", PAIR[1], "--jobs", 1)
     assert ran.code == 0
@@ -60,6 +61,7 @@ def test_after_ctrl_c_what_was_done_is_kept(draftproof, monkeypatch):
     assert "interrupted after 1 rows; they are kept in r" in ran.err
 
 
+@pytest.mark.heavy
 def test_an_instance_that_does_not_come_along_is_written(draftproof, monkeypatch, tmp_path):
     monkeypatch.setattr("experiments.commands.claims.views.INSTANCES", tmp_path / "none")
     (tmp_path / "here").mkdir()

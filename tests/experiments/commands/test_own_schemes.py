@@ -6,6 +6,8 @@ import shlex
 
 import pytest
 
+from tests.quick import by_turns
+
 SOURCE = '''
 class Twice:
     """So many independent tokens."""
@@ -58,7 +60,7 @@ def test_check(run):
     assert run("check naive_from_target --scheme mine.py:Twice").code == 1
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", by_turns([1, 2], 2, 1))
 def test_compare_in_one_process_and_in_several(run, monkeypatch, jobs):
     monkeypatch.setattr("experiments.commands.compare.work.PARALLEL_FROM_SECONDS", 0.0)
     own = run(f"compare specinfer naive --scheme mine.py:Twice:k=3 --arithmetic rational --jobs {jobs} --json -")
@@ -92,6 +94,7 @@ def test_audit(run):
     assert refuted.code == 1
 
 
+@pytest.mark.heavy
 def test_prove(run):
     assert run("prove naive --scheme mine.py:Chain --vocab 2").code == 0
     assert run("prove specinfer --scheme mine.py:Twice:k=3 --vocab 2").code == 0

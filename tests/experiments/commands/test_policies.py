@@ -64,6 +64,7 @@ def test_a_policy_of_ones_own_is_valued_and_one_that_peeks_is_refuted(draftproof
     assert "it must be one of the actions" in draftproof("policies", *given, "--policy", "mine.py:nothing").err
 
 
+@pytest.mark.heavy
 def test_the_example_of_the_study_reads_back(draftproof, tmp_path, monkeypatch, capsys):
     import sys
 

@@ -47,7 +47,7 @@ def test_two_processes_give_the_same_cells_and_the_same_certificate(draftproof, 
 @pytest.mark.parametrize(
     ("relation", "certified"),
     [
-        (("block", "--dominates", "naive"), True),
+        pytest.param(("block", "--dominates", "naive"), True, marks=pytest.mark.heavy),
         pytest.param(("traversal", "--equals", "block"), False, marks=pytest.mark.heavy),
     ],
 )

@@ -17,6 +17,7 @@ from simulator.laws.enumeration import enumerate_law
 from simulator.theorems.points import random_point
 from simulator.theorems.proof import prove
 from simulator.theorems.rows import Shape
+from tests.quick import by_turns
 from verifiers import layer_transport, make
 
 PAIR, DEEP = Delayed(2, 0, 1), Delayed(2, 0, 2)
@@ -30,7 +31,7 @@ def shape_and_subject(name, size, scheme, free):
 @pytest.mark.parametrize(
     ("name", "size", "scheme", "free"),
     [
-        ("layer_transport", 2, PAIR, "solver"),
+        pytest.param("layer_transport", 2, PAIR, "solver", marks=pytest.mark.heavy),
         pytest.param("layer_transport", 2, PAIR, "weights", marks=pytest.mark.heavy),
         ("layer_without_replacement", 2, WithoutReplacement(2, 0, 1), "solver"),
         ("layer_greedy", 2, Greedy(2, 0, 1), "solver"),
@@ -96,7 +97,7 @@ def test_a_sum_of_weights_is_a_key_by_what_was_added():
 
 @pytest.mark.parametrize(
     ("name", "size", "scheme"),
-    [("layer_transport", 2, DEEP), ("layer_without_replacement", 3, WithoutReplacement(2, 0, 1))],
+    by_turns([("layer_transport", 2, DEEP), ("layer_without_replacement", 3, WithoutReplacement(2, 0, 1))], 2, 1),
     ids=str,
 )
 def test_with_the_choices_of_the_solver_it_is_the_verifier_itself(name, size, scheme, monkeypatch):

@@ -20,6 +20,7 @@ import pytest
 from tests.experiments.fuzz.formats import Format, formats
 from tests.experiments.fuzz.lines import LINES, MODEL_LINES, OWN, Watcher
 from tests.experiments.fuzz.mutations import mutated_line
+from tests.quick import quick
 
 if not sys.platform.startswith("linux"):
     pytest.skip("forks are limited and looked at in /proc", allow_module_level=True)
@@ -106,7 +107,11 @@ def test_the_lines_that_mutations_begin_with_are_valid(watcher):
         assert (ended.code in (0, 1, 3), ended.wrong) == (True, None), line
 
 
-@pytest.mark.parametrize("line", json.loads(KEPT.read_text()), ids=lambda line: " ".join(line)[:60])
+@pytest.mark.parametrize(
+    "line",
+    quick(json.loads(KEPT.read_text()), lambda line: "topology" not in line),
+    ids=lambda line: " ".join(line)[:60],
+)
 def test_lines_that_failed_once_are_refused(watcher, line):
     ended = watcher.run(line)
     assert (ended.code, ended.wrong) == (2, None)

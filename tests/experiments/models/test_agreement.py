@@ -133,7 +133,7 @@ def test_drafts_taken_for_targets_are_refuted_and_the_target_is_not() -> None:
         assert (log_wealth([seen], [rows]) > log(1e4)) == refuted
 
 
-@pytest.mark.parametrize("towards", ["draft", "uniform"])
+@pytest.mark.parametrize("towards", ["draft", pytest.param("uniform", marks=pytest.mark.heavy)])
 def test_the_stated_power_is_had_and_grows_with_the_runs(towards: str) -> None:
     rows = [LeaningRows.of(tables(3, 2, seed), 2) for seed in (0, 1)]
     few, many = (least_found(rows, towards, runs, 1e-3, np.random.default_rng(0)) for runs in (200, 3200))

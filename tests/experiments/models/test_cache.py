@@ -14,6 +14,7 @@ from experiments.models.loop.loop import Loop
 from experiments.models.loop.many import many_blocks
 from experiments.models.pair.warp import Warp
 from simulator import Delayed
+from tests.quick import by_turns
 from verifiers import make
 
 #: Keys and values are below 10; they hold the rounding of one pass each (2^-24 or 2^-53 some hundred times), not of 200
@@ -36,11 +37,15 @@ def difference(model: Any, remembered: Remembered, sequence: int, text: list[int
 
 @pytest.mark.parametrize(
     ("verifier", "shape", "dtype"),
-    [
-        ("traversal", (3, 1, 3), torch.float32),
-        ("specinfer", (4, 0, 2), torch.float64),
-        ("block", (1, 0, 4), torch.float32),
-    ],
+    by_turns(
+        [
+            ("traversal", (3, 1, 3), torch.float32),
+            ("specinfer", (4, 0, 2), torch.float64),
+            ("block", (1, 0, 4), torch.float32),
+        ],
+        3,
+        1,
+    ),
     ids=str,
 )
 @torch.inference_mode()

@@ -45,6 +45,7 @@ def where(tiny_pair: Pair) -> Setting:
     return setting(tiny_pair, Warp(), CONTEXTS, 0)
 
 
+@pytest.mark.heavy
 def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
     draftproof: Callable[..., Any], models: tuple[object, ...]
 ) -> None:

@@ -30,6 +30,7 @@ from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
+from tests.quick import by_turns
 from verifiers import make
 
 WARM = Warp(temperature=1.3)
@@ -117,7 +118,9 @@ def test_early_exit_is_the_target_read_half_way_and_takes_no_memory(
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize(("scheme", "verifier"), [(Delayed(2, 1, 1), "block"), (DySpec(3), "traversal")])
+@pytest.mark.parametrize(
+    ("scheme", "verifier"), by_turns([(Delayed(2, 1, 1), "block"), (DySpec(3), "traversal")], 2, 1)
+)
 def test_blocks_have_the_exact_law(
     random_pair: Callable[..., Pair], spec: str, scheme: DraftScheme, verifier: str
 ) -> None:

@@ -14,6 +14,7 @@ from experiments.models.loop.generation import generate
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from simulator import Coin, Delayed, DraftNode, Verdict
+from tests.quick import by_turns
 from verifiers import STANDALONE, make
 
 TOKENS = 120
@@ -38,7 +39,7 @@ def test_the_expected_text_is_no_trifle(expected: tuple[int, ...]) -> None:
     assert len(set(expected)) > 3
 
 
-@pytest.mark.parametrize("name", LOSSLESS)
+@pytest.mark.parametrize("name", by_turns(LOSSLESS))
 def test_every_lossless_verifier_writes_what_generate_writes(pair: Any, expected: tuple[int, ...], name: str) -> None:
     written = generate(pair, make(name), Delayed(2, 1, 2), PROMPT, Warp(0), coin_for("numpy", 0), TOKENS)
     assert written.tokens == expected

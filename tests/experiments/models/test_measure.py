@@ -85,6 +85,7 @@ def study(monkeypatch: pytest.MonkeyPatch, capsys: Any, *arguments: object) -> t
     return int(stop.value.code or 0), capsys.readouterr()
 
 
+@pytest.mark.heavy
 def test_the_study_prints_draws_and_resumes(
     tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

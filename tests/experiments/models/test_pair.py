@@ -261,7 +261,7 @@ def test_the_bytes_of_weights_are_counted_without_making_them(tiny_pair: Pair) -
     assert devices.free_bytes(torch.device("cpu")) > counted
 
 
-@pytest.mark.parametrize("missing", ["torch", "transformers"])
+@pytest.mark.parametrize("missing", ["torch", pytest.param("transformers", marks=pytest.mark.heavy)])
 def test_what_is_not_installed_is_named_with_the_way_to_install_it(missing: str) -> None:
     program = (
         f"import sys; sys.modules[{missing!r}] = None\n"

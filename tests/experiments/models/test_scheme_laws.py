@@ -16,6 +16,7 @@ from simulator.drafts import DySpec
 from simulator.protocol import DraftScheme
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
+from tests.quick import by_turns
 from verifiers import make
 
 #: Of both models, so that every outcome is likely enough to be counted.
@@ -32,7 +33,7 @@ def counted(pair: Any, scheme: DraftScheme, verifier: str, runs: int, together: 
     return Counter((block.accepted, block.correction) for block in blocks)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "delayed"])
+@pytest.mark.parametrize("name", by_turns([name for name in CASES if name != "delayed"]))
 def test_blocks_of_every_scheme_have_the_exact_law(random_pair: Callable[..., Any], name: str) -> None:
     scheme, verifier = CASES[name]
     pair = random_pair(vocab=3)

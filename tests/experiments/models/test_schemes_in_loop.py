@@ -15,6 +15,7 @@ from experiments.models.pair.warp import Warp
 from simulator import Delayed, InvalidInput
 from simulator.drafts import SCHEMES, DySpec, Eagle2, OptTree, Own, Sequoia, SpecHub, WithoutReplacement
 from tests.experiments.models.drawn import CASES, PROMPTS, Twins, Watched
+from tests.quick import by_turns
 from verifiers import make
 
 SIZE = 3
@@ -46,7 +47,7 @@ def test_every_scheme_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.heavy), 8])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", by_turns(CASES))
 def test_rows_and_caches_are_those_of_separate_passes(pair: Any, name: str, batch: int) -> None:
     seen = watched(pair, name, batch).run(24 // batch + 6)
     assert seen.rows_off() <= TOLERANCE
@@ -57,7 +58,7 @@ def test_rows_and_caches_are_those_of_separate_passes(pair: Any, name: str, batc
 
 
 @pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.heavy), 8])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", by_turns(CASES, 2, 1))
 def test_greedy_texts_are_those_of_generate(pair: Any, greedy_texts: list[list[int]], name: str, batch: int) -> None:
     seen = watched(pair, name, batch, Warp(0)).run(TOKENS)
     for text, expected in zip(seen.texts, greedy_texts[-batch:], strict=True):

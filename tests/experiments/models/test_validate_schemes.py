@@ -30,6 +30,7 @@ def tables(tiny_pair: Pair) -> list[Case]:
     return validation.tables_of(contest_of(tiny_pair))
 
 
+@pytest.mark.heavy
 def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
     budget = Budget(blocks=400)
     contest = replace(contest_of(tiny_pair, names=PLAYERS), schemes=OTHERS, budget=budget, law_runs=100, greedy=12)

@@ -142,6 +142,7 @@ def test_programs_side_by_side():
     assert all(row.complete for row in rows.values())
 
 
+@pytest.mark.heavy
 def test_a_program_that_ran_out_of_time_does_not_look_finished():
     instance = FAMILIES["perturbed"].instance(3, 3, np.random.default_rng(0))
     late = count(step=1.0)  # a clock on which everything takes a second

@@ -12,6 +12,7 @@ import pytest
 
 from simulator.audit import CATALOGUE, Evidence, corners, default_cases, diagnose, diagnose_corners, make_audit
 from simulator.drafts import WithoutReplacement
+from tests.quick import quick
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,11 @@ PLANTED = [
     Planted("draft_row_late", "draft row late", 1, {"interface": "chain", "library": "numpy"}),
     Planted("processing_differs", "different processing", 0, TEMPERED),
 ]
-IDS = [each.file for each in PLANTED]
+#: Bugs of several paths take seconds.
+LONG = {"longest_of_paths", "replacement", "order_of_leaves", "paths_for_depth", "missing_renormalisation"}
+QUICKLY = pytest.mark.parametrize(
+    "case", quick(PLANTED, lambda case: case.file not in LONG), ids=lambda case: case.file
+)
 
 
 def audited(planted, case, name):
@@ -60,7 +65,7 @@ def audited(planted, case, name):
     return audit, [audit.judge(each.instance, each.scheme) for each in cases]
 
 
-@pytest.mark.parametrize("case", PLANTED, ids=IDS)
+@QUICKLY
 def test_corrected_twin_is_lossless(planted, case):
     audit, findings = audited(planted, case, "right")
     assert all(finding.lossless for finding in findings)
@@ -70,7 +75,7 @@ def test_corrected_twin_is_lossless(planted, case):
 DESCRIPTIONS = {"first token exact"}  # true of any function, whatever else is wrong with it
 
 
-@pytest.mark.parametrize("case", PLANTED, ids=IDS)
+@QUICKLY
 def test_planted_bug_is_refuted_in_the_right_place_with_the_right_hypothesis_and_no_other(planted, case):
     audit, findings = audited(planted, case, "wrong")
     finding = next(each for each in findings if not each.lossless)
@@ -96,7 +101,7 @@ NEAR = [each for each in PLANTED if each.file in {
 
 @pytest.mark.parametrize(
     "case",  # drafts without replacement are the quicker ones of several paths
-    [pytest.param(each, id=each.file, marks=[pytest.mark.heavy] * (each.file == "longest_of_paths")) for each in NEAR],
+    [pytest.param(each, id=each.file, marks=[pytest.mark.heavy] * (each.file in LONG)) for each in NEAR],
 )
 def test_a_near_miss_is_refuted_and_not_named(planted, case):
     audit, findings = audited(planted, case, "near")

@@ -22,6 +22,7 @@ from simulator.structures import TopDown
 from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
 from simulator.verdicts.conformance import checks_for
 from simulator.verdicts.lossless import choose_engine
+from tests.quick import by_turns
 from verifiers import make
 
 
@@ -144,7 +145,7 @@ def test_verifiers_whose_branch_depends_on_the_order_do_not_declare_otherwise(na
     assert any(law != others[0] for others in laws for law in others)
 
 
-@BY_NAME
+@pytest.mark.parametrize("liar", by_turns(LIARS, 5), ids=lambda liar: liar.__name__)
 def test_a_liar_does_what_is_right_and_is_found_out_by_exactly_these_checks(liar: Callable[[], Any]) -> None:
     assert kinds_failed(liar()) == LIARS[liar]
 
@@ -155,7 +156,7 @@ def test_a_liar_does_what_is_right_and_is_found_out_by_exactly_these_checks(liar
     [
         (2, Delayed(3, 0, 2)),
         pytest.param(3, Delayed(3, 1, 2), marks=pytest.mark.heavy),
-        (8, Delayed(4, 0, 1)),
+        pytest.param(8, Delayed(4, 0, 1), marks=pytest.mark.heavy),
         (50, Delayed(3, 1, 1)),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 from flint import fmpq
 
 from simulator.symbolic import NotFollowed
+from tests.quick import by_turns
 
 nan = math.nan
 
@@ -60,13 +61,13 @@ def parted(array):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("text", NUMPY)
+@pytest.mark.parametrize("text", by_turns(NUMPY, 3))
 def test_numpy_on_lists_of_random_numbers(agrees, text):
     for numbers in LISTS:
         agrees(f"(lambda x: {text})({numbers})", parted=parted)
 
 
-@pytest.mark.parametrize("text", TORCH)
+@pytest.mark.parametrize("text", by_turns(TORCH, 3))
 def test_torch_on_lists_of_random_numbers(agrees, text):
     torch = pytest.importorskip("torch")
     for numbers in LISTS:

@@ -18,6 +18,7 @@ from simulator.theorems.proof import Subject, prove
 from simulator.theorems.rows import Shape
 from simulator.theorems.watch import NotFollowed
 from simulator.verdicts.lossless import check
+from tests.quick import by_turns
 from verifiers import make
 from verifiers.naive import Naive
 
@@ -54,7 +55,7 @@ HEAVY = [
 ]
 
 
-@pytest.mark.parametrize(("name", "scheme", "zeros"), THEOREMS, ids=str)
+@pytest.mark.parametrize(("name", "scheme", "zeros"), by_turns(THEOREMS), ids=str)
 def test_lossless_for_every_p_and_q_at_two_tokens(name, scheme, zeros):
     proof = prove(Subject.of(make(name)), Shape(2, scheme, zeros))
     assert proof.proved

@@ -45,6 +45,7 @@ from simulator.verdicts.standard import (
     standard_check,
     standard_jobs,
 )
+from tests.quick import by_turns
 from verifiers import STANDALONE, make
 
 TESTS = Path(__file__).resolve().parents[2]
@@ -79,7 +80,7 @@ def verdict(verifier: Any) -> str:
     return "lossless" if found.lossless else "refuted"
 
 
-@pytest.mark.parametrize("name", CONTROLS)
+@pytest.mark.parametrize("name", by_turns(CONTROLS))
 def test_every_control_is_refuted(name: str) -> None:
     found = standard_check(make(name))
     assert found.failed is not None
@@ -87,7 +88,7 @@ def test_every_control_is_refuted(name: str) -> None:
     assert found.failed[1].max_deviation > 0
 
 
-@pytest.mark.parametrize("liar", LIARS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("liar", by_turns(LIARS, 4), ids=lambda kind: kind.__name__)
 def test_every_liar_is_found_out(liar: type) -> None:
     assert verdict(liar()) in ("refuted", "broken")
 
