@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any, TextIO
 
 from simulator.errors import InvalidInput
@@ -18,9 +17,7 @@ from simulator.errors import InvalidInput
 #: Characters of a message.
 MOST_MESSAGE = 280
 #: Seconds after which a signal comes again whose exception was swallowed, or would have come at the wrong time.
-AGAIN = 0.5
-#: Libraries that abort the whole process when an exception meets their import: C++ code there does not let it pass.
-ABORTING = frozenset({"torch"})
+AGAIN = 0.1
 
 
 @dataclass(frozen=True)
@@ -75,35 +72,42 @@ def quietly_closed() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _within_aborting_import(frame: FrameType | None) -> bool:
-    while frame is not None:
-        top = frame.f_globals.get("__name__", "").partition(".")[0]
-        if frame.f_code.co_name == "<module>" and top in ABORTING:
-            return True
-        frame = frame.f_back
-    return False
+def _importing_torch() -> bool:
+    """Then an exception would abort the whole process: C++ code there does not let it pass."""
+    return bool(getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", False))
 
 
 @contextmanager
 def told_to_end() -> Iterator[list[int]]:
     """SIGTERM ends the work as Ctrl-C does; the list has those of both that have come.
 
-    What a handler raises inside a callback of the interpreter, such as `__del__`, is swallowed there: both come again.
-    So they do where they meet the import of a library that would abort.
+    What a handler raises inside a callback of the interpreter, such as `__del__`, is swallowed there: both come again,
+    at the latest when the work is over. So they do where they meet the import of torch.
     """
     came: list[int] = []
+    late: list[threading.Timer] = []
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(number: int, frame: Any) -> None:
         came.append(number)
-        if _within_aborting_import(frame):
+        if _importing_torch():
             again(number)
         else:
+            settled()
             raise KeyboardInterrupt
 
     def again(number: int) -> None:
-        timer = threading.Timer(AGAIN, _thread.interrupt_main, (number,))
-        timer.daemon = True
-        timer.start()
+        late.append(threading.Timer(AGAIN, _thread.interrupt_main, (number,)))
+        late[-1].daemon = True
+        with suppress(RuntimeError):  # no thread to be had: it comes when the work is over
+            late[-1].start()
+
+    def settled() -> bool:
+        """Whether a signal was still to come; it will not come any more."""
+        for timer in late:
+            timer.cancel()
+        found = bool(late)
+        late.clear()
+        return found
 
     def swallowed(unraisable: Any) -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
@@ -125,3 +129,6 @@ def told_to_end() -> Iterator[list[int]]:
         for number, handler in before.items():
             signal.signal(number, handler)
         sys.unraisablehook = hook
+        to_come = settled()
+    if to_come:
+        raise KeyboardInterrupt

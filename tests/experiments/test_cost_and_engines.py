@@ -27,11 +27,7 @@ NUMBERS = ("block_efficiency", "variance", "depth_distribution", "lossless", "ma
         (("nss", "--K", 2, "--engine", "enumerate"), "enumerate"),
         (("nss", "--scheme", "without_replacement"), "enumerate"),
         (("nss", "--L2", 3, *TOPICS, "--vocab", 9, "--root", "the"), "structured (top-down, collapsed)"),
-        pytest.param(
-            ("nss", "--vocab", 4, "--K", 3, "--L2", 10, "--arithmetic", "float64"),
-            "structured (top-down, streamed)",
-            marks=pytest.mark.heavy,
-        ),
+        (("nss", "--vocab", 4, "--K", 3, "--L2", 10, "--arithmetic", "float64"), "structured (top-down, streamed)"),
     ],
     ids=str,
 )

@@ -9,8 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 COMMAND = [
     "compare",
     "nss",
@@ -60,7 +58,6 @@ def interrupt_when(process: subprocess.Popen, ready) -> tuple[str, str]:
     return process.communicate(timeout=60)
 
 
-@pytest.mark.heavy
 def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
     (tmp_path / "rows.json").write_text("an older result")
     rows = tmp_path / "rows.jsonl"

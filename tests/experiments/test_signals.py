@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 import typer
 
 from experiments import cli
-from experiments.shared.streams import told_to_end
+from experiments.shared.streams import AGAIN, told_to_end
 from simulator.errors import InvalidInput
 
 
@@ -57,21 +58,54 @@ def test_a_signal_that_is_swallowed_comes_again(capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("library", ["torch.overrides", "torchlike"])
-def test_a_signal_waits_until_a_library_that_would_abort_is_imported(ended, library, number):
+@pytest.fixture
+def torch_to_import(monkeypatch) -> ModuleType:
+    """Torch in the midst of its import."""
+    module = ModuleType("torch")
+    module.__spec__ = ModuleSpec("torch", None)
+    module.__spec__._initializing = True
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+BOTH = pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+
+
+@BOTH
+def test_a_signal_waits_until_torch_is_imported(ended, torch_to_import, number, code):
     reached: list[str] = []
-    source = "tell(number); reached.append('imported')"
 
     def work() -> None:
-        exec(compile(source, "there.py", "exec"), {"__name__": library, "tell": signal.raise_signal, **names})
+        signal.raise_signal(number)
+        time.sleep(3 * AGAIN)
+        reached.append("imported")
+        torch_to_import.__spec__._initializing = False
         for _ in range(1000):
             time.sleep(0.02)
         reached.append("worked")
 
-    names = {"number": number, "reached": reached}
-    assert ended(work) == (143 if number == signal.SIGTERM else 130, "")
-    assert reached == (["imported"] if library == "torch.overrides" else [])
+    assert ended(work) == (code, "")
+    assert reached == ["imported"]
+
+
+@BOTH
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_signal_that_waits_is_not_lost_where_the_work_ends(ended, torch_to_import, number, code, ready):
+    def work() -> int:
+        signal.raise_signal(number)
+        torch_to_import.__spec__._initializing = not ready
+        return 1
+
+    assert ended(work) == (code, "")
+    before = signal.signal(number, lambda *_: pytest.fail("it came after the end"))
+    try:
+        time.sleep(3 * AGAIN)
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_signal_that_meets_no_import_is_heard_at_once(ended):
+    assert ended(lambda: [signal.raise_signal(signal.SIGTERM), 0][1]) == (143, "")
 
 
 class HalfMade:

@@ -5,18 +5,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from simulator.verdicts.conformance import ConformanceCheck, checks_for
 from verifiers import STANDALONE, make
 
-#: Random instances a case; the heavy tests have 200 for each scheme, and of each two checks the other one.
+#: Random instances a case; the heavy tests have 200 for each scheme.
 RANDOM = 2
-CHECKS = [
-    pytest.param(check, id=f"{name}-{check}", marks=[pytest.mark.heavy] * ((turn + place + place // 2) % 2))
-    for turn, name in enumerate(STANDALONE)
-    for place, check in enumerate(checks_for(make(name), RANDOM))
-]
+
+
+def by_kind() -> Iterator[Any]:
+    """Every check of every verifier; of each kind every other one is heavy, by turns the first or the second."""
+    for turn, name in enumerate(STANDALONE):
+        checks = checks_for(make(name), RANDOM)
+        many = Counter(kind_of(check) for check in checks)
+        seen = Counter[str]()
+        for check in checks:
+            kind = kind_of(check)
+            heavy = many[kind] > 1 and (turn + seen[kind]) % 2
+            seen[kind] += 1
+            yield pytest.param(check, id=f"{name}-{check}", marks=[pytest.mark.heavy] * heavy)
+
+
+def kind_of(check: ConformanceCheck) -> str:
+    return check.name.split("-V=")[0]
+
+
+CHECKS = list(by_kind())
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -94,7 +94,6 @@ def test_audit(run):
     assert refuted.code == 1
 
 
-@pytest.mark.heavy
 def test_prove(run):
     assert run("prove naive --scheme mine.py:Chain --vocab 2").code == 0
     assert run("prove specinfer --scheme mine.py:Twice:k=3 --vocab 2").code == 0

@@ -140,7 +140,6 @@ def test_a_planted_bias_fails_the_same_table(
     assert all(row["own_law"] is None for row in rows if row is not lying)
 
 
-@pytest.mark.heavy
 def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) -> None:
     contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4", gbv="naive_from_target"), law_runs=3_000)
     rows = validation.law_rows(contest, tables, RowFile(None))

@@ -50,8 +50,8 @@ PLANTED = [
     Planted("draft_row_late", "draft row late", 1, {"interface": "chain", "library": "numpy"}),
     Planted("processing_differs", "different processing", 0, TEMPERED),
 ]
-#: Bugs of several paths take seconds.
-LONG = {"longest_of_paths", "replacement", "order_of_leaves", "paths_for_depth", "missing_renormalisation"}
+#: They take seconds; `test_audit.py` and the rule for drafts without replacement below are about them, too.
+LONG = {"replacement", "order_of_leaves"}
 QUICKLY = pytest.mark.parametrize(
     "case", quick(PLANTED, lambda case: case.file not in LONG), ids=lambda case: case.file
 )
@@ -101,7 +101,7 @@ NEAR = [each for each in PLANTED if each.file in {
 
 @pytest.mark.parametrize(
     "case",  # drafts without replacement are the quicker ones of several paths
-    [pytest.param(each, id=each.file, marks=[pytest.mark.heavy] * (each.file in LONG)) for each in NEAR],
+    [pytest.param(each, id=each.file, marks=[pytest.mark.heavy] * (each.file == "longest_of_paths")) for each in NEAR],
 )
 def test_a_near_miss_is_refuted_and_not_named(planted, case):
     audit, findings = audited(planted, case, "near")

@@ -29,7 +29,6 @@ from simulator.laws.structured.paths import path_law
 from simulator.laws.structured.top_down import top_down
 from simulator.protocol import Verifier
 from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
-from tests.quick import by_turns
 
 STRUCTURES = {
     "nss": "top-down",
@@ -116,7 +115,14 @@ def test_verifiers_that_offer_nothing_are_refused_by_name(name: str) -> None:
         structured(verifiers.make(name), next(conformance_instances((2, 2, 0, 1), 1)), Delayed(2, 0, 1))
 
 
-@pytest.mark.parametrize(("name", "shape"), by_turns([(name, shape) for name in OFFERING for shape in SHAPES]), ids=str)
+@pytest.mark.parametrize(
+    ("name", "shape"),  # half of the shapes with each, and each with half of the verifiers
+    [
+        pytest.param(name, shape, id=f"{name}-{shape}", marks=[pytest.mark.heavy] * ((turn + place) % 2))
+        for turn, name in enumerate(OFFERING)
+        for place, shape in enumerate(SHAPES)
+    ],
+)
 def test_structured_law_equals_the_enumerated_one_exactly(name: str, shape: tuple[int, int, int, int]) -> None:
     verifier, scheme = verifiers.make(name), Delayed(*shape[1:])
     for instance in few(shape):
