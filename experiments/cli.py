@@ -114,7 +114,7 @@ def _delivered_code(program: typer.Typer, name: str | None, came: Sequence[int])
         code = _code_of(program, name, came)
         return delivered(out, code) if code in VERDICTS else code
     except DraftproofError as error:
-        if came:  # what fails while the work is ending, such as an import cut short, is no news
+        if came and isinstance(error.__context__, ImportError):  # the signal came in the midst of an import
             return INTERRUPTED
         return _complain(with_flags(str(error)))
     except KeyboardInterrupt:  # let go here: what it leaves half made complains while it is removed

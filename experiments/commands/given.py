@@ -41,7 +41,8 @@ Family = Annotated[
 Vocab = Annotated[
     int | None,
     typer.Option(
-        help="Vocabulary size V (default 3; of models all, or 8 where they have more than 32).", rich_help_panel=_WHERE
+        help="Vocabulary size V (default 3; of models all, or 8 where they have more than 32; of matrix 5).",
+        rich_help_panel=_WHERE,
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the family.", rich_help_panel=_WHERE)]

@@ -60,7 +60,7 @@ def check_scheme_name(name: str | None) -> None:
     name = name.partition(":")[0]
     if name not in SCHEMES:
         close = get_close_matches(name, SCHEMES, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(SCHEMES)}"
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(SCHEMES)}."
         raise InvalidInput(f"unknown scheme {name!r}; {hint} One of your own is FILE.py:NAME")
 
 

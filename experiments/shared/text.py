@@ -37,7 +37,10 @@ def read_text(name: str) -> str:
     try:
         return files.read_text(name, "text")
     except InvalidInput as error:
-        raise InvalidInput(f"{error}; give a UTF-8 file, or {TOPICS} for the counts that come along") from None
+        raise InvalidInput(
+            f"{error}; give a UTF-8 file, {EMBEDDED} for the text of Python's documentation, or for n-gram pairs "
+            f"{TOPICS}, the counts that come along"
+        ) from None
 
 
 def text_files(name: str) -> tuple[str, ...]:

@@ -148,10 +148,12 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     axes.set_xticks(sorted(shapes), [f"{x}\n" + "\nor ".join(sorted(shapes[x])) for x in sorted(shapes)])
     axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
     left_out = f"; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}" if undrawn(rows) else ""
+    proved = all(row["arithmetic"] == "rational" for row in rows)
+    how = "exact" if proved else "exact to rounding"
     figure.suptitle(
         "\n".join(
             [
-                f"How much of what is possible a verifier gets: exact, {budget} drafted tokens (L1 + K L2 = {budget})",
+                f"How much of what is possible a verifier gets: {how}, {budget} drafted tokens (L1 + K L2 = {budget})",
                 *wrap(f"{caption}{grey}{left_out}", 115),
             ]
         ),

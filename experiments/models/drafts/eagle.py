@@ -158,7 +158,9 @@ def load_head(folder: str, target: Any) -> EagleHead:
         with quiet_loading():
             made = EagleHead.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError):
-        raise InvalidInput(f"{folder} holds no head; make one: draftproof train-head --out {folder}") from None
+        raise InvalidInput(
+            f"{folder} holds no head; make one: draftproof train-head --pair FOLDER --out {folder}"
+        ) from None
     made.eval()
     made.requires_grad_(False)
     head: EagleHead = made.of(target)

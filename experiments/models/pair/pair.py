@@ -141,7 +141,10 @@ def load_folder(
         fields = dict(parse_json(read_text(Path(folder) / "pair.json", "pair"), "pair.json"))
         digest = str(fields["text_hash"])
     except (InvalidInput, ValueError, TypeError, KeyError):
-        raise InvalidInput(f"{folder} holds no trained pair; make one: draftproof train --out {folder}") from None
+        way = f"make one: draftproof train --out {folder}"
+        if Path(folder).exists():
+            way = "name a folder that draftproof train has made, or a new one to train in"
+        raise InvalidInput(f"{folder} holds no trained pair; {way}") from None
     if draft == HEAD:
         draft = f"{HEAD}:{Path(folder) / HEAD}"
     pair = load_pair(str(Path(folder) / "target"), draft or str(Path(folder) / "draft"), device, dtype, text)

@@ -62,9 +62,11 @@ def beside(
 ) -> list[dict[str, Any]]:
     """One row a writer: tokens a second, how many times those of `ALONE` and of `ASSISTED` that is, and a profile.
 
-    Where no `ASSISTED` takes part, nothing is said of it. The first round warms up and is watched; the others are
-    timed. tokens: after each root, at most.
+    Where no `ASSISTED` takes part, nothing is said of it. Each writes a text to warm up: the first call of an assistant
+    imports what it needs. Then a round is watched, and the others are timed. tokens: after each root, at most.
     """
+    for each in writers:
+        written(pair, each, roots[0], warp, tokens, seed)
     watched = [_watched(pair, each, roots, warp, tokens, seed) for each in writers]
     rates: list[list[float]] = [[] for _ in writers]
     for round_ in range(rounds):

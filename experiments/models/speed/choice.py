@@ -122,6 +122,7 @@ def choose(
 
 def chosen_of(where: Setting, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], amount: Amount) -> Chosen:
     """The whole way, with remarks; the longer parts have bars."""
+    choosing.assert_declared(named)
     schemes, said = planned(schemes, where)
     named, late = choosing.in_time(named, where.pair.vocab_size)
     if late:

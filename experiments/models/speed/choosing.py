@@ -113,6 +113,19 @@ def rehearsals(
     return found
 
 
+def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
+    """Raises `InvalidInput` for those of the list that claim to be lossless on no drafts at all.
+
+    What a file holds need not claim anything: it is found out on the tables.
+    """
+    lossy = [each.label for each in verifiers if not each.from_file and not each.verifier.card.lossless_for]
+    if lossy:
+        raise InvalidInput(
+            f"{', '.join(lossy)}: declared lossless on no drafts; choose among verifiers that keep the target's "
+            "distribution"
+        )
+
+
 def in_time(verifiers: Sequence[NamedVerifier], vocab_size: int) -> tuple[list[NamedVerifier], list[NamedVerifier]]:
     """Those whose cards say that one call takes under a second at this `V`, and the others.
 

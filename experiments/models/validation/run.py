@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 import torch
@@ -140,14 +141,19 @@ def about(opened: Opened, contest: Contest) -> dict[str, Any]:
 
 def failures(report: dict[str, Any]) -> list[str]:
     """What was not as it should be, in words; a verifier that is known to be lossy may be."""
-    names = {"tree_attention": "tree attention", "caches": "caches", "greedy": "greedy text"}
-    found = [names[name] for name, row in report["same"].items() if not row["passed"]]
-    found += [f"the law of {row['verifier']}" for row in report["law"] if row["refuted"]]
+    known, same = report.get("known_lossy", []), report["same"]
+    names = {"tree_attention": "tree attention", "caches": "caches"}
+    found = [said for name, said in names.items() if not same[name]["passed"]]
+    if any(each["verifier"] not in known for each in same.get("greedy", {}).get("differ", ())):
+        found.append("greedy text")
+    found += [
+        f"the law of {row['verifier']}" for row in report["law"] if row["refuted"] and row["verifier"] not in known
+    ]
     found += [f"{each['verifier']} on ({each['shape']})" for each in report["table"]["failed"]]
-    known = report.get("known_lossy", [])
     lossy = [row["verifier"] for row in report["rows"] if row.get("lossless") is False and row["verifier"] not in known]
     found += [
-        f"{name} is not lossless on the tables (--lossy {name} says it is known)" for name in dict.fromkeys(lossy)
+        f"{name} is not lossless on the tables (--lossy {quote(name)} says it is known)"
+        for name in dict.fromkeys(lossy)
     ]
     if not report["table"]["passed"] and not report["table"]["failed"]:
         found.append("the table as a whole")

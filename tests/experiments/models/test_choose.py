@@ -75,9 +75,16 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
 
 
 def test_what_is_not_lossless_is_not_chosen(draftproof: Callable[..., Any], models: tuple[object, ...]) -> None:
-    ran = draftproof("choose", "naive_from_target", *models, "--roots", 1, "--K", 1, "--L2", 1)
+    small = (*models, "--roots", 1, "--K", 1, "--L2", 1)
+    ran = draftproof("choose", "block", "naive_from_target", "relaxed", *small)
     assert ran.code == 2
-    assert "naive_from_target: not lossless on delayed(K=1, L1=0, L2=1)" in ran.err
+    assert "naive_from_target, relaxed: declared lossless on no drafts; choose among" in ran.err
+    assert "a first text" not in ran.err  # before any work
+    source = "from verifiers.controls.naive_from_target import NaiveFromTarget\nclass Mine(NaiveFromTarget): pass\n"
+    Path("mine.py").write_text(source, encoding="utf-8")
+    own = draftproof("choose", "mine.py:Mine", *small)
+    assert own.code == 2
+    assert "not lossless on delayed(K=1, L1=0, L2=1)" in own.err
 
 
 def test_a_verifier_without_a_scheme_of_its_card_is_one_line(

@@ -192,7 +192,7 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
 def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_pair: Callable[..., Pair]) -> None:
     for spec, words in (
         ("eagle", "say where the head is, eagle:FOLDER"),
-        (f"eagle:{tiny_folder}", "holds no head; make one: draftproof train-head --out"),
+        (f"eagle:{tiny_folder}", "holds no head; make one: draftproof train-head --pair FOLDER --out"),
     ):
         with pytest.raises(InvalidInput, match=words):
             make_draft(spec, pair.target)

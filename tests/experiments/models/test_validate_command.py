@@ -15,6 +15,7 @@ from experiments.models.pair import folder as folders
 from experiments.models.pair import opened
 from experiments.models.pair.recipe import Recipe
 from experiments.models.validation import checks, text_law, validation
+from experiments.models.validation.run import failures
 from experiments.models.validation.sequential import least_found
 from experiments.shared.text import EMBEDDED, read_text
 
@@ -174,6 +175,28 @@ def test_a_lossy_verifier_fails_unless_it_is_known(
     assert "all as predicted" in known.out
     assert json.loads(Path("a.json").read_text())["known_lossy"] == ["naive_from_target"]
     assert draftproof(*given, "--lossy", "naive").code == 1  # somebody else
+
+
+@pytest.mark.parametrize(
+    ("label", "said"), [("relaxed", "relaxed"), ("naive (runs relaxed)", "'naive (runs relaxed)'")]
+)
+def test_what_is_known_to_be_lossy_may_write_another_text_and_have_another_law(label: str, said: str) -> None:
+    sound = {"passed": True}
+    report = {
+        "same": {
+            "tree_attention": sound,
+            "caches": sound,
+            "greedy": {"differ": [{"verifier": label}], "passed": False},
+        },
+        "law": [{"verifier": label, "refuted": True}, {"verifier": "naive", "refuted": False}],
+        "table": {"failed": [], "passed": True},
+        "rows": [{"verifier": label, "lossless": False}],
+    }
+    assert failures({**report, "known_lossy": [label]}) == []
+    lossy = f"{label} is not lossless on the tables (--lossy {said} says it is known)"
+    assert failures({**report, "known_lossy": ["naive"]}) == ["greedy text", f"the law of {label}", lossy]
+    report["same"]["greedy"]["differ"].append({"verifier": "naive"})  # type: ignore[attr-defined]
+    assert failures({**report, "known_lossy": [label]}) == ["greedy text"]
 
 
 @pytest.mark.heavy
