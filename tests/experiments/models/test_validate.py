@@ -42,6 +42,9 @@ class Eager:
         return Verdict(node.context, coin.choose(node.target))
 
 
+BIASES = [("naive", "naive_from_target", False), ("naive", "relaxed:w=1/4", True), ("gbv", "block_by_weights", True)]
+
+
 def contest_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Contest:
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
     made = setting(pair, Warp(), roots_of(text, roots, 8), seed=0)
@@ -119,12 +122,7 @@ def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -
     assert Budget(blocks=7).runs(variance=9e-1, roots=4) == 2
 
 
-@pytest.mark.parametrize(
-    ("claim", "liar", "moves_the_mean"),
-    by_turns(
-        [("naive", "naive_from_target", False), ("naive", "relaxed:w=1/4", True), ("gbv", "block_by_weights", True)], 3
-    ),
-)
+@pytest.mark.parametrize(("claim", "liar", "moves_the_mean"), by_turns(BIASES, 3))
 def test_a_planted_bias_fails_the_same_table(
     tiny_pair: Pair, tables: list[Case], claim: str, liar: str, moves_the_mean: bool
 ) -> None:
