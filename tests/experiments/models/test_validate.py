@@ -30,6 +30,7 @@ from verifiers import make
 
 NAMES = ("naive", "specinfer", "traversal", "gbv")
 SHAPES = (Delayed(1, 0, 2), Delayed(2, 0, 2), Delayed(2, 1, 1))
+BIASES = [("naive", "naive_from_target", False), ("naive", "relaxed:w=1/4", True), ("gbv", "block_by_weights", True)]
 
 
 class Eager:
@@ -40,9 +41,6 @@ class Eager:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         node = root.child(root.children[0])
         return Verdict(node.context, coin.choose(node.target))
-
-
-BIASES = [("naive", "naive_from_target", False), ("naive", "relaxed:w=1/4", True), ("gbv", "block_by_weights", True)]
 
 
 def contest_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Contest:
