@@ -29,7 +29,7 @@ def test_enumeration_judges_what_a_liar_does(draftproof, name):
     assert (ran.code, ran.json["engine"], ran.json["max_deviation"]) == (0, "enumerate", "0")
 
 
-@pytest.mark.parametrize("vocab", [8, 30])
+@pytest.mark.parametrize("vocab", [8, pytest.param(30, marks=pytest.mark.heavy)])
 def test_a_lie_about_several_paths_shows_where_only_one_could_be_enumerated(draftproof, vocab):
     given = ("--vocab", vocab, "--K", 4, "--L2", 2, "--arithmetic", "float64")
     ran = draftproof("check", f"{LIARS}:LyingInTheDeep", *given)

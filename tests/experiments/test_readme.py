@@ -15,6 +15,7 @@ import pytest
 from experiments.commands.listing.catalogue import cards_markdown
 from experiments.pages.readme import PAGE, PAGES, README, TRANSCRIPT, with_table
 from experiments.pages.reference import counterexamples, lossless_on_delayed, page, section
+from tests.quick import quick
 from verifiers import REGISTRY
 
 TEXT = README.read_text(encoding="utf-8")
@@ -75,7 +76,7 @@ def test_reference_page_is_the_generated_one():
     assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m experiments.pages.readme`"
 
 
-@pytest.mark.parametrize("name", ["block", pytest.param("optimum", marks=pytest.mark.heavy), "naive_from_target"])
+@pytest.mark.parametrize("name", quick(["block", "optimum", "naive_from_target"], ["naive_from_target"]))
 def test_sections_of_the_reference_page_are_the_generated_ones(name):
     assert section(name) in PAGE.read_text(encoding="utf-8"), "run `python -m experiments.pages.readme`"
 

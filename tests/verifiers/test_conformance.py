@@ -19,14 +19,15 @@ RANDOM = 2
 
 
 def by_kind() -> Iterator[Any]:
-    """Every check of every verifier; of each kind every other one is heavy, by turns the first or the second."""
+    """Every check of every verifier; of each kind all but every other or third are heavy, by turns."""
     for turn, name in enumerate(STANDALONE):
         checks = checks_for(make(name), RANDOM)
         many = Counter(kind_of(check) for check in checks)
         seen = Counter[str]()
         for check in checks:
             kind = kind_of(check)
-            heavy = many[kind] > 1 and (turn + seen[kind]) % 2
+            every = 3 if kind.startswith("lossless") else 2
+            heavy = many[kind] >= every and (turn + seen[kind]) % every > 0
             seen[kind] += 1
             yield pytest.param(check, id=f"{name}-{check}", marks=[pytest.mark.heavy] * heavy)
 

@@ -118,7 +118,7 @@ def test_the_page_and_its_instances_are_generated():
         assert row["defects"] == []
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", by_turns(QUICK))
 def test_a_claim_has_the_verdict_of_the_page(name):
     found = verdict(CLAIMS[name], rows_of(CLAIMS[name]))
     assert found.as_expected

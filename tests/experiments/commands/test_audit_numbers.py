@@ -167,6 +167,7 @@ def second(tokens, q, p, lengths):
 """
 
 
+@pytest.mark.heavy
 def test_the_witness_of_a_batch_shows_the_rows_of_the_request_that_fails(audit):
     given = ("--interface", "chain", "--batch", 2, "--cases", "short")
     assert audit(BATCHED, "right", *given).code == 0

@@ -15,6 +15,7 @@ PAIR = ("gbv-one-path-is-block", "gbv-at-least-block")
 KEYS = {"id", "source", "statement", "status", "evidence", "command"}
 
 
+@pytest.mark.heavy
 def test_json_has_what_programs_read(draftproof):
     ran = draftproof("claims", *PAIR, "--jobs", 1, "--json", "-")
     assert ran.code == 0

@@ -101,7 +101,7 @@ def test_block_has_twelve_formulas_for_two_tokens(draftproof):
         ("mixed_order", "a", ("--L2", 1)),
         pytest.param("mixed_order", "a", ("--L2", 2), marks=pytest.mark.heavy),
         pytest.param("khisti", "solver", ("--L2", 2), marks=pytest.mark.heavy),
-        ("khisti", "solver", ("--L2", 1, "--vocab", 3)),
+        pytest.param("khisti", "solver", ("--L2", 1, "--vocab", 3), marks=pytest.mark.heavy),
         ("spectr", "solver", ("--L2", 1)),
         pytest.param("spectr", "solver", ("--L2", 1, "--vocab", 3), marks=pytest.mark.heavy),
         ("path_transport", "solver", ("--L2", 1)),

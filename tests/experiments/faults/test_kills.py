@@ -80,6 +80,7 @@ def killed_often(name: str, places: Places, faults: Faults, random: Random, kind
     assert remainders(folder) == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["compare"])
 def test_a_few_moments(places, faults, random, name):
     killed_often(name, places, faults, random, KINDS)

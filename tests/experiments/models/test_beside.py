@@ -86,6 +86,7 @@ def test_the_interval_is_of_paired_rounds() -> None:
     assert ratio([np.exp(1), np.exp(3)], [1.0, 1.0]) == pytest.approx(tuple(expected))
 
 
+@pytest.mark.heavy
 def test_the_study_prints_and_keeps_a_row_for_each(
     tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

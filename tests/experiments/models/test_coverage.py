@@ -107,6 +107,7 @@ def test_freedom_is_of_the_trees_of_all_roots_with_a_spread() -> None:
     assert SampledPrediction(spread[[1, 1]], spread**2, 2).interval()[0] < 2
 
 
+@pytest.mark.heavy
 def test_the_study_prints_its_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -55,7 +55,8 @@ def texts_of(pair: Any, verifier: Any, shape: Delayed, warp: Warp) -> Counter[tu
     return Counter(tuple(text) for text in found.tolist())
 
 
-@pytest.mark.parametrize("name", ["block", pytest.param("traversal", marks=pytest.mark.heavy)])
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["block", "traversal"])
 def test_texts_of_several_blocks_have_the_law_of_the_target(random_pair: Callable[..., Any], name: str) -> None:
     pair, warp = random_pair(vocab=SIZE), Warp()
     shape = Delayed(1, 0, 2) if name == "block" else Delayed(2, 0, 2)

@@ -230,6 +230,7 @@ def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
     assert "DIFFERENT: naive (runs eager) (2, 1, 2) at token" in views.check_lines(found)[2]
 
 
+@pytest.mark.heavy
 def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -> None:
     pair = random_pair(vocab=300)
     made = setting(pair, Warp(), [(1, 2, 3), (250, 7, 9)], seed=0)

@@ -59,6 +59,7 @@ def test_no_rival_is_above_the_best_and_what_fits_is_not_below_the_static_one(na
         assert value(tables(), choice).rate == pytest.approx(best, rel=1e-12)
 
 
+@pytest.mark.heavy
 def test_boosting_comes_near_the_best_where_it_has_seen_all():
     pytest.importorskip("sklearn")
     rates = {name: value(tables(), choices(RIVALS[name], tables())[0]).rate for name in ("static", "boosting", "best")}
@@ -113,6 +114,7 @@ def test_ranges_of_entropy_are_equally_likely():
     assert X[5, 0] == entropy(floats(tables().world.known(5).draft_root))
 
 
+@pytest.mark.heavy
 def test_the_smallest_gaps_are_those_that_are_printed():
     naive = verifiers.make("naive")
     gap = smallest_gap(naive, "greedy", range(1, 7))

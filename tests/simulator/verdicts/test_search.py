@@ -78,7 +78,7 @@ def test_the_witness_does_not_depend_on_the_instance_that_failed_first(name: str
     assert all(witness.shrunk for witness in witnesses)
 
 
-@pytest.mark.parametrize("name", ["naive_from_target", "block_by_weights"])
+@pytest.mark.parametrize("name", ["naive_from_target", pytest.param("block_by_weights", marks=pytest.mark.heavy)])
 def test_the_witness_refutes_and_says_where(name: str) -> None:
     witness = shrink(verifiers.make(name), failing(name, 2), TREE)
     again = Instance.loads(witness.instance.dumps())
