@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Flag, auto
 from types import NoneType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -75,6 +76,52 @@ class Verdict:
     correction: int
 
 
+class Draws(Flag):
+    """How a scheme draws its trees: what it declares, and what a verifier needs in order to be lossless.
+
+    "From what is left" means from `q` without the earlier siblings of a token, renormalised. Whether a token is drafted
+    at a place is decided before it is drawn, from rows and tokens drawn before, wherever a fact speaks of `q`. What is
+    lossless on every tree needs `Draws(0)`, no fact.
+    """
+
+    #: The first child of a node is drawn from `q`.
+    FIRST_CHILD_FROM_Q = auto()
+    #: Later siblings are drawn one after the other: from `q`, from what is left, or uniformly where nothing is left.
+    _IN_TURN = auto()
+    SIBLINGS_IN_TURN = _IN_TURN | FIRST_CHILD_FROM_Q
+    #: The same, never uniformly.
+    _NEVER_UNIFORM = auto()
+    SIBLINGS_FROM_Q = _NEVER_UNIFORM | SIBLINGS_IN_TURN
+    #: Siblings are i.i.d. from `q`, repetitions kept.
+    _REPEATED = auto()
+    INDEPENDENT_SIBLINGS = _REPEATED | SIBLINGS_FROM_Q
+    #: From the node where a tree branches on, whole paths are i.i.d.
+    _PATHS = auto()
+    INDEPENDENT_PATHS = _PATHS | INDEPENDENT_SIBLINGS
+    #: Every path has the same length, whatever is drawn.
+    FIXED_LENGTHS = auto()
+    #: Siblings are different tokens, and how many there are depends on the place in the tree and their own row alone.
+    DISTINCT_SIBLINGS = auto()
+    #: Distinct siblings, each drawn from what is left, or the likeliest token that is left.
+    LEFT_OR_LIKELIEST = auto()
+    #: Distinct siblings, each drawn from what is left.
+    WITHOUT_REPLACEMENT = DISTINCT_SIBLINGS | LEFT_OR_LIKELIEST | SIBLINGS_FROM_Q
+    #: All siblings but one follow from the rows.
+    ONE_RANDOM_SIBLING = auto()
+    #: A single path from `q`.
+    _SINGLE = auto()
+    ONE_PATH = _SINGLE | INDEPENDENT_PATHS | WITHOUT_REPLACEMENT | ONE_RANDOM_SIBLING
+    #: The pairs of SpecHub: the likeliest token and one other, the first of them drawn from `q`.
+    HUB_PAIRS = auto()
+    #: Below a trunk, single tokens from `q`, the tree follows from the rows.
+    FIXED_BRANCHES = auto()
+
+    @property
+    def facts(self) -> list[str]:
+        """The names of all facts that are declared or implied, in lower case."""
+        return [name.lower() for name, fact in Draws.__members__.items() if name[0] != "_" and fact in self]
+
+
 @dataclass(frozen=True)
 class Source:
     """Where an algorithm was published: bibliography key and the place in that paper."""
@@ -87,7 +134,8 @@ class Source:
 _KINDS: tuple[tuple[str, Any, str], ...] = (
     *((key, str, "text") for key in ("name", "title", "departs")),
     *((key, bool, "True or False") for key in ("control", "reads_draft", "single_path", "exchangeable")),
-    *((key, tuple, "a tuple of names") for key in ("lossless_for", "dominates")),
+    *((key, tuple, "a tuple of names") for key in ("dominates",)),
+    ("needs", (Draws, NoneType), "Draws or None"),
     ("source", (Source, NoneType), "a Source or None"),
     ("max_vocab", (int, NoneType), "a whole number or None"),
     ("parameters", Mapping, "a mapping of names to words"),
@@ -98,8 +146,8 @@ _KINDS: tuple[tuple[str, Any, str], ...] = (
 class Card:
     """Declared facts about a verifier. Each field has a test that would expose a lie.
 
-    lossless_for: names of the draft schemes on which it is lossless. control: whether it is a negative control, kept
-    for the one bug that it has.
+    needs: what a draft scheme must declare for the verifier to be lossless on its trees, None where it never is;
+    `simulator.drafts.lossless_for` lists the schemes. control: whether it is a negative control, kept for its one bug.
     reads_draft: whether it looks at `q`. single_path: whether it looks at the first path only.
     exchangeable: whether its `branch`, if it has one, does not depend on the order of the drafts.
     dominates: verifiers whose block efficiency it never falls below, on any instance.
@@ -110,7 +158,7 @@ class Card:
     name: str
     title: str
     source: Source | None
-    lossless_for: tuple[str, ...] = ("delayed",)
+    needs: Draws | None = Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS
     control: bool = False
     reads_draft: bool = True
     single_path: bool = False
@@ -126,16 +174,15 @@ class Card:
             value = getattr(self, key)
             if not isinstance(value, kind):
                 raise InvalidInput(f"the card has {key} = {cut(repr(value))}; it must be {words}")
-        for key in ("lossless_for", "dominates"):
-            if not all(isinstance(name, str) for name in getattr(self, key)):
-                raise InvalidInput(f"the card has {key} = {cut(getattr(self, key))}; it must hold names")
+        if not all(isinstance(name, str) for name in self.dominates):
+            raise InvalidInput(f"the card has dominates = {cut(self.dominates)}; it must hold names")
 
     @property
     def status(self) -> str:
         """`negative control`, `declared lossy`, `published` or `new` (no source)."""
         if self.control:
             return "negative control"
-        if not self.lossless_for:
+        if self.needs is None:
             return "declared lossy"
         return "published" if self.source else "new"
 

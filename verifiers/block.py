@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simulator.drafts.trees import first_path
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
 from simulator.structures import OnePath
 from verifiers._paths import block_verify
 from verifiers._weights import child_weights, settle
@@ -32,17 +32,7 @@ class Block:
         name="block",
         title="Block verification",
         source=Source("sun2024block", "algorithm 2"),
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "topology",
-            "adaptive",
-            "dyspec",
-            "dyspec_threshold",
-            "sequoia",
-            "spechub",
-        ),
+        needs=Draws.FIRST_CHILD_FROM_Q,
         single_path=True,
         dominates=("naive",),
         departs="The coins are flipped from the last token backwards, which gives the same law with fewer flips.",

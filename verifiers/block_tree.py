@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simulator.drafts.trees import first_path
-from simulator.protocol import Card, Coin, DraftNode, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
 from simulator.structures import Continued, OnePath
 from verifiers._paths import block_verify
 from verifiers._weights import child_weights, settle
@@ -29,17 +29,7 @@ class BlockTree:
         name="block_tree",
         title="Block verification, continued on other paths",
         source=None,
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "topology",
-            "adaptive",
-            "dyspec",
-            "dyspec_threshold",
-            "sequoia",
-            "spechub",
-        ),
+        needs=Draws.FIRST_CHILD_FROM_Q,
         dominates=("naive", "block"),
     )
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import OnePath, Selection
 from verifiers._greedy_order import greedy_laws, greedy_path, greedy_root, greedy_step
 from verifiers._paths import count_iid_branches, verify_drawn
@@ -33,7 +33,7 @@ class GreedyBlock:
         name="gbv",
         title="Greedy multi-path block verification",
         source=Source("thomas2026greedy", "greedy multi-path block verification"),
-        lossless_for=("delayed", "adaptive"),
+        needs=Draws.INDEPENDENT_PATHS,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
 from simulator.structures import Continued
 from verifiers._greedy_order import greedy_laws, greedy_path, ranked_below
 from verifiers._paths import count_iid_branches, verify_drawn
@@ -30,7 +30,7 @@ class GreedyBlockTree:
         name="gbv_tree",
         title="Greedy multi-path block verification, continued on other paths",
         source=None,
-        lossless_for=("delayed", "adaptive"),
+        needs=Draws.INDEPENDENT_PATHS,
         dominates=("gbv",),
     )
 

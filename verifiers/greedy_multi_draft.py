@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import acceptance, minimum, one_hot, residual, stacked, top_tokens, without
 from verifiers._top_down import walk
@@ -28,7 +28,7 @@ class GreedyMultiDraft:
         name="greedy_multi_draft",
         title="Greedy multi-draft verification",
         source=Source("hu2025towards", "greedy draft"),
-        lossless_for=("without_replacement", "greedy", "topology", "adaptive"),
+        needs=Draws.LEFT_OR_LIKELIEST,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from simulator.drafts.trees import first_path
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import OnePath
 from simulator.vectors import positive_part, residual
 from verifiers._weights import child_weights, settle
@@ -31,17 +31,7 @@ class Hierarchical:
         name="hsd",
         title="Hierarchical speculative decoding",
         source=Source("zhou2026overcoming", "capped branch resampling"),
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "topology",
-            "adaptive",
-            "dyspec",
-            "dyspec_threshold",
-            "sequoia",
-            "spechub",
-        ),
+        needs=Draws.FIRST_CHILD_FROM_Q,
         single_path=True,
         dominates=("naive", "block"),
     )

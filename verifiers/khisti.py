@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
 from verifiers._class_tournament import class_joint_law, class_rounds
@@ -36,7 +36,7 @@ class Khisti:
         name="khisti",
         title="Importance-weighted tournament",
         source=Source("khisti2025multi", "importance-weighted sampling, then speculative sampling"),
-        lossless_for=("delayed", "specinfer_config", "adaptive"),
+        needs=Draws.INDEPENDENT_SIBLINGS,
         departs=(
             "The weights of a round are rounded to multiples of 1/1024, which costs a trace of acceptance; more than "
             "32 tokens play by classes of like p/q, with weights found by exchanges; the paper keeps the most probable."

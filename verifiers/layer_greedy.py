@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
 from verifiers._greedy_classes import greedy_class_step
 from verifiers._layer_sets import greedy_sets, set_step
 from verifiers._layers import Scored, Step, sweep
@@ -28,7 +28,7 @@ class LayerGreedy:
         name="layer_greedy",
         title="Layer transport on greedy trees",
         source=None,
-        lossless_for=("greedy", "adaptive", "spechub"),
+        needs=Draws.ONE_RANDOM_SIBLING,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

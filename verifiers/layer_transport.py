@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from simulator.arithmetic import RATIONAL
-from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
+from simulator.protocol import Card, Coin, Context, DraftNode, Draws, Vector, Verdict
 from simulator.structures import Layered
 from simulator.vectors import is_tensor, minimum
 from verifiers._equalised import equalised
@@ -55,7 +55,7 @@ class LayerTransport:
         name="layer_transport",
         title="Layer transport: the joint transport of a layer, equalised",
         source=None,
-        lossless_for=("delayed", "specinfer_config", "adaptive"),
+        needs=Draws.INDEPENDENT_SIBLINGS,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from simulator.errors import InvalidInput
-from simulator.protocol import Card, Coin, Context, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import Layered
 from simulator.vectors import minimum, one_hot, positive_part
 from verifiers._layers import Scored, Step, sweep
@@ -57,7 +57,7 @@ class LayerVerification:
         name="layer_verification",
         title="Layer verification with a one-step rule",
         source=Source("cha2026layer", "scores by a one-step rule"),
-        lossless_for=("delayed", "specinfer_config", "adaptive"),
+        needs=Draws.INDEPENDENT_SIBLINGS,
         departs="Made from the abstract and two formulas; a node's share of the layer is ours where they are silent.",
         parameters={"rule": "one-step rule: specinfer, khisti or optimal_transport"},
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
 from verifiers._layer_sets import set_step, without_replacement_sets
 from verifiers._layers import Scored, Step, sweep
 
@@ -23,7 +23,7 @@ class LayerWithoutReplacement:
         name="layer_without_replacement",
         title="Layer transport without replacement",
         source=None,
-        lossless_for=("without_replacement", "topology", "adaptive", "sequoia"),
+        needs=Draws.DISTINCT_SIBLINGS,
         max_vocab=20,
     )
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from simulator.drafts.trees import first_path
 from simulator.errors import InvalidInput
-from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from simulator.structures import OnePath, Selection
 from verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
 from verifiers._parameters import hold_fractions
@@ -36,7 +36,7 @@ class MixedOrder:
         name="mixed_order",
         title="Block verification of a mixture of two path orders",
         source=None,
-        lossless_for=("delayed", "adaptive"),
+        needs=Draws.INDEPENDENT_PATHS,
         parameters={"a": "weight of the greedy order in [0, 1]"},
     )
 

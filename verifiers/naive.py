@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import acceptance, minimum, normalised, one_draft_law, residual, token_by_token
 
@@ -26,17 +26,7 @@ class Naive:
         name="naive",
         title="Token-by-token speculative sampling",
         source=Source("leviathan2023fast", "algorithm 1"),
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "topology",
-            "adaptive",
-            "dyspec",
-            "dyspec_threshold",
-            "sequoia",
-            "spechub",
-        ),
+        needs=Draws.FIRST_CHILD_FROM_Q,
         single_path=True,
     )
 

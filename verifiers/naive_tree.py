@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import (
     acceptance,
@@ -45,17 +45,7 @@ class NaiveTree:
         name="naive_tree",
         title="Token-by-token speculative sampling on trees",
         source=Source("leviathan2023fast", "algorithm 1"),
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "topology",
-            "adaptive",
-            "dyspec",
-            "dyspec_threshold",
-            "sequoia",
-            "spechub",
-        ),
+        needs=Draws.FIRST_CHILD_FROM_Q,
         dominates=("naive",),
         departs="The paper has one path; a residual draw that equals another drafted token continues there.",
     )

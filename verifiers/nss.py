@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import counted, layers, power, token_by_token
 from verifiers._top_down import acceptance_rate, walk
@@ -27,24 +27,7 @@ class NaiveSampling:
         name="nss",
         title="Naive sampling",
         source=Source("miao2024specinfer", "naive sampling"),
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "top_k",
-            "greedy",
-            "topology",
-            "adaptive",
-            "adaptive_dropping",
-            "dyspec",
-            "dyspec_threshold",
-            "sequoia",
-            "opt_tree",
-            "eagle2",
-            "ddd",
-            "spechub",
-            "dyspec_pruned",
-        ),
+        needs=Draws(0),
         reads_draft=False,
         exchangeable=True,
     )

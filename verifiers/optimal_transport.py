@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import (
     ascending_ratio,
@@ -48,7 +48,7 @@ class OptimalTransport:
         name="optimal_transport",
         title="Optimal transport at every node",
         source=Source("sun2023spectr", "the optimal-transport program, equation 6"),
-        lossless_for=("delayed", "specinfer_config", "adaptive"),
+        needs=Draws.INDEPENDENT_SIBLINGS,
         exchangeable=True,
         departs=(
             "The program is solved as a maximum flow from sets of drafts, without a solver, so that it is exact; by "

@@ -27,7 +27,7 @@ import numpy as np
 from simulator.arithmetic import FLOAT64
 from simulator.errors import InvalidInput, UnsupportedTree
 from simulator.instances.plan import PathPlan
-from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict
+from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Draws, Vector, Verdict
 from simulator.structures import OnePath, Selection
 from simulator.vectors import is_tensor
 from verifiers._paths import block_verify, count_iid_branches
@@ -53,7 +53,7 @@ class Optimum:
         name="optimum",
         title="Planned mixture of path orders",
         source=None,
-        lossless_for=("delayed",),
+        needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS,
         parameters={
             "plan": "the mixture of path orders, made for one instance and one tree",
             "draft_tables": "the exact rows of the draft process",

@@ -26,7 +26,7 @@ from functools import partial
 from math import comb
 from typing import Any, ClassVar, TypeAlias
 
-from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from simulator.structures import OnePath, Selection
 from simulator.vectors import layers, stacked_layers
 from verifiers._memo import memoised
@@ -56,7 +56,7 @@ class PathTransport:
         name="path_transport",
         title="Path transport: node-wise mixtures of token orders",
         source=None,
-        lossless_for=("delayed", "adaptive"),
+        needs=Draws.INDEPENDENT_PATHS,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

@@ -18,7 +18,7 @@ from math import perm
 from typing import Any, ClassVar
 
 from simulator.errors import TooLarge
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import acceptance, one_hot, residual, stacked, without
 from verifiers._top_down import walk
@@ -35,16 +35,7 @@ class RejectionWithoutReplacement:
         name="rejection_without_replacement",
         title="Recursive rejection sampling without replacement",
         source=Source("jeon2024recursive", "recursive rejection sampling without replacement"),
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "topology",
-            "adaptive",
-            "dyspec",
-            "dyspec_threshold",
-            "sequoia",
-        ),
+        needs=Draws.SIBLINGS_IN_TURN,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from simulator.drafts.sequoia import remaining
 from simulator.errors import TooLarge
 from simulator.instances.processes import context_count
-from simulator.protocol import Card, Coin, Context, DraftNode, Source, TokenProcess, Vector, Verdict
+from simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, TokenProcess, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import acceptance, one_hot, residual, stacked
 from verifiers._top_down import walk
@@ -37,16 +37,7 @@ class SequoiaVerification:
         name="sequoia",
         title="Sequoia's sampling without replacement",
         source=Source("chen2024sequoia", "verification"),
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "topology",
-            "adaptive",
-            "dyspec",
-            "dyspec_threshold",
-            "sequoia",
-        ),
+        needs=Draws.SIBLINGS_IN_TURN,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

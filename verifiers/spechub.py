@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simulator.errors import UnsupportedTree
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.vectors import minimum, residual, top_tokens
 from verifiers._top_down import walk
 
@@ -30,7 +30,7 @@ class SpecHubVerification:
         name="spechub",
         title="SpecHub",
         source=Source("sun2024spechub", "optimal transport of the hub's pairs"),
-        lossless_for=("spechub",),
+        needs=Draws.HUB_PAIRS,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

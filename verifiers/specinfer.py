@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import (
     acceptance,
@@ -40,7 +40,7 @@ class SpecInfer:
         name="specinfer",
         title="Multi-step speculative sampling (SpecInfer)",
         source=Source("miao2024specinfer", "algorithm 2"),
-        lossless_for=("delayed", "specinfer_config", "adaptive"),
+        needs=Draws.INDEPENDENT_SIBLINGS,
         exchangeable=True,
     )
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import TopDown
 from simulator.vectors import (
     acceptances,
@@ -42,7 +42,7 @@ class SpecTr:
         name="spectr",
         title="K-SEQ (SpecTr)",
         source=Source("sun2023spectr", "algorithm 3, K-SEQ"),
-        lossless_for=("delayed", "specinfer_config", "adaptive"),
+        needs=Draws.INDEPENDENT_SIBLINGS,
         departs="rho is rounded up to a fraction, which keeps the output exact and costs next to nothing.",
     )
 

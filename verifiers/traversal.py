@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import LeafToRoot
 from simulator.vectors import normalised, without
 from verifiers._weights import child_weight, child_weights, leftover, settle, stop_probability
@@ -29,15 +29,7 @@ class Traversal:
         name="traversal",
         title="Traversal verification",
         source=Source("weng2025traversal", "traversal verification"),
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "topology",
-            "adaptive",
-            "dyspec",
-            "dyspec_threshold",
-        ),
+        needs=Draws.SIBLINGS_FROM_Q,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

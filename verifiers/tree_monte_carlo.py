@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from simulator.structures import OnePath
 from simulator.vectors import normalised, positive_part, sums
 from verifiers._weights import child_weights, weighted_path
@@ -30,17 +30,7 @@ class TreeMonteCarlo:
         name="tree_monte_carlo",
         title="Tree Monte Carlo (accelerated speculative sampling)",
         source=Source("hu2024accelerated", "accelerated speculative sampling"),
-        lossless_for=(
-            "delayed",
-            "specinfer_config",
-            "without_replacement",
-            "topology",
-            "adaptive",
-            "dyspec",
-            "dyspec_threshold",
-            "sequoia",
-            "spechub",
-        ),
+        needs=Draws.FIRST_CHILD_FROM_Q,
         single_path=True,
         dominates=("naive", "block"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
 from simulator.vectors import minimum, residual, without
 from verifiers._division import division
 from verifiers._greedy_order import greedy_laws
@@ -82,7 +82,7 @@ class PointMass:
         name="point_mass",
         title="Token-by-token verification of point masses",
         source=None,
-        lossless_for=("top_k", "opt_tree", "eagle2", "ddd"),
+        needs=Draws.FIXED_BRANCHES,
     )
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

@@ -27,7 +27,7 @@ from experiments.shared.latency import TimeModel
 from experiments.shared.names import NamedVerifier, from_file
 from experiments.shared.output import write_json
 from experiments.shared.progress import named_errors
-from simulator.drafts import Delayed
+from simulator.drafts import Delayed, lossless_for
 from simulator.errors import InvalidInput
 from simulator.policies.policy import Action
 
@@ -63,7 +63,7 @@ def validate_policy(
     vectors: str,
 ) -> dict[str, Any]:
     """The report of a policy: `selector` (of `--pair`), the JSON file of one, or `FILE.py:NAME`."""
-    if "delayed" not in named.verifier.card.lossless_for:
+    if "delayed" not in lossless_for(named.verifier.card):
         raise InvalidInput(f"{named.label} is not declared lossless on delayed trees; choose another verifier")
     if spec != "selector" and not from_file(spec) and not spec.endswith(".json"):
         raise InvalidInput(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import verifiers
-from simulator.drafts import SCHEMES
+from simulator.drafts import SCHEMES, lossless_for
 from simulator.instances.instance import Instance
 from simulator.laws.enumeration import estimate_size
 from simulator.protocol import Card, DraftScheme, Verifier
@@ -58,7 +58,7 @@ def counterexamples(names: Sequence[str]) -> Mapping[tuple[str, str], int | None
 
 def lossless_on_delayed() -> list[str]:
     """The verifiers whose block efficiencies can be compared."""
-    return [name for name in verifiers.STANDALONE if "delayed" in verifiers.REGISTRY[name].card.lossless_for]
+    return [name for name in verifiers.STANDALONE if "delayed" in lossless_for(verifiers.REGISTRY[name].card)]
 
 
 def page() -> str:
@@ -153,7 +153,7 @@ def _cell(cell: Cell) -> str:
 
 def _cost(verifier: Verifier) -> str:
     """The number of ways a run can go, exact, on one instance: of delayed trees, else of its first scheme."""
-    declared = verifier.card.lossless_for
+    declared = lossless_for(verifier.card)
     case = CASES["delayed" if verifier.card.control or not declared or "delayed" in declared else declared[0]][1]
     instance = next(case_instances(case, 1))
     size = estimate_size(verifier, instance.target, instance.draft, case[1], np.random.default_rng(0), samples=64)

@@ -29,7 +29,7 @@ from experiments.studies.best_a import best_mixture
 from experiments.studies.share_claims import claims
 from lp_analysis import optimum
 from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import Delayed
+from simulator.drafts import Delayed, lossless_for
 from simulator.errors import TooLarge
 from simulator.instances.families import FAMILIES
 from simulator.instances.instance import Instance
@@ -96,7 +96,7 @@ def cases(seeds: int) -> Iterator[Point]:
 
 def studied() -> list[str]:
     """The verifiers that are lossless on delayed trees and need no plan; all have a structured engine."""
-    return [name for name in verifiers.STANDALONE if "delayed" in verifiers.REGISTRY[name].card.lossless_for]
+    return [name for name in verifiers.STANDALONE if "delayed" in lossless_for(verifiers.REGISTRY[name].card)]
 
 
 def compute(case: Point) -> dict[str, Any]:

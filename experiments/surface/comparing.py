@@ -10,7 +10,7 @@ from experiments.surface.arguments import as_pair, as_schemes, as_verifiers, on_
 from experiments.surface.bounding import ListedBound, bound
 from experiments.surface.calls import SCHEME, judge
 from simulator.arithmetic import arithmetic_named
-from simulator.drafts import Delayed
+from simulator.drafts import Delayed, lossless_for
 from simulator.errors import InvalidInput
 from simulator.instances.processes import context_count
 from simulator.laws.structured.size import MEMORY
@@ -74,7 +74,7 @@ def compare(
 
 def _lossless_on(scheme: DraftScheme) -> list[NamedVerifier]:
     """Those of the registry that declare the scheme."""
-    named = [find_verifier(name) for name in zoo.STANDALONE if scheme.name in zoo.REGISTRY[name].card.lossless_for]
+    named = [find_verifier(name) for name in zoo.STANDALONE if scheme.name in lossless_for(zoo.REGISTRY[name].card)]
     if not named:
         raise InvalidInput(f"no verifier of the registry is known to be lossless on {scheme}; name the ones you mean")
     return named

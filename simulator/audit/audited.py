@@ -101,7 +101,7 @@ class Audited:
     @property
     def card(self) -> Card:
         """A card that declares nothing."""
-        return Card(self.name, self.name, None, lossless_for=(), single_path=not self.interface.multi_path)
+        return Card(self.name, self.name, None, needs=None, single_path=not self.interface.multi_path)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """See `Verifier.verify`."""

@@ -27,7 +27,7 @@ from simulator.drafts.topology import Topology
 from simulator.drafts.without_replacement import WithoutReplacement
 from simulator.errors import InvalidInput
 from simulator.files import cut
-from simulator.protocol import DraftScheme
+from simulator.protocol import Card, DraftScheme
 
 __all__ = [
     "LARGEST",
@@ -49,6 +49,7 @@ __all__ = [
     "TopK",
     "Topology",
     "WithoutReplacement",
+    "lossless_for",
     "parameter_kinds",
     "scheme_from_dict",
 ]
@@ -77,6 +78,12 @@ SCHEMES: Mapping[str, Any] = MappingProxyType(
         )
     }
 )
+
+
+def lossless_for(card: Card) -> tuple[str, ...]:
+    """The schemes that declare what a verifier needs: those on which it is lossless."""
+    needs = card.needs
+    return () if needs is None else tuple(name for name, kind in SCHEMES.items() if needs in kind.draws)
 
 
 def scheme_from_dict(fields: Any) -> DraftScheme:

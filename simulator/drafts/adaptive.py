@@ -17,7 +17,7 @@ from simulator.drafts._adapting import number, reaches
 from simulator.drafts._shape import validate_shape
 from simulator.drafts.trees import DraftTree
 from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Context, TokenProcess
+from simulator.protocol import Coin, Context, Draws, TokenProcess
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Adaptive:
 
     name: ClassVar[str] = "adaptive"
     verified_with: ClassVar[str] = ""
+    draws: ClassVar[Draws] = Draws.ONE_PATH
     keeps_last: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -43,6 +44,11 @@ class Adaptive:
             raise InvalidInput(f"K = {self.K}: the scheme {self.name} drafts one path; use K = 1")
         if not 0 <= self.confidence <= 1:
             raise InvalidInput(f"confidence {self.confidence} must lie between 0 and 1")
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls()), (3, cls(1, 1, 1)), (3, cls(1, 0, 2, Fraction(1, 3)))
 
     @property
     def depth(self) -> int:
@@ -92,4 +98,10 @@ class AdaptiveDropping(Adaptive):
     """Negative control: looks at the next token and drops it if its draft probability is below `confidence`."""
 
     name = "adaptive_dropping"
+    draws: ClassVar[Draws] = Draws(0)
     keeps_last = False
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls()), (3, cls(1, 0, 2))

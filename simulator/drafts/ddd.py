@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 from simulator.drafts._adapting import Adapting, largest, reaches, share, whole
 from simulator.drafts._beams import Beam, expanded, tree_of
 from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, TokenProcess
+from simulator.protocol import Coin, Draws, TokenProcess
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,17 @@ class DynamicDepth(Adapting):
 
     name: ClassVar[str] = "ddd"
     verified_with: ClassVar[str] = "nss"
+    draws: ClassVar[Draws] = Draws.FIXED_BRANCHES
 
     def __post_init__(self) -> None:
         whole(self, "beam", 1)
         whole(self, "depth", 0)
         share(self, "threshold", above_zero=False)
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(2, 3)), (3, cls(2, 3, Fraction(1, 3))), (3, cls(1, 2))
 
     @property
     def nodes(self) -> int:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from simulator.drafts._shape import smaller_shapes, validate_shape
 from simulator.drafts.trees import DraftTree
 from simulator.errors import TooLarge
-from simulator.protocol import Coin, Context, TokenProcess
+from simulator.protocol import Coin, Context, Draws, TokenProcess
 
+#: (V, K, L1, L2) of the conformance cases.
+SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1), (3, 3, 0, 1), (2, 4, 0, 1))
 #: Paths that are listed to count trees.
 MOST_PATHS = 2_000_000
 
@@ -28,9 +30,15 @@ class Delayed:
 
     name: ClassVar[str] = "delayed"
     verified_with: ClassVar[str] = ""
+    draws: ClassVar[Draws] = Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS
 
     def __post_init__(self) -> None:
         validate_shape(self.K, self.L1, self.L2)
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return tuple((V, cls(K, L1, L2)) for V, K, L1, L2 in SHAPES)
 
     @property
     def depth(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 from simulator.drafts._adapting import Adapting, largest, number, whole
 from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, TokenProcess, Vector
+from simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 from simulator.vectors import without
 
 
@@ -31,9 +31,15 @@ class DySpec(Adapting):
 
     name: ClassVar[str] = "dyspec"
     verified_with: ClassVar[str] = "rejection_without_replacement"
+    draws: ClassVar[Draws] = Draws.SIBLINGS_FROM_Q
 
     def __post_init__(self) -> None:
         whole(self, "nodes", 0)
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(4)), (3, cls(5)), (4, cls(2))
 
     @property
     def depth(self) -> int:
@@ -55,6 +61,12 @@ class DySpecPruned(DySpec):
 
     name: ClassVar[str] = "dyspec_pruned"
     verified_with: ClassVar[str] = ""
+    draws: ClassVar[Draws] = Draws(0)
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(2)), (3, cls(2))
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft `nodes + 1` tokens and drop one."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 from simulator.drafts._adapting import Adapting, number, reaches, share, whole
 from simulator.drafts._passes import foresee
 from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, TokenProcess
+from simulator.protocol import Coin, Context, Draws, TokenProcess
 from simulator.vectors import without
 
 
@@ -33,11 +33,17 @@ class DySpecThreshold(Adapting):
 
     name: ClassVar[str] = "dyspec_threshold"
     verified_with: ClassVar[str] = "rejection_without_replacement"
+    draws: ClassVar[Draws] = Draws.SIBLINGS_FROM_Q
 
     def __post_init__(self) -> None:
         share(self, "value", above_zero=True)
         whole(self, "depth", 0)
         whole(self, "nodes", 0)
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(Fraction(1, 4), 2)), (3, cls(Fraction(1, 3), 2)), (4, cls(Fraction(1, 3), 2, 3))
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """Draft one tree, layer by layer."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 from simulator.drafts._adapting import Adapting, largest, whole
 from simulator.drafts._beams import Beam, expanded, tree_of
 from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, TokenProcess
+from simulator.protocol import Coin, Draws, TokenProcess
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,17 @@ class Eagle2(Adapting):
 
     name: ClassVar[str] = "eagle2"
     verified_with: ClassVar[str] = "nss"
+    draws: ClassVar[Draws] = Draws.FIXED_BRANCHES
 
     def __post_init__(self) -> None:
         whole(self, "beam", 1)
         whole(self, "depth", 0)
         whole(self, "nodes", 0)
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(2, 3, 4)), (3, cls(2, 2, 4)), (4, cls(3, 2, 3))
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """The tree; the coin is not asked."""

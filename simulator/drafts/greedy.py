@@ -5,8 +5,10 @@ Verified there with `greedy_multi_draft`.
 
 from __future__ import annotations
 
+from typing import ClassVar, Self
+
 from simulator.drafts._branching import Branching
-from simulator.protocol import Coin, Vector
+from simulator.protocol import Coin, Draws, Vector
 from simulator.vectors import top_tokens, without
 
 
@@ -15,6 +17,12 @@ class Greedy(Branching):
 
     name = "greedy"
     verified_with = "greedy_multi_draft"
+    draws: ClassVar[Draws] = Draws.LEFT_OR_LIKELIEST | Draws.ONE_RANDOM_SIBLING
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(2, 0, 2)), (3, cls(3, 0, 1)), (3, cls(2, 1, 1)), (3, cls(2, 0, 2))
 
     def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
         """See `Branching.children`."""

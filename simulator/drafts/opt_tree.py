@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 from simulator.drafts._adapting import Adapting, exceeds, largest, share, whole
 from simulator.drafts._beams import Beam, expanded, tree_of
 from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, TokenProcess
+from simulator.protocol import Coin, Draws, TokenProcess
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,16 @@ class OptTree(Adapting):
 
     name: ClassVar[str] = "opt_tree"
     verified_with: ClassVar[str] = "nss"
+    draws: ClassVar[Draws] = Draws.FIXED_BRANCHES
 
     def __post_init__(self) -> None:
         whole(self, "nodes", 0)
         share(self, "gain", above_zero=False)
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(4)), (3, cls(4)), (3, cls(4, Fraction(1, 2)))
 
     @property
     def depth(self) -> int:

@@ -18,7 +18,7 @@ from simulator.drafts._passes import foresee
 from simulator.drafts.topology import Topology
 from simulator.drafts.trees import DraftTree
 from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Context, TokenProcess, Vector
+from simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 
 #: Nodes of the largest tree that is planned: a second or two.
 MOST_PLANNED = 200
@@ -38,6 +38,7 @@ class Sequoia(Adapting):
 
     name: ClassVar[str] = "sequoia"
     verified_with: ClassVar[str] = "sequoia"
+    draws: ClassVar[Draws] = Draws.SIBLINGS_IN_TURN | Draws.DISTINCT_SIBLINGS
 
     def __post_init__(self) -> None:
         whole(self, "nodes", 0)
@@ -49,6 +50,11 @@ class Sequoia(Adapting):
                     f"sequoia: tree {'-'.join(map(str, self.tree))} has {made.nodes} nodes and depth {made.depth}; "
                     f"at most {self.nodes} and {self.depth} were asked"
                 )
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(4, 2, (2, 2, 0, 0, 0))), (3, cls(4, 2, (2, 1, 1, 0, 0))), (4, cls(3, 1, (3, 0, 0, 0)))
 
     @classmethod
     def planned(cls, acceptance: Sequence[Any], nodes: int, depth: int) -> Self:

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 from simulator.drafts._adapting import Adapting, whole
 from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, TokenProcess
+from simulator.protocol import Coin, Context, Draws, TokenProcess
 from simulator.vectors import top_tokens, without
 
 
@@ -27,9 +27,15 @@ class SpecHub(Adapting):
 
     name: ClassVar[str] = "spechub"
     verified_with: ClassVar[str] = "spechub"
+    draws: ClassVar[Draws] = Draws.FIRST_CHILD_FROM_Q | Draws.ONE_RANDOM_SIBLING | Draws.HUB_PAIRS
 
     def __post_init__(self) -> None:
         whole(self, "depth", 0)
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(2)), (3, cls(1)), (3, cls(2)), (4, cls(1))
 
     @property
     def nodes(self) -> int:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from simulator.arithmetic import arithmetic_of
 from simulator.coins import outcomes
 from simulator.drafts._shape import LARGEST
 from simulator.drafts.trees import DraftTree
 from simulator.errors import InvalidInput, TooLarge
-from simulator.protocol import Coin, Context, TokenProcess, Vector
+from simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 
 #: Sequences of drafts at one node that are listed.
 MOST_SEQUENCES = 1_000_000
@@ -35,10 +35,16 @@ class SpecInferConfig:
 
     name: ClassVar[str] = "specinfer_config"
     verified_with: ClassVar[str] = "specinfer"
+    draws: ClassVar[Draws] = Draws.INDEPENDENT_SIBLINGS
 
     def __post_init__(self) -> None:
         if any(type(width) is not int or not 1 <= width <= LARGEST for width in self.widths):
             raise InvalidInput(f"widths {self.widths}: give for each level a whole number of 1 to {LARGEST}")
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls((2, 2))), (3, cls((2, 1))), (2, cls((1, 2, 1))), (3, cls((3,)))
 
     @property
     def depth(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Self
+
 from simulator.drafts._branching import Branching
-from simulator.protocol import Coin, Vector
+from simulator.protocol import Coin, Draws, Vector
 from simulator.vectors import top_tokens
 
 
@@ -11,6 +13,12 @@ class TopK(Branching):
     """The `K` most probable tokens of `q`, ties to the smaller number: nothing is random below the trunk."""
 
     name = "top_k"
+    draws: ClassVar[Draws] = Draws.FIXED_BRANCHES
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(2, 0, 2)), (3, cls(3, 0, 1)), (3, cls(2, 1, 1)), (3, cls(2, 0, 2))
 
     def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
         """See `Branching.children`."""

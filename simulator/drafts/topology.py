@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2, prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from simulator.arithmetic import arithmetic_of
 from simulator.coins import outcomes
@@ -12,7 +12,7 @@ from simulator.drafts._passes import foresee
 from simulator.drafts.trees import DraftTree
 from simulator.drafts.without_replacement import draw_without_replacement
 from simulator.errors import InvalidInput, TooLarge
-from simulator.protocol import Coin, Context, TokenProcess
+from simulator.protocol import Coin, Context, Draws, TokenProcess
 
 #: Trees that are listed to count them.
 MOST_TREES = 2_000_000
@@ -31,6 +31,7 @@ class Topology:
 
     name: ClassVar[str] = "topology"
     verified_with: ClassVar[str] = ""
+    draws: ClassVar[Draws] = Draws.WITHOUT_REPLACEMENT
 
     def __post_init__(self) -> None:
         if not self.tree or any(type(count) is not int or count < 0 for count in self.tree):
@@ -40,6 +41,16 @@ class Topology:
                 f"tree {self.tree} has {len(self.tree)} nodes and {sum(self.tree)} children; level by level every node "
                 "but the root must be the child of one before it, as in 2,1,0,0"
             )
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (
+            (2, cls((2, 1, 1, 0, 0))),
+            (3, cls((3, 2, 0, 0, 0, 0))),
+            (3, cls((2, 3, 0, 0, 0, 0))),
+            (2, cls((1, 2, 0, 1, 0))),
+        )
 
     @property
     def places(self) -> list[range]:

@@ -5,8 +5,10 @@ The trees of recursive speculative decoding [jeon2024recursive], verified there 
 
 from __future__ import annotations
 
+from typing import ClassVar, Self
+
 from simulator.drafts._branching import Branching
-from simulator.protocol import Coin, Vector
+from simulator.protocol import Coin, Draws, Vector
 from simulator.vectors import without
 
 
@@ -24,6 +26,12 @@ class WithoutReplacement(Branching):
 
     name = "without_replacement"
     verified_with = "rejection_without_replacement"
+    draws: ClassVar[Draws] = Draws.WITHOUT_REPLACEMENT
+
+    @classmethod
+    def cases(cls) -> tuple[tuple[int, Self], ...]:
+        """See `DraftScheme.cases`."""
+        return (2, cls(2, 0, 2)), (3, cls(2, 0, 2)), (3, cls(2, 1, 1)), (3, cls(3, 0, 1)), (4, cls(3, 0, 1))
 
     def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
         """See `Branching.children`."""

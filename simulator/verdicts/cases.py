@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 
-from simulator.drafts import (
-    Adaptive,
-    AdaptiveDropping,
-    Delayed,
-    DynamicDepth,
-    DySpec,
-    DySpecPruned,
-    DySpecThreshold,
-    Eagle2,
-    Greedy,
-    OptTree,
-    Sequoia,
-    SpecHub,
-    SpecInferConfig,
-    TopK,
-    Topology,
-    WithoutReplacement,
-)
+from simulator.drafts import SCHEMES
 from simulator.instances.families import CORNER_CASES, FAMILIES
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
@@ -35,53 +17,8 @@ from simulator.protocol import DraftScheme
 #: A vocabulary size and a scheme.
 SizedScheme: TypeAlias = tuple[int, DraftScheme]
 
-#: (V, K, L1, L2) of the delayed trees.
-SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1), (3, 3, 0, 1), (2, 4, 0, 1))
-#: For every scheme the trees, with their vocabulary, on which a verifier that declares it is judged.
-CASES: Mapping[str, tuple[SizedScheme, ...]] = MappingProxyType(
-    {
-        "delayed": tuple((V, Delayed(K, L1, L2)) for V, K, L1, L2 in SHAPES),
-        "specinfer_config": (
-            (2, SpecInferConfig((2, 2))),
-            (3, SpecInferConfig((2, 1))),
-            (2, SpecInferConfig((1, 2, 1))),
-            (3, SpecInferConfig((3,))),
-        ),
-        "without_replacement": (
-            (2, WithoutReplacement(2, 0, 2)),
-            (3, WithoutReplacement(2, 0, 2)),
-            (3, WithoutReplacement(2, 1, 1)),
-            (3, WithoutReplacement(3, 0, 1)),
-            (4, WithoutReplacement(3, 0, 1)),
-        ),
-        "top_k": ((2, TopK(2, 0, 2)), (3, TopK(3, 0, 1)), (3, TopK(2, 1, 1)), (3, TopK(2, 0, 2))),
-        "greedy": ((2, Greedy(2, 0, 2)), (3, Greedy(3, 0, 1)), (3, Greedy(2, 1, 1)), (3, Greedy(2, 0, 2))),
-        "topology": (
-            (2, Topology((2, 1, 1, 0, 0))),
-            (3, Topology((3, 2, 0, 0, 0, 0))),
-            (3, Topology((2, 3, 0, 0, 0, 0))),
-            (2, Topology((1, 2, 0, 1, 0))),
-        ),
-        "adaptive": ((2, Adaptive()), (3, Adaptive(1, 1, 1)), (3, Adaptive(1, 0, 2, Fraction(1, 3)))),
-        "adaptive_dropping": ((2, AdaptiveDropping()), (3, AdaptiveDropping(1, 0, 2))),
-        "dyspec": ((2, DySpec(4)), (3, DySpec(5)), (4, DySpec(2))),
-        "dyspec_threshold": (
-            (2, DySpecThreshold(Fraction(1, 4), 2)),
-            (3, DySpecThreshold(Fraction(1, 3), 2)),
-            (4, DySpecThreshold(Fraction(1, 3), 2, 3)),
-        ),
-        "sequoia": (
-            (2, Sequoia(4, 2, (2, 2, 0, 0, 0))),
-            (3, Sequoia(4, 2, (2, 1, 1, 0, 0))),
-            (4, Sequoia(3, 1, (3, 0, 0, 0))),
-        ),
-        "opt_tree": ((2, OptTree(4)), (3, OptTree(4)), (3, OptTree(4, Fraction(1, 2)))),
-        "eagle2": ((2, Eagle2(2, 3, 4)), (3, Eagle2(2, 2, 4)), (4, Eagle2(3, 2, 3))),
-        "ddd": ((2, DynamicDepth(2, 3)), (3, DynamicDepth(2, 3, Fraction(1, 3))), (3, DynamicDepth(1, 2))),
-        "spechub": ((2, SpecHub(2)), (3, SpecHub(1)), (3, SpecHub(2)), (4, SpecHub(1))),
-        "dyspec_pruned": ((2, DySpecPruned(2)), (3, DySpecPruned(2))),
-    }
-)
+#: For every scheme the trees, with their vocabulary, on which a verifier that is lossless there is judged.
+CASES: Mapping[str, tuple[SizedScheme, ...]] = MappingProxyType({name: kind.cases() for name, kind in SCHEMES.items()})
 #: Random and corner-case rows have probabilities in multiples of 1/20, which keeps exact sums short.
 DENOMINATOR = 20
 _RANDOM = ("dirichlet", "perturbed", "dirichlet", "temperature")

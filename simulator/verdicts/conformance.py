@@ -21,8 +21,8 @@ import numpy as np
 
 from simulator.arithmetic import FLOAT64, RATIONAL
 from simulator.coins import outcomes
+from simulator.drafts import lossless_for
 from simulator.drafts.trees import DraftTree, first_path
-from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
 from simulator.laws.enumeration import verdicts
 from simulator.laws.law import BlockLaw
@@ -57,16 +57,12 @@ class ConformanceCheck:
 def checks_for(verifier: Verifier, count: int = 8) -> list[ConformanceCheck]:
     """All checks that apply to `verifier`, from what its card declares.
 
-    count: random instances for each case. Losslessness is checked on every scheme of `card.lossless_for`, the rest on
-    delayed trees, or on the first declared scheme if those are not among them.
+    count: random instances for each case. Losslessness is checked on every scheme that declares what the card needs,
+    the rest on delayed trees, or on the first of those schemes if delayed trees are not among them.
     """
-    declared = verifier.card.lossless_for
+    declared = lossless_for(verifier.card)
     checks = []
     for scheme in declared:
-        if scheme not in CASES:
-            raise InvalidInput(
-                f"{verifier.card.name} declares the unknown scheme {scheme!r}; known: {', '.join(CASES)}"
-            )
         for case in CASES[scheme]:
             checks += [
                 _named(

@@ -15,7 +15,7 @@ from itertools import islice, product
 
 import numpy as np
 
-from simulator.drafts import SCHEMES, Adaptive, Delayed
+from simulator.drafts import SCHEMES, Adaptive, Delayed, lossless_for
 from simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
 from simulator.instances.families import CORNER_CASES, FAMILIES
 from simulator.instances.instance import Instance
@@ -122,7 +122,7 @@ def standard_check(
     `InvalidInput` for one that accepts nothing.
     """
     card = verifier.card
-    declared = card.lossless_for  # as it stands before any call
+    declared = lossless_for(card)  # as it stands before any call
     wanted = {*declared, *([Delayed.name] if card.control or not declared else [])}
     names = tuple(name for name in SCHEMES if name in wanted)
     jobs = [job for job in standard_jobs() if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from simulator import Card
+from simulator.protocol import Draws
 from simulator.structures import Continued, TopDown
 from simulator.vectors import acceptance, layers, one_hot, residual
 from verifiers import make
@@ -36,7 +37,7 @@ def in_order(p, q, drafted):
 class InOrder:
     """Honest: tries the drafts one after the other, as they come; `branch` is all that it offers."""
 
-    card = named("in_order", lossless_for=("delayed",))
+    card = named("in_order", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
 
     def verify(self, root, coin):
         """Accept a node of the tree and draw a correction token."""
@@ -53,7 +54,7 @@ def likeliest_half(p, q, drafted):
 class LikeliestHalf:
     """Honest but lossy: half of the time the likeliest draft, else a draw from the target; the order plays no part."""
 
-    card = replace(named("likeliest_half", lossless_for=()), exchangeable=True)
+    card = replace(named("likeliest_half", needs=None), exchangeable=True)
 
     def verify(self, root, coin):
         """Accept a node of the tree and draw a correction token."""
@@ -65,7 +66,7 @@ class LikeliestHalf:
 class LyingBranch(InOrder):
     """Forgets the second draft in what it offers."""
 
-    card = named("lying_branch", lossless_for=("delayed",))
+    card = named("lying_branch", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
 
     structure = TopDown(branch=lambda p, q, drafted: in_order(p, q, drafted[:1]))
 
@@ -73,20 +74,20 @@ class LyingBranch(InOrder):
 class LyingCard(InOrder):
     """Declares that the order of the drafts does not matter."""
 
-    card = replace(named("lying_card", lossless_for=("delayed",)), exchangeable=True)
+    card = replace(named("lying_card", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS), exchangeable=True)
 
 
 class LyingChildLaw(NaiveSampling):
     """Offers the child law of another lossless verifier."""
 
-    card = named("lying_child_law", lossless_for=("delayed",))
+    card = named("lying_child_law", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
     structure = replace(make("nss").structure, child_law=make("naive_tree").structure.child_law)
 
 
 class LyingLastChildLaw(NaiveSampling):
     """Offers a child law for leaves that always goes on."""
 
-    card = named("lying_last_child_law", lossless_for=("delayed",))
+    card = named("lying_last_child_law", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
 
     structure = replace(make("nss").structure, last_child_law=lambda p, q, k: layers([p * 0, p * 1]))
 
@@ -136,7 +137,7 @@ class LyingReject(Traversal):
 class LyingInTheDeep(NaiveSampling):
     """Tells the truth about up to two drafts."""
 
-    card = named("lying_in_the_deep", lossless_for=("delayed",))
+    card = named("lying_in_the_deep", needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
 
     structure = replace(
         make("nss").structure,

@@ -133,10 +133,10 @@ def test_letters_beyond_ascii_in_a_plain_locale(tmp_path):
     [
         ("Card(name=5, title='', source=None)", "5"),
         ("Card(name='mine', title=None, source=None)", "None"),
-        ("Card(name='mine', title='', source=None, lossless_for='delayed')", "'delayed'"),
+        ("Card(name='mine', title='', source=None, needs='delayed')", "'delayed'"),
         ("Card(name='mine', title='', source='paper')", "'paper'"),
         ("Card(name='mine', title='', source=None, max_vocab='x')", "'x'"),
-        ("Card(name='mine', title='', source=None, lossless_for=('m' * 500, 5))", "hold names"),
+        ("Card(name='mine', title='', source=None, dominates=('m' * 500, 5))", "hold names"),
         ("5", "`card`"),
     ],
 )

@@ -7,12 +7,13 @@ import pytest
 
 import verifiers
 from lp_analysis import cut_bound, optimum
-from simulator.drafts import Adaptive, Delayed, Greedy, SpecHub, Topology, WithoutReplacement
+from simulator.drafts import Adaptive, Delayed, Greedy, SpecHub, Topology, WithoutReplacement, lossless_for
+from simulator.drafts.delayed import SHAPES
 from simulator.instances.families import FAMILIES
-from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 from simulator.verdicts.lossless import block_law
 
-LOSSLESS = [name for name in verifiers.STANDALONE if "delayed" in verifiers.REGISTRY[name].card.lossless_for]
+LOSSLESS = [name for name in verifiers.STANDALONE if "delayed" in lossless_for(verifiers.REGISTRY[name].card)]
 GAP = Fraction(1, 10**6)
 
 
@@ -60,7 +61,7 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize(("name", "scheme"), ELSEWHERE, ids=str)
 def test_verifiers_of_other_schemes_do_not_exceed_the_bound_of_those(name, scheme):
-    assert scheme.name in verifiers.REGISTRY[name].card.lossless_for
+    assert scheme.name in lossless_for(verifiers.REGISTRY[name].card)
     for seed, family in enumerate(("perturbed", "dirichlet", "zeros", "disjoint")):
         instance = FAMILIES[family].instance(3, scheme.depth, np.random.default_rng(seed), 20)
         law = block_law(verifiers.make(name), instance.target, instance.draft, scheme, "rational")
@@ -71,7 +72,7 @@ def test_verifiers_of_other_schemes_do_not_exceed_the_bound_of_those(name, schem
 
 
 def test_the_verifiers_without_delayed_trees_are_those():
-    others = {name for name in verifiers.STANDALONE if verifiers.REGISTRY[name].card.lossless_for} - set(LOSSLESS)
+    others = {name for name in verifiers.STANDALONE if lossless_for(verifiers.REGISTRY[name].card)} - set(LOSSLESS)
     assert others == {name for name, _ in ELSEWHERE}
 
 

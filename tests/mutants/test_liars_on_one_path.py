@@ -16,6 +16,7 @@ import pytest
 
 from simulator import Card, Coin, DraftNode, Verdict
 from simulator.drafts import Delayed
+from simulator.protocol import Draws
 from simulator.vectors import acceptance, residual
 from verifiers import make
 
@@ -27,7 +28,7 @@ INVALID = UNSTEADY | {"law-sums-to-one"}
 
 
 def card(name: str, **fields: Any) -> Card:
-    return replace(make("naive").card, name=name, lossless_for=("delayed",), **fields)
+    return replace(make("naive").card, name=name, needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS, **fields)
 
 
 class Liar:

@@ -13,6 +13,7 @@ import pytest
 
 from simulator import Card, Coin, DraftNode, Verdict
 from simulator.drafts import Delayed
+from simulator.protocol import Draws
 from simulator.vectors import acceptance, positive_part, residual
 from tests.quick import by_turns
 from verifiers import make
@@ -21,7 +22,7 @@ LOSSLESS = {"lossless-random", "lossless-corner"}
 
 
 def card(name: str) -> Card:
-    return replace(make("specinfer").card, name=name, lossless_for=("delayed",))
+    return replace(make("specinfer").card, name=name, needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
 
 
 class SpecInferLiar:

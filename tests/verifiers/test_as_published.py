@@ -12,7 +12,7 @@ import pytest
 
 from simulator import Instance, outcomes
 from simulator.arithmetic import RATIONAL, as_python
-from simulator.drafts import WithoutReplacement
+from simulator.drafts import WithoutReplacement, lossless_for
 from simulator.laws.enumeration import verdicts
 from simulator.verdicts.cases import CASES, case_instances
 from tests.verifiers.published import PUBLISHED
@@ -40,7 +40,7 @@ def positive(law: Any) -> dict[Any, Fraction]:
         )
         for turn, name in enumerate(PUBLISHED)  # every fourth case by default, each with a fourth of the verifiers
         if name in STANDALONE
-        for scheme in make(name).card.lossless_for
+        for scheme in lossless_for(make(name).card)
         for place, case in enumerate(CASES[scheme])
         if case[1].nodes <= MOST_NODES
     ],

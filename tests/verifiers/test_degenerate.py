@@ -12,8 +12,9 @@ import pytest
 
 from simulator import FAMILIES, Delayed, Instance, MarkovProcess, Verifier, block_law, check, outcomes
 from simulator.arithmetic import RATIONAL, as_python
+from simulator.drafts.delayed import SHAPES
 from simulator.laws.enumeration import verdicts
-from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 from verifiers import REGISTRY, STANDALONE, make
 
 

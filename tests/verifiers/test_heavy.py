@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from simulator import Delayed, check
-from simulator.verdicts.cases import SHAPES, conformance_instances
+from simulator.drafts import lossless_for
+from simulator.drafts.delayed import SHAPES
+from simulator.verdicts.cases import conformance_instances
 from simulator.verdicts.grids import grid, grid_size
 from verifiers import STANDALONE, make
 
-LOSSLESS = [name for name in STANDALONE if "delayed" in make(name).card.lossless_for]
+LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(make(name).card)]
 
 
 @pytest.mark.heavy

@@ -40,7 +40,7 @@ def test_the_listed_sets_are_those_of_the_scheme(scheme, listing, name):
 class RandomWeights:
     """Any whole weights, zeros included, with the law that they induce, or with another."""
 
-    card = Card(name="random_weights", title="Random weights", source=None, lossless_for=())
+    card = Card(name="random_weights", title="Random weights", source=None, needs=None)
 
     def __init__(self, listing, seed: int, honest: bool = True) -> None:
         self.listing, self.seed, self.honest = listing, seed, honest

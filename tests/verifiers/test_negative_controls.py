@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from simulator import Delayed, Instance, check
-from simulator.verdicts.cases import SHAPES, conformance_instances
+from simulator.drafts import lossless_for
+from simulator.drafts.delayed import SHAPES
+from simulator.verdicts.cases import conformance_instances
 from simulator.verdicts.search import shrink
 from tests.quick import by_turns, quick
 from verifiers import STANDALONE, make
@@ -75,7 +77,7 @@ def test_witness_on_file_refutes_and_is_small(name: str) -> None:
     assert len(instance.as_dict()["target"]) + len(instance.as_dict()["draft"]) <= SMALL
 
 
-@pytest.mark.parametrize("name", [name for name in STANDALONE if "delayed" in make(name).card.lossless_for])
+@pytest.mark.parametrize("name", [name for name in STANDALONE if "delayed" in lossless_for(make(name).card)])
 def test_no_witness_refutes_a_lossless_verifier(name: str) -> None:
     for path in WITNESSES.glob("*.json"):
         instance = Instance.load(path)

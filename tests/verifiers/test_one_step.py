@@ -11,9 +11,11 @@ import pytest
 
 from simulator import Delayed, Instance, TokenProcess, block_law
 from simulator.arithmetic import as_python
+from simulator.drafts import lossless_for
+from simulator.drafts.delayed import SHAPES
 from simulator.instances.processes import context_index
 from simulator.laws.law import BlockLaw
-from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 from tests.quick import quick
 from verifiers import STANDALONE, make
 
@@ -99,7 +101,7 @@ def test_formulas_tell_the_verifiers_apart() -> None:
     assert len({formula(p, q, 3) for formula in FORMULAS}) == len(FORMULAS)
 
 
-LOSSLESS = [name for name in STANDALONE if "delayed" in make(name).card.lossless_for]
+LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(make(name).card)]
 
 
 @pytest.mark.parametrize("K", [1, 2, 3])

@@ -13,12 +13,13 @@ import pytest
 from simulator import FAMILIES, Delayed, SamplingCoin, block_law, check, outcomes
 from simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from simulator.drafts import WithoutReplacement
+from simulator.drafts.delayed import SHAPES
 from simulator.errors import InvalidInput, UnsupportedTree
 from simulator.instances.plan import PathPlan
 from simulator.laws.enumeration import verdicts
 from simulator.laws.structured import TableRows, structured_law
 from simulator.vectors import ascending_ratio
-from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 from tests.quick import quick
 from verifiers import REGISTRY, STANDALONE, make, required
 

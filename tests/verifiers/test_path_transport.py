@@ -13,9 +13,10 @@ from scipy.optimize import nnls
 from simulator import FAMILIES, Delayed, block_law, check
 from simulator.arithmetic import FLOAT64
 from simulator.drafts import Topology, WithoutReplacement
+from simulator.drafts.delayed import SHAPES
 from simulator.errors import UnsupportedTree
 from simulator.laws.structured import TableRows, structured_law
-from simulator.verdicts.cases import SHAPES, case_instances, conformance_instances
+from simulator.verdicts.cases import case_instances, conformance_instances
 from verifiers import _cheapest_order, make, path_transport
 from verifiers._cheapest_order import cheapest_order, ranked_below
 from verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded

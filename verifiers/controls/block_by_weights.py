@@ -23,7 +23,7 @@ class BlockByWeights:
         name="block_by_weights",
         title="Block verification that accepts with its weights",
         source=Source("sun2024block", "algorithm 2, with one bug"),
-        lossless_for=(),
+        needs=None,
         control=True,
         single_path=True,
         departs="Depth i is accepted with probability w_i instead of h_i.",

@@ -23,7 +23,7 @@ class HierarchicalUncapped:
         name="hsd_uncapped",
         title="Hierarchical speculative decoding without the cap",
         source=Source("zhou2026overcoming", "branch resampling, with one bug"),
-        lossless_for=(),
+        needs=None,
         control=True,
         single_path=True,
         departs="Prefix ratios are not divided by the largest earlier one.",

@@ -22,7 +22,7 @@ class NaiveFromTarget:
         name="naive_from_target",
         title="Speculative sampling that resamples from the target",
         source=Source("leviathan2023fast", "algorithm 1, with one bug"),
-        lossless_for=(),
+        needs=None,
         control=True,
         single_path=True,
         departs="A rejected token is replaced by a draw from p instead of normalised (p - q)+.",

@@ -32,7 +32,7 @@ class Relaxed:
         name="relaxed",
         title="Speculative sampling with relaxed acceptance",
         source=Source("leviathan2023fast", "algorithm 1, with one bug"),
-        lossless_for=(),
+        needs=None,
         control=True,
         single_path=True,
         departs="A drafted token is accepted with min(1, (1 - w) + w p/q) instead of min(1, p/q).",

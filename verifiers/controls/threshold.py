@@ -34,7 +34,7 @@ class Threshold:
         name="threshold",
         title="Acceptance above two thresholds",
         source=Source("zheng2024sglang", "tree speculative sampling, threshold_single and threshold_acc"),
-        lossless_for=(),
+        needs=None,
         reads_draft=False,
         departs="The one uniform of a node is replaced by coins with the same joint law.",
         parameters={"single": "accepts a token outright", "total": "scales the sum of the tokens tried"},

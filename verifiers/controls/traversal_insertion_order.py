@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
 from simulator.vectors import without
 from verifiers._weights import child_weight, leftover, stop_probability
 
@@ -24,7 +24,7 @@ class TraversalInsertionOrder:
         name="traversal_insertion_order",
         title="Traversal verification by insertion order",
         source=Source("weng2025traversal", "traversal verification, with one bug"),
-        lossless_for=("adaptive",),
+        needs=Draws.ONE_PATH,
         control=True,
         departs="Leaves are visited by the order of their paths instead of depth first.",
     )

@@ -33,7 +33,7 @@ class Typical:
         name="typical",
         title="Typical acceptance (Medusa)",
         source=Source("cai2024medusa", "typical acceptance"),
-        lossless_for=(),
+        needs=None,
         reads_draft=False,
         departs="The threshold is computed in float64 also in exact runs: it only decides, it is no probability.",
         parameters={"epsilon": "hard threshold", "delta": "factor of exp(-entropy)"},

@@ -16,7 +16,7 @@ from experiments.shared.problem import Problem
 from experiments.shared.progress import remark
 from experiments.shared.rows import strong_id, versions
 from simulator.arithmetic import RATIONAL, arithmetic_named
-from simulator.drafts import SCHEMES, Delayed, Own
+from simulator.drafts import SCHEMES, Delayed, Own, lossless_for
 from simulator.errors import InvalidInput, UnsupportedTree
 from simulator.instances.case import Case
 from simulator.instances.processes import context_count
@@ -137,7 +137,7 @@ def row_tasks(
 def is_for_others(card: Card, scheme: DraftScheme) -> bool:
     """Whether it is lossless elsewhere and makes no claim here; those with a known bug are there to be refuted."""
     ours = not isinstance(scheme, Own) and scheme.name in SCHEMES
-    return ours and not card.control and bool(card.lossless_for) and scheme.name not in card.lossless_for
+    return ours and not card.control and bool(lossless_for(card)) and scheme.name not in lossless_for(card)
 
 
 def bound_tasks(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[BoundTask]:

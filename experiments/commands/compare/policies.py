@@ -25,7 +25,7 @@ from experiments.shared.planned import Planned
 from experiments.shared.problem import Problem, TextProblem
 from experiments.shared.progress import bar, named_errors, remark
 from simulator.arithmetic import arithmetic_named
-from simulator.drafts import Delayed
+from simulator.drafts import Delayed, lossless_for
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme
 
@@ -102,7 +102,7 @@ def wanted_policies(
 
 
 def _claims(named: NamedVerifier) -> bool:
-    return "delayed" in named.verifier.card.lossless_for and not isinstance(named.verifier, Planned)
+    return "delayed" in lossless_for(named.verifier.card) and not isinstance(named.verifier, Planned)
 
 
 def _check(spec: str, given: Wanted) -> None:

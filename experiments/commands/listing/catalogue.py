@@ -11,7 +11,7 @@ from rich.table import Table
 import verifiers
 from experiments.policies.rivals import RIVALS
 from experiments.shared.schemes import usual_spec
-from simulator.drafts import SCHEMES
+from simulator.drafts import SCHEMES, lossless_for
 from simulator.instances.families import FAMILIES
 from simulator.protocol import Card
 from verifiers.bibliography import BIBLIOGRAPHY
@@ -32,13 +32,14 @@ def cards() -> list[Card]:
 def catalogue_fields() -> dict[str, Any]:
     """Everything `list` knows, as plain data."""
     return {
-        "verifiers": [{**asdict(card), "status": card.status} for card in cards()],
+        "verifiers": [_card_fields(card) for card in cards()],
         "schemes": [
             {
                 "name": name,
                 "description": (cls.__doc__ or "").split("\n")[0],
                 "usual": usual_spec(name),
                 "verified_with": cls.verified_with,
+                "draws": cls.draws.facts,
             }
             for name, cls in SCHEMES.items()
         ],
@@ -54,13 +55,18 @@ def catalogue_fields() -> dict[str, Any]:
     }
 
 
+def _card_fields(card: Card) -> dict[str, Any]:
+    needs = None if card.needs is None else card.needs.facts
+    return {**asdict(card), "needs": needs, "lossless_for": lossless_for(card), "status": card.status}
+
+
 def card_line(card: Card) -> list[str]:
     """A card as table cells: name, title, source, lossless for, reads, paths, never below."""
     return [
         card.name + "".join(f" ({name})" for name in card.parameters),
         card.title,
         f"{card.source.key}, {card.source.place}" if card.source else "",
-        _schemes(card.lossless_for),
+        _schemes(lossless_for(card)),
         card.status,
         "p, q" if card.reads_draft else "p",
         "first path" if card.single_path else "all paths",

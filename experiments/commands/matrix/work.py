@@ -19,7 +19,7 @@ from experiments.shared.problem import Problem
 from experiments.shared.progress import bar
 from experiments.shared.schemes import find_scheme
 from simulator.arithmetic import RATIONAL
-from simulator.drafts import SCHEMES, Own
+from simulator.drafts import SCHEMES, Own, lossless_for
 from simulator.errors import UnsupportedTree
 from simulator.instances.families import CORNER_CASES
 from simulator.instances.instance import Instance
@@ -125,7 +125,7 @@ def agrees(cell: Cell, named: NamedVerifier) -> bool:
 
 
 def _is_declared(cell: Cell, named: NamedVerifier) -> bool:
-    return cell.scheme.partition("(")[0] in named.verifier.card.lossless_for
+    return cell.scheme.partition("(")[0] in lossless_for(named.verifier.card)
 
 
 def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from experiments.policies.rivals import Rival, choices
 from experiments.shared.latency import TimeModel
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import number_fields
+from simulator.drafts import lossless_for
 from simulator.errors import InvalidInput
 from simulator.policies.optimal import best_static, policy_iteration
 from simulator.policies.policy import Action, Policy
@@ -31,7 +32,7 @@ def tables_of(
     actions = []
     for each, scheme in product(named, schemes):
         card = each.verifier.card
-        if scheme.name not in card.lossless_for:
+        if scheme.name not in lossless_for(card):
             raise InvalidInput(
                 f"{each.label} does not claim to be lossless on {scheme}, so its tokens per time are no merit; "
                 "leave it out"

@@ -12,6 +12,7 @@ from experiments.shared import options as opt
 from experiments.shared.consoles import chosen_verifiers, console_for
 from experiments.shared.output import check_files, write_json
 from experiments.shared.progress import INTERRUPTED, remark
+from simulator.drafts import lossless_for
 from simulator.errors import InvalidInput
 
 #: Rows over the default are exact in every precision.
@@ -51,7 +52,7 @@ def precision(
         given = replace(given, denominator=EXACT_DENOMINATOR)
     problem = choose_problem(given)
     scheme = opt.choose_scheme(shape, problem)
-    named = [each for each in chosen_verifiers(chosen) if chosen or scheme.name in each.verifier.card.lossless_for]
+    named = [each for each in chosen_verifiers(chosen) if chosen or scheme.name in lossless_for(each.verifier.card)]
     if not named:
         raise InvalidInput(f"no verifier of the registry is lossless on {scheme}; name the ones you mean")
     settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)

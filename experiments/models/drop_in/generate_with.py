@@ -17,7 +17,7 @@ from experiments.models.pair.devices import libraries
 from experiments.models.pair.warp import Warp
 from experiments.surface.arguments import as_scheme, as_verifier
 from experiments.surface.calls import SCHEME
-from simulator.drafts import Own
+from simulator.drafts import Own, lossless_for
 from simulator.errors import InvalidInput
 from simulator.protocol import DraftScheme, Verifier
 
@@ -118,8 +118,8 @@ def generate_with(
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
     ours = any(card is entry.card for entry in zoo.REGISTRY.values()) and not isinstance(shape, Own)
-    if ours and card.lossless_for and shape.name not in card.lossless_for:
-        raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(card.lossless_for)}")
+    if ours and lossless_for(card) and shape.name not in lossless_for(card):
+        raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(lossless_for(card))}")
     return Generating(named.verifier, shape, seed, vectors, each_block, monitor)
 
 

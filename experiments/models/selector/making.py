@@ -36,7 +36,7 @@ from experiments.shared.names import NamedVerifier
 from experiments.shared.progress import bar, duration, named_errors, remark
 from experiments.shared.rows import RowFile, strong_id
 from experiments.shared.sharing import share
-from simulator.drafts import Delayed
+from simulator.drafts import Delayed, lossless_for
 from simulator.errors import InvalidInput
 from simulator.protocol import Context
 
@@ -76,7 +76,7 @@ def planned(
 
     exact: whether labels are laws; None: where that takes milliseconds.
     """
-    if named.from_file or "delayed" not in named.verifier.card.lossless_for:
+    if named.from_file or "delayed" not in lossless_for(named.verifier.card):
         raise InvalidInput(
             f"{named.label} is no verifier of the list that is declared lossless on delayed trees, so its tokens per "
             "time are no merit; choose another"

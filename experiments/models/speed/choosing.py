@@ -20,6 +20,7 @@ from experiments.models.validation.contest import Setting, contestants
 from experiments.shared.names import NamedVerifier, Player
 from experiments.shared.progress import Tick
 from experiments.shared.schemes import shape_name
+from simulator.drafts import lossless_for
 from simulator.errors import InvalidInput, UnsupportedTree
 from simulator.protocol import Context, DraftScheme
 
@@ -118,7 +119,7 @@ def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
 
     What a file holds need not claim anything: it is found out on the tables.
     """
-    lossy = [each.label for each in verifiers if not each.from_file and not each.verifier.card.lossless_for]
+    lossy = [each.label for each in verifiers if not each.from_file and not lossless_for(each.verifier.card)]
     if lossy:
         raise InvalidInput(
             f"{', '.join(lossy)}: declared lossless on no drafts; choose among verifiers that keep the target's "

@@ -26,6 +26,7 @@ from experiments.shared.names import NamedVerifier, Player
 from experiments.shared.progress import Tick, named_errors
 from simulator.arithmetic import FLOAT64
 from simulator.coins import SamplingCoin
+from simulator.drafts import lossless_for
 from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.instance import Instance
 from simulator.instances.processes import table_entries
@@ -120,7 +121,7 @@ class Expectations:
             with named_errors(named.label), suppress(TooLarge):
                 if self.seconds(named, scheme) is not None:
                     found[place] = self._exact(named, scheme)
-            if place not in found and scheme.name not in named.verifier.card.lossless_for:
+            if place not in found and scheme.name not in lossless_for(named.verifier.card):
                 raise InvalidInput(
                     f"{named.label}: its card does not say that it is lossless on {scheme}, "
                     "and this is too large to show it"

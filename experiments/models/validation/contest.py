@@ -16,7 +16,7 @@ from experiments.models.pair.warp import Warp
 from experiments.shared.names import NamedVerifier
 from experiments.shared.planned import Planned
 from experiments.shared.rows import strong_id
-from simulator.drafts import Own
+from simulator.drafts import Own, lossless_for
 from simulator.errors import InvalidInput
 from simulator.protocol import Coin, Context, DraftScheme
 
@@ -37,7 +37,7 @@ class Contestant:
 
     def plays_on(self, scheme: DraftScheme) -> bool:
         """Whether its claim is for this scheme: a card that names schemes of ours speaks of no others of ours."""
-        claimed = self.claim.verifier.card.lossless_for
+        claimed = lossless_for(self.claim.verifier.card)
         return isinstance(scheme, Own) or self.claim.from_file or not claimed or scheme.name in claimed
 
     @property

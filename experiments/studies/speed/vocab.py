@@ -19,7 +19,7 @@ import numpy as np
 from experiments.studies.speed.blocks import drafted_tree, read, tensors
 from experiments.studies.speed.measuring import Row, Sizes, in_turn, seconds_of
 from simulator.coins import SamplingCoin
-from simulator.drafts import SCHEMES, Delayed
+from simulator.drafts import SCHEMES, Delayed, lossless_for
 from simulator.protocol import Coin, DraftNode, DraftScheme, Verifier
 from verifiers import STANDALONE, make
 
@@ -81,7 +81,7 @@ def limit_rows(sizes: Sizes) -> Iterator[Row]:
 
 def scheme_for(verifier: Verifier, sizes: Sizes) -> DraftScheme:
     """Four paths of four tokens, or, of schemes whose every node branches, four nodes with four children each."""
-    known = verifier.card.lossless_for
+    known = lossless_for(verifier.card)
     if verifier.card.control or not known or "delayed" in known:
         return Delayed(2, 0, 2) if sizes.quick else Delayed(4, 0, 4)
     scheme: DraftScheme = SCHEMES[known[0]](K=2 if sizes.quick else 4, L1=0, L2=1 if sizes.quick else 2)

@@ -131,4 +131,4 @@ class Blockwise:
 
 def card_of(name: str, single_path: bool) -> Card:
     """A card that declares nothing."""
-    return Card(name, name, None, lossless_for=(), single_path=single_path)
+    return Card(name, name, None, needs=None, single_path=single_path)

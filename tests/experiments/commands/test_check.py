@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from simulator import InvalidInput
+from simulator.drafts import lossless_for
 from simulator.instances.instance import Instance
 from tests.quick import quick
 from verifiers import REGISTRY, STANDALONE
 
 INSERTION = ("check", "traversal_insertion_order", "--scheme", "delayed", "--L1", 0, "--L2", 2, "--instances", 50)
 FIELDS = ("verifier", "scheme", "arithmetic", "engine", "instances", "lossless", "max_deviation", "total_variation")
-LOSSLESS = [name for name in STANDALONE if "delayed" in REGISTRY[name].card.lossless_for]
+LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
 CONTROLS = [
-    name for name in STANDALONE if "delayed" not in REGISTRY[name].card.lossless_for and name != "spechub"
+    name for name in STANDALONE if "delayed" not in lossless_for(REGISTRY[name].card) and name != "spechub"
 ]  # spechub takes no delayed trees at all
 
 

@@ -19,7 +19,7 @@ from experiments.commands.compare.work import Workplace
 from experiments.shared.cost import Settings
 from experiments.shared.names import find_verifier
 from experiments.shared.problem import FamilyProblem
-from simulator.drafts import Delayed
+from simulator.drafts import Delayed, lossless_for
 from simulator.instances import processes
 from verifiers import REGISTRY, STANDALONE
 
@@ -49,7 +49,7 @@ def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draft
     elsewhere = {"greedy_multi_draft", "layer_greedy", "layer_without_replacement", "spechub"}
     assert [row["verifier"] for row in ran.json["rows"]] == [name for name in STANDALONE if name not in elsewhere]
     refuted = {row["verifier"] for row in ran.json["rows"] if not row["lossless"]}
-    assert refuted == {name for name, card in cards.items() if card.control or not card.lossless_for}
+    assert refuted == {name for name, card in cards.items() if card.control or not lossless_for(card)}
     assert all(f"{name} is not for trees of delayed(K=3, L1=0, L2=2): left out" in ran.err for name in elsewhere)
     twice = draftproof("compare", "--vocab", 2, "--K", "2..3", "--L2", 1)
     assert twice.err.count("spechub") == 1

@@ -16,6 +16,9 @@ def test_list_shows_every_card_scheme_and_family(draftproof):
         family["name"] for family in fields["families"]
     }
     assert {find_scheme(scheme["usual"]) for scheme in fields["schemes"]} == {kind() for kind in SCHEMES.values()}
+    for card in fields["verifiers"]:
+        declaring = [each["name"] for each in fields["schemes"] if set(card["needs"] or []) <= set(each["draws"])]
+        assert card["lossless_for"] == (declaring if card["needs"] is not None else [])
     paired = {scheme["name"]: scheme["verified_with"] for scheme in fields["schemes"]}
     assert (paired["opt_tree"], paired["delayed"]) == ("nss", "")
     shown = draftproof("list").out

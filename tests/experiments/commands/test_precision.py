@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.precision import work as audit
+from simulator.drafts import lossless_for
 from verifiers import REGISTRY, STANDALONE
 
-LOSSLESS = [name for name in STANDALONE if "delayed" in REGISTRY[name].card.lossless_for]
+LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
 SMALL = ("--vocab", 2, "--K", 2, "--L1", 0, "--L2", 1)
 
 NAN = """

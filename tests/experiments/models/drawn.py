@@ -30,6 +30,7 @@ from simulator.drafts import (
     TopK,
     Topology,
     WithoutReplacement,
+    lossless_for,
 )
 from simulator.protocol import DraftScheme
 from verifiers import STANDALONE, make
@@ -82,7 +83,7 @@ PROMPTS = [[1], [2, 0, 1], [0, 1], [1, 2, 1, 0, 2], [2, 2, 2, 2], [0, 0, 1, 1, 2
 
 def claims(scheme: DraftScheme) -> list[str]:
     """The verifiers whose cards say that they are lossless on it; on somebody's own, one that needs no draft."""
-    return [name for name in STANDALONE if scheme.name in make(name).card.lossless_for] or ["nss"]
+    return [name for name in STANDALONE if scheme.name in lossless_for(make(name).card)] or ["nss"]
 
 
 class Recorder:

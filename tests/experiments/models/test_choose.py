@@ -26,6 +26,7 @@ from experiments.models.validation.contest import Setting, setting
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.text import EMBEDDED, read_text
 from simulator import Delayed
+from simulator.drafts import lossless_for
 from simulator.errors import InvalidInput
 from verifiers import make
 
@@ -56,7 +57,7 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
     assert ran.code == 0
     found = json.loads(Path("c.json").read_text())
     rows = [*found["rows"], *found["left_out"]]
-    claims = {name: set(make(name).card.lossless_for) for name in ("traversal", "naive", "sequoia", "nss")}
+    claims = {name: set(lossless_for(make(name).card)) for name in ("traversal", "naive", "sequoia", "nss")}
     schemes = {"delayed": 2, "dyspec": 1, "sequoia": 1}
     assert len(rows) == sum(count for name in claims for kind, count in schemes.items() if kind in claims[name])
     assert all(row["scheme"]["name"] in claims[row["verifier"]] for row in rows)

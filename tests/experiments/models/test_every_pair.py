@@ -13,6 +13,7 @@ from experiments.models.loop.coins import coin_for
 from experiments.models.loop.loop import Loop
 from experiments.models.loop.many import many_texts
 from experiments.models.pair.warp import Warp
+from simulator.drafts import lossless_for
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched, claims
 from tests.experiments.models.laws import LEVEL, ROOT, agrees, law_of_texts
 from verifiers import STANDALONE, make
@@ -47,7 +48,7 @@ def greedy_texts(pair: Any) -> list[list[int]]:
 
 def test_the_pairs_are_all_that_cards_claim(capsys: pytest.CaptureFixture[str]) -> None:
     claimed = {(scheme.name, name) for scheme, _ in CASES.values() for name in claims(scheme)}
-    assert {name for _, name in claimed} >= {name for name in STANDALONE if make(name).card.lossless_for}
+    assert {name for _, name in claimed} >= {name for name in STANDALONE if lossless_for(make(name).card)}
     assert len(PAIRS) > 100
     with capsys.disabled():
         print(f"\n{len(PAIRS)} pairs of verifier and scheme, {len(CASES)} schemes, in batches of 1 and 8: ", end="")

@@ -14,13 +14,14 @@ from experiments.models.loop.generation import generate
 from experiments.models.pair.pair import Pair
 from experiments.models.pair.warp import Warp
 from simulator import Coin, Delayed, DraftNode, Verdict
+from simulator.drafts import lossless_for
 from tests.quick import by_turns
 from verifiers import STANDALONE, make
 
 TOKENS = 120
 PROMPT = [1, 2, 3]
 #: Verifiers made for a scheme that is not the delayed tree may do as they like on one.
-LOSSLESS = [name for name in STANDALONE if "delayed" in make(name).card.lossless_for]
+LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(make(name).card)]
 
 
 @pytest.fixture(scope="module")

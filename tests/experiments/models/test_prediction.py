@@ -40,7 +40,7 @@ def small_tables(seed: int) -> Case:
 class FirstDraft:
     """Accepts the first draft whatever it is; offers no engine."""
 
-    card = Card(name="first_draft", title="", source=None, lossless_for=())
+    card = Card(name="first_draft", title="", source=None, needs=None)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         if not root.children:

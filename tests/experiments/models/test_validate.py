@@ -36,7 +36,7 @@ BIASES = [("naive", "naive_from_target", False), ("naive", "relaxed:w=1/4", True
 class Eager:
     """Accepts the first draft whatever it is."""
 
-    card = Card(name="eager", title="", source=None, lossless_for=())
+    card = Card(name="eager", title="", source=None, needs=None)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         node = root.child(root.children[0])

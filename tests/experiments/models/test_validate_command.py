@@ -22,7 +22,7 @@ from experiments.shared.text import EMBEDDED, read_text
 LIAR = """
 from simulator import Card, Verdict
 class Eager:
-    card = Card(name="eager", title="accepts every draft and adds token 0", source=None, lossless_for=())
+    card = Card(name="eager", title="accepts every draft and adds token 0", source=None, needs=None)
     def verify(self, root, coin):
         node = root
         while node.children:

@@ -15,7 +15,7 @@ from experiments.models.validation.contest import setting
 from experiments.models.validation.planning import planned_scheme
 from experiments.shared.rows import RowFile
 from simulator import Delayed, InvalidInput
-from simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
+from simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossless_for
 from simulator.instances.case import Case
 from tests.experiments.models.test_validate import contest_of
 from verifiers import make
@@ -107,7 +107,7 @@ def test_many_pairs_of_scheme_and_verifier_are_as_predicted(tiny_pair: Pair) -> 
     tables = validation.tables_of(contest)
     contest, _ = validation.planned_contest(contest, tables)
     table = validation.table_fields(validation.cell_rows(contest, tables, RowFile(None)))
-    claimed = [scheme for name in names for scheme in OTHERS if scheme.name in make(name).card.lossless_for]
+    claimed = [scheme for name in names for scheme in OTHERS if scheme.name in lossless_for(make(name).card)]
     assert table["cells"] == len(claimed) > 10
     assert table["passed"]
     assert not any(row["refuted"] for row in validation.law_rows(contest, tables, RowFile(None)))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from simulator import Card, Coin, Delayed, DraftNode, Instance, InvalidInput, TableProcess, Verdict
+from simulator.drafts import lossless_for
 from simulator.instances.families import FAMILIES
 from simulator.laws.law import BlockLaw
 from simulator.laws.precision import (
@@ -25,7 +26,7 @@ from simulator.laws.precision import (
 from simulator.verdicts.cases import conformance_instances
 from verifiers import REGISTRY, STANDALONE, make
 
-LOSSLESS = [name for name in STANDALONE if "delayed" in REGISTRY[name].card.lossless_for]
+LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
 STEP = Delayed(1, 0, 1)
 
 

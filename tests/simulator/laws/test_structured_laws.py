@@ -12,7 +12,8 @@ import pytest
 import verifiers
 from simulator import BlockLaw, Delayed, Instance, InvalidInput, TableProcess
 from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import SCHEMES
+from simulator.drafts import SCHEMES, lossless_for
+from simulator.drafts.delayed import SHAPES
 from simulator.laws.enumeration import enumerate_law
 from simulator.laws.structured import (
     LawSink,
@@ -28,7 +29,7 @@ from simulator.laws.structured.layered import layered_law
 from simulator.laws.structured.paths import path_law
 from simulator.laws.structured.top_down import top_down
 from simulator.protocol import Verifier
-from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 
 STRUCTURES = {
     "nss": "top-down",
@@ -66,7 +67,7 @@ STRUCTURES = {
 }
 #: Those of them that can be made without an instance.
 OFFERING = [name for name in verifiers.STANDALONE if STRUCTURES[name]]
-LOSSY = [name for name in OFFERING if "delayed" not in verifiers.make(name).card.lossless_for]
+LOSSY = [name for name in OFFERING if "delayed" not in lossless_for(verifiers.make(name).card)]
 DEEPER = ((2, 3, 0, 3), (3, 2, 1, 2), (2, 2, 2, 2), (3, 2, 0, 3))
 #: Rounding of sums of a few thousand products of numbers of at most 1.
 ROUNDING = 1e-12

@@ -14,12 +14,13 @@ import pytest
 
 from simulator import FAMILIES, Delayed, InvalidVerifier, check
 from simulator.arithmetic import RATIONAL
+from simulator.drafts.delayed import SHAPES
 from simulator.laws.enumeration import enumerate_law
 from simulator.laws.structured import TableRows, assert_offered, structure_of, structured_law
 from simulator.laws.structured.top_down import child_law_by_branch
 from simulator.protocol import Verifier
 from simulator.structures import TopDown
-from simulator.verdicts.cases import SHAPES, conformance_instances, corner_instances
+from simulator.verdicts.cases import conformance_instances, corner_instances
 from simulator.verdicts.conformance import checks_for
 from simulator.verdicts.lossless import choose_engine
 from tests.quick import by_turns

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from simulator import SCHEMES, Card, Coin, DraftNode, UnsupportedTree, Verdict, check
+from simulator.drafts import lossless_for
+from simulator.protocol import Draws
 from simulator.verdicts.cases import CASES
 from simulator.verdicts.compatibility import compatibility
 from simulator.verdicts.conformance import checks_for
@@ -21,7 +23,7 @@ def test_every_scheme_has_its_cases() -> None:
 
 @pytest.mark.parametrize("name", by_turns(STANDALONE, 4, 1))
 def test_declared_schemes_are_exactly_those_on_which_nothing_refutes_it(name: str) -> None:
-    declared = make(name).card.lossless_for  # there random instances are asked by the conformance checks
+    declared = lossless_for(make(name).card)  # there random instances are asked by the conformance checks
     cells = {scheme: compatibility(make(name), scheme, 0 if scheme in declared else 4) for scheme in SCHEMES}
     lossless = {scheme for scheme, cell in cells.items() if cell.status == "lossless"}
     assert lossless == set(declared)
@@ -63,7 +65,7 @@ def test_refused_trees_are_not_defined() -> None:
 class Delaying:
     """Naive sampling that declares delayed trees only."""
 
-    card: Card = replace(make("nss").card, lossless_for=("delayed",))
+    card: Card = replace(make("nss").card, needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
     verify = make("nss").verify
 
 

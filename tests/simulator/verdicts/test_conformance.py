@@ -11,12 +11,13 @@ import pytest
 import verifiers
 from simulator import Card, Coin, Delayed, DraftNode, InvalidVerifier, Verdict
 from simulator.arithmetic import RATIONAL
+from simulator.drafts.delayed import SHAPES
 from simulator.instances.families import CORNER_CASES
 from simulator.laws.drawing import drawn_trees
+from simulator.protocol import Draws
 from simulator.verdicts.cases import (
     CASES,
     DENOMINATOR,
-    SHAPES,
     case_instances,
     conformance_instances,
     corner_instances,
@@ -45,12 +46,12 @@ def kinds(**fields: object) -> set[str]:
 
 
 def test_every_claim_of_the_card_has_its_check() -> None:
-    assert kinds(lossless_for=(), reads_draft=True) == ALWAYS
-    assert kinds(lossless_for=("delayed",), reads_draft=True) == ALWAYS | LOSSLESS
-    assert kinds(lossless_for=(), reads_draft=True, control=True) == ALWAYS
-    assert kinds(lossless_for=(), reads_draft=False) == ALWAYS | {"does-not-read-draft"}
-    assert kinds(lossless_for=(), single_path=True, reads_draft=True) == ALWAYS | {"reads-first-path-only"}
-    assert kinds(lossless_for=(), reads_draft=True, exchangeable=True) == ALWAYS, "there is no branch to speak of"
+    assert kinds(needs=None, reads_draft=True) == ALWAYS
+    assert kinds(needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS, reads_draft=True) == ALWAYS | LOSSLESS
+    assert kinds(needs=None, reads_draft=True, control=True) == ALWAYS
+    assert kinds(needs=None, reads_draft=False) == ALWAYS | {"does-not-read-draft"}
+    assert kinds(needs=None, single_path=True, reads_draft=True) == ALWAYS | {"reads-first-path-only"}
+    assert kinds(needs=None, reads_draft=True, exchangeable=True) == ALWAYS, "there is no branch to speak of"
 
 
 def test_what_a_verifier_offers_has_its_checks() -> None:
@@ -61,17 +62,19 @@ def test_what_a_verifier_offers_has_its_checks() -> None:
 
 
 def test_what_is_no_claim_about_losslessness_is_checked_on_delayed_trees_or_the_first_declared_scheme() -> None:
-    def cases(kind: str, *declared: str) -> set[str]:
-        names = map(str, checks_for(Claims(lossless_for=declared)))
+    def cases(kind: str, needs: Draws | None) -> set[str]:
+        names = map(str, checks_for(Claims(needs=needs)))
         return {name.removeprefix(kind) for name in names if name.startswith(kind)}
 
-    own = cases("lossless-random", "without_replacement")
-    delayed = cases("lossless-random", "delayed")
-    assert own
-    assert not own & delayed
-    assert cases("law-sums-to-one", "without_replacement", "greedy") == own
-    assert cases("law-sums-to-one", "without_replacement", "delayed") == delayed
-    assert cases("law-sums-to-one") == delayed
+    hub = cases("lossless-random", Draws.HUB_PAIRS)
+    delayed = cases("lossless-random", Draws.FIXED_LENGTHS)
+    assert hub
+    assert not hub & delayed
+    assert cases("law-sums-to-one", Draws.HUB_PAIRS) == hub
+    assert cases("lossless-random", Draws.ONE_RANDOM_SIBLING) > hub
+    assert not cases("law-sums-to-one", Draws.ONE_RANDOM_SIBLING) & (hub | delayed)
+    assert cases("law-sums-to-one", Draws.FIRST_CHILD_FROM_Q) == delayed
+    assert cases("law-sums-to-one", None) == delayed
 
 
 def test_check_names_are_distinct() -> None:
@@ -146,7 +149,7 @@ class Watching:
     """Remembers the target rows at the root, as multiples of 1/20."""
 
     def __init__(self) -> None:
-        self.card = replace(verifiers.make("naive").card, lossless_for=("delayed",))
+        self.card = replace(verifiers.make("naive").card, needs=Draws.INDEPENDENT_PATHS | Draws.FIXED_LENGTHS)
         self.seen: set[tuple[int, ...]] = set()
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:

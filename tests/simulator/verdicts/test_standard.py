@@ -25,7 +25,8 @@ from simulator import (
     assert_lossless,
     check,
 )
-from simulator.protocol import DraftScheme
+from simulator.drafts import lossless_for
+from simulator.protocol import DraftScheme, Draws
 from simulator.verdicts.grids import grid_size
 from simulator.verdicts.standard import (
     BRANCHES,
@@ -63,7 +64,7 @@ def loaded(path: str) -> ModuleType:
 ONE_PATH, TREES, OFFERS = (
     loaded(path) for path in ("mutants/test_liars_on_one_path.py", "mutants/test_liars_on_trees.py", "data/liars.py")
 )
-CONTROLS = [name for name in STANDALONE if make(name).card.control or not make(name).card.lossless_for]
+CONTROLS = [name for name in STANDALONE if make(name).card.control or not lossless_for(make(name).card)]
 LIARS = [
     *(kind for kind, _ in [*ONE_PATH.CAUGHT, *TREES.CAUGHT]),
     *(kind for name, kind in vars(OFFERS).items() if name.startswith("Lying")),
@@ -144,7 +145,7 @@ def test_an_honest_verifier_is_proved_on_the_core_and_the_rest_is_named() -> Non
         name.startswith("the schemes without_replacement, top_k, greedy, topology, adaptive_dropping, dyspec, ")
         for name in found.missing
     )
-    declared = make("specinfer").card.lossless_for
+    declared = lossless_for(make("specinfer").card)
     assert found.words.startswith(f"{found.instances:,} instances: {len(declared)} schemes ({', '.join(declared)}), ")
     assert any(size >= scheme.K + 2 for size, scheme in found.covered if getattr(scheme, "K", None) == 2)
 
@@ -177,7 +178,7 @@ def test_a_declared_scheme_that_is_refused_after_the_core_is_a_lie_too() -> None
             raise UnsupportedTree("not so many")
         return SimpleNamespace(lossless=True)
 
-    assert len(make("specinfer").card.lossless_for) > 1
+    assert len(lossless_for(make("specinfer").card)) > 1
     with pytest.raises(InvalidVerifier, match="declares the scheme delayed"):
         standard_check(make("specinfer"), judge, facts=False)
 
@@ -198,7 +199,7 @@ def test_the_set_is_the_same_every_time_and_holds_what_it_says() -> None:
 class TopKOnly(ONE_PATH.Liar):  # type: ignore[name-defined]
     """A control for trees of the likeliest tokens."""
 
-    card = replace(ONE_PATH.Liar.card, name="top_k_only", lossless_for=("top_k",), control=True)
+    card = replace(ONE_PATH.Liar.card, name="top_k_only", needs=Draws.FIXED_BRANCHES, control=True)
 
 
 def lossless_on(*schemes: str) -> Any:
@@ -213,19 +214,20 @@ def lossless_on(*schemes: str) -> Any:
     return judge
 
 
-@pytest.mark.parametrize(("declared", "others"), [("top_k", "delayed"), ("topology", "delayed")])
-def test_what_is_refused_does_not_count_and_takes_nothing_from_the_rest(declared: str, others: str) -> None:
+@pytest.mark.parametrize("needs", [Draws.FIXED_BRANCHES, Draws.HUB_PAIRS])
+def test_what_is_refused_does_not_count_and_takes_nothing_from_the_rest(needs: Draws) -> None:
     class Verifier(TopKOnly):
-        card = replace(TopKOnly.card, lossless_for=(declared,))
+        card = replace(TopKOnly.card, needs=needs)
 
-    found = standard_check(Verifier(), lossless_on(declared), facts=False)
-    assert found.refused == (others,)
-    assert found.schemes == (declared,)
-    assert found.instances == sum(job.case[1].name == declared for job in standard_jobs())
-    assert found.covered == Counter(job.case for job in standard_jobs() if job.case[1].name == declared)
+    declared = lossless_for(Verifier.card)
+    found = standard_check(Verifier(), lossless_on(*declared), facts=False)
+    assert found.refused == ("delayed",)
+    assert found.schemes == declared
+    assert found.instances == sum(job.case[1].name in declared for job in standard_jobs())
+    assert found.covered == Counter(job.case for job in standard_jobs() if job.case[1].name in declared)
     assert found.lossless
     named = [each for each in found.missing if each.startswith("K > ")]
-    assert named == ([f"K > {max(BRANCHES)}"] if declared == "top_k" else [])
+    assert named == ([f"K > {max(BRANCHES)}"] if "top_k" in declared else [])
 
 
 def test_shapes_are_every_tree_once_and_one_path_among_them() -> None:

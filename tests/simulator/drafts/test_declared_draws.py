@@ -1,0 +1,174 @@
+"""What a scheme declares of its draws holds on every tree of its cases, with exact probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.coins import outcomes
+from simulator.drafts import SCHEMES
+from simulator.drafts.trees import DraftTree
+from simulator.instances.instance import Instance
+from simulator.protocol import Context, Draws
+from simulator.verdicts.cases import CASES, SizedScheme, case_instances
+
+#: Whether a fact holds for the law of the trees of one draft.
+Holds = Callable[[dict[DraftTree, Fraction], Instance], bool]
+
+
+def law(case: SizedScheme, instance: Instance) -> dict[Any, Fraction]:
+    """The probability of every tree, as pairs of context and children."""
+    found: dict[Any, Fraction] = {}
+    for tree, mass in outcomes(lambda coin: case[1].draw(instance.draft, coin), RATIONAL):
+        key = tuple(sorted((context, tokens) for context, tokens in tree.children.items() if tokens))
+        found[key] = found.get(key, Fraction(0)) + as_python(mass)
+    assert sum(found.values()) == 1
+    return found
+
+
+def siblings(trees: dict[Any, Fraction]) -> dict[Context, dict[tuple[int, ...], Fraction]]:
+    """For each node with children, how much probability each list of them has."""
+    found: dict[Context, dict[tuple[int, ...], Fraction]] = {}
+    for tree, mass in trees.items():
+        for context, tokens in tree:
+            at = found.setdefault(context, {})
+            at[tokens] = at.get(tokens, Fraction(0)) + mass
+    return found
+
+
+def row(instance: Instance, context: Context) -> list[Fraction]:
+    return [Fraction(as_python(mass)) for mass in instance.draft.row(context)]
+
+
+def first_child_from_q(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    for context, lists in siblings(trees).items():
+        total = sum(lists.values())
+        q = row(instance, context)
+        if any(sum(mass for tokens, mass in lists.items() if tokens[0] == x) != total * q[x] for x in range(len(q))):
+            return False
+    return True
+
+
+def in_turn(trees: dict[Any, Fraction], instance: Instance, laws: Callable[..., list[list[Fraction]]]) -> bool:
+    """Each token of a list, given those before it and that there is one, has one of these laws."""
+    for context, lists in siblings(trees).items():
+        q = row(instance, context)
+        for length in range(1, max(map(len, lists)) + 1):
+            for before in {tokens[: length - 1] for tokens in lists if len(tokens) >= length}:
+                here = {t: m for t, m in lists.items() if len(t) >= length and t[: length - 1] == before}
+                total = sum(here.values())
+                masses = [sum((m for t, m in here.items() if t[length - 1] == x), Fraction(0)) for x in range(len(q))]
+                if [mass / total for mass in masses] not in laws(q, before):
+                    return False
+    return True
+
+
+def left(q: list[Fraction], before: tuple[int, ...]) -> list[list[Fraction]]:
+    rest = [Fraction(0) if x in before else mass for x, mass in enumerate(q)]
+    return [[mass / sum(rest) for mass in rest]] if sum(rest) else []
+
+
+def from_q(q: list[Fraction], before: tuple[int, ...]) -> list[list[Fraction]]:
+    return [q, *left(q, before)]
+
+
+def or_uniform(q: list[Fraction], before: tuple[int, ...]) -> list[list[Fraction]]:
+    untried = len(q) - len(set(before))
+    uniform = [[Fraction(x not in before, untried) for x in range(len(q))]] if untried and not left(q, before) else []
+    return [*from_q(q, before), *uniform]
+
+
+def or_likeliest(q: list[Fraction], before: tuple[int, ...]) -> list[list[Fraction]]:
+    rest = [(-mass, x) for x, mass in enumerate(q) if x not in before]
+    return [*left(q, before), *([[Fraction(x == min(rest)[1]) for x in range(len(q))]] if rest else [])]
+
+
+def independent(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    for context, lists in siblings(trees).items():
+        q, total = row(instance, context), sum(lists.values())
+        for length in set(map(len, lists)):
+            here = sum(mass for tokens, mass in lists.items() if len(tokens) == length)
+            for tokens in product(range(len(q)), repeat=length):
+                expected = here
+                for token in tokens:
+                    expected *= q[token]
+                if len(set(map(len, lists))) == 1 and lists.get(tokens, 0) != expected:
+                    return False
+        assert total > 0
+    return True
+
+
+def distinct(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    return all(len(set(tokens)) == len(tokens) for tree in trees for _, tokens in tree)
+
+
+def one_random_sibling(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    """Any two lists of a node differ in at most one token as sets, and the common ones are the likeliest."""
+    for lists in siblings(trees).values():
+        sets = [frozenset(tokens) for tokens in lists]
+        common = frozenset.intersection(*sets)
+        if any(len(tokens - common) > 1 for tokens in sets):
+            return False
+    return True
+
+
+def one_path(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    return all(len(tokens) == 1 for tree in trees for _, tokens in tree)
+
+
+def fixed_branches(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    """A node has the same children in every tree that has it, or single ones: the trunk."""
+    return all(len(lists) == 1 or set(map(len, lists)) == {1} for lists in siblings(trees).values())
+
+
+def fixed_lengths(trees: dict[Any, Fraction], instance: Instance) -> bool:
+    """Every leaf of every tree is equally deep."""
+    deep = {
+        len(context) + 1
+        for tree in trees
+        for context, tokens in tree
+        for token in tokens
+        if (*context, token) not in dict(tree)
+    }
+    return len(deep) <= 1
+
+
+FACTS: dict[Draws, Holds] = {
+    Draws.FIRST_CHILD_FROM_Q: first_child_from_q,
+    Draws.SIBLINGS_IN_TURN: lambda trees, instance: in_turn(trees, instance, or_uniform),
+    Draws.SIBLINGS_FROM_Q: lambda trees, instance: in_turn(trees, instance, from_q),
+    Draws.INDEPENDENT_SIBLINGS: independent,
+    Draws.FIXED_LENGTHS: fixed_lengths,
+    Draws.DISTINCT_SIBLINGS: distinct,
+    Draws.LEFT_OR_LIKELIEST: lambda trees, instance: in_turn(trees, instance, or_likeliest),
+    Draws.ONE_RANDOM_SIBLING: one_random_sibling,
+    Draws.ONE_PATH: one_path,
+    Draws.FIXED_BRANCHES: fixed_branches,
+}
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_what_a_scheme_declares_holds_on_its_cases(name: str) -> None:
+    for case in CASES[name]:
+        for instance in case_instances(case, 2):
+            trees = law(case, instance)
+            for fact, holds in FACTS.items():
+                if fact in SCHEMES[name].draws:
+                    assert holds(trees, instance), f"{case[1]} declares {fact}"
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=str)
+def test_each_fact_fails_for_some_scheme_that_does_not_declare_it(fact: Draws) -> None:
+    """The checks above can say no."""
+    assert any(
+        not FACTS[fact](law(case, instance), instance)
+        for name in SCHEMES
+        if fact not in SCHEMES[name].draws
+        for case in CASES[name]
+        for instance in case_instances(case, 2)
+    )
