@@ -159,6 +159,11 @@ def layers(parts: Sequence[Vector]) -> Any:
     return np.stack(parts)
 
 
+def joined(rows: Sequence[Vector]) -> Vector:
+    """Vectors one after the other, as one."""
+    return torch.cat(list(rows)) if is_tensor(rows[0]) else np.concatenate(rows)
+
+
 def token_by_token(x: Vector) -> Vector:
     """`x`, stored one token after the other if there are more instances than tokens.
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from simulator.arithmetic import RATIONAL
 from simulator.protocol import Context, Vector
-from simulator.vectors import is_tensor, minimum, top_tokens, without
+from simulator.vectors import is_tensor, joined, minimum, top_tokens, without
 from verifiers._equalised import POWER, ROUNDS
 from verifiers._layers import Scored, Step, portion
 from verifiers._memo import memoised
@@ -31,6 +31,9 @@ from verifiers._room import check_room
 Sets: TypeAlias = Mapping[tuple[int, ...], Any]
 #: Lists the sets of `k` tokens that a node with draft `q` may have.
 Listing: TypeAlias = Callable[[Vector, int], Sets]
+
+#: The weights of step 3, shape `(n, V)`, from what is owed, the drafts and a key; see `race_weights`.
+Solver: TypeAlias = Callable[[Vector, Vector, tuple[Any, ...]], Any]
 
 #: Decimals with which programs are posed, so that float64 and rational runs pose the same ones.
 DECIMALS = 10
@@ -65,10 +68,16 @@ def greedy_sets(q: Vector, k: int) -> Sets:
     return {tuple(sorted({*top, token})): mass for token, mass in enumerate(q) if mass > 0}
 
 
-def set_step(layer: Sequence[Scored], listing: Listing) -> Step:
-    """Steps 1 to 3 for the nodes of a layer that have children."""
+def race_weights(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> Any:
+    """Whole weights, shape `(n, V)`; a pure function of the numbers rounded to `DECIMALS`."""
+    return _weights(_floats(owed), _listed(_floats(draft), key), len(key) - 1)
+
+
+def set_step(layer: Sequence[Scored], listing: Listing, solver: Solver = race_weights) -> Step:
+    """Steps 1 to 3 for the nodes of a layer that have children; solver: gives the weights of step 3."""
     forks = [scored for scored in layer if scored.node.children]
-    together = len(forks) < 2 or _combined(forks, listing) <= MOST_TOGETHER
+    default = solver is race_weights
+    together = len(forks) < 2 or _combined(forks, listing, _counted if default else _count) <= MOST_TOGETHER
     groups = [forks] if together else [[scored] for scored in forks]
     total = sum(scored.score for scored in forks)
     scores: dict[Context, Any] = {}
@@ -76,9 +85,10 @@ def set_step(layer: Sequence[Scored], listing: Listing) -> Step:
     for group in groups:
         share = sum(scored.score for scored in group) / total if len(groups) > 1 else 1
         children = tuple(len(scored.node.children) for scored in group)
-        owed = _joined([scored.score * scored.node.target / share for scored in group])
-        draft = _joined([scored.node.draft for scored in group])
-        weights, law = _raced(owed, draft, (listing, *children))
+        owed = joined([scored.score * scored.node.target / share for scored in group])
+        draft = joined([scored.node.draft for scored in group])
+        key = (listing, *children)
+        weights, law = _raced(owed, draft, key) if default else raced(owed, draft, key, solver)
         kept = minimum(owed, law)
         _score(scores, group, weights, kept, law, share)
         size = len(group[0].node.target)
@@ -87,16 +97,18 @@ def set_step(layer: Sequence[Scored], listing: Listing) -> Step:
     return Step(scores, {context: row.__getitem__ for context, row in met.items()})
 
 
-def _combined(forks: Sequence[Scored], listing: Listing) -> int:
+def _combined(forks: Sequence[Scored], listing: Listing, count: Callable[..., int]) -> int:
     """How many combinations of sets these nodes may draw."""
-    return prod(_counted(each.node.draft, each.node.draft, (listing, len(each.node.children))) for each in forks)
+    return prod(count(each.node.draft, each.node.draft, (listing, len(each.node.children))) for each in forks)
 
 
-@memoised
-def _counted(_: Vector, q: Vector, key: tuple[Listing, int]) -> int:
+def _count(_: Vector, q: Vector, key: tuple[Listing, int]) -> int:
     """How many sets a node may draw; key: the listing and `k`."""
     listing, k = key
     return len(listing(q, k))
+
+
+_counted = memoised(_count)
 
 
 def _score(
@@ -113,18 +125,13 @@ def _score(
             scores[*group[place].node.context, token] = portion(share * kept[at] / law[at], weight, total)
 
 
-def raced(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> tuple[Any, Vector]:
+def raced(owed: Vector, draft: Vector, key: tuple[Any, ...], solver: Solver = race_weights) -> tuple[Any, Vector]:
     """Whole weights, shape `(n, V)`, and their law, shape `(n V,)`; key: the listing and `k_c` for each node."""
-    weights = race_weights(owed, draft, key)
+    weights = solver(owed, draft, key)
     return weights, _law(weights, _listed(draft, key), draft)
 
 
 _raced = memoised(raced)
-
-
-def race_weights(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> Any:
-    """Whole weights, shape `(n, V)`; a pure function of the numbers rounded to `DECIMALS`."""
-    return _weights(_floats(owed), _listed(_floats(draft), key), len(key) - 1)
 
 
 def _listed(draft: Any, key: tuple[Any, ...]) -> list[Sets]:
@@ -176,11 +183,3 @@ def _law(weights: Any, sets: Sequence[Sets], like: Vector) -> Vector:
 def _floats(row: Vector) -> Any:
     numbers = row.detach().double().cpu().numpy() if is_tensor(row) else row.astype(np.float64)
     return numbers.round(DECIMALS)
-
-
-def _joined(rows: Sequence[Vector]) -> Vector:
-    if is_tensor(rows[0]):
-        import torch  # noqa: PLC0415 - only where a tensor came in
-
-        return torch.cat(list(rows))
-    return np.concatenate(rows)

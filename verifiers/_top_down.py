@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from simulator.errors import InvalidInput
 from simulator.protocol import Coin, DraftNode, Vector, Verdict
 from simulator.structures import TopDown
 
@@ -28,7 +29,7 @@ def walk(root: DraftNode, coin: Coin, solve: Solver) -> Verdict:
 
 class _HasStructure(Protocol):
     @property
-    def structure(self) -> TopDown: ...
+    def structure(self) -> TopDown | None: ...
 
 
 def acceptance_rate(verifier: _HasStructure, p: Vector, q: Vector, k: int) -> Any:
@@ -37,6 +38,8 @@ def acceptance_rate(verifier: _HasStructure, p: Vector, q: Vector, k: int) -> An
     p, q: shape `(n.., V)`.
     """
     structure = verifier.structure
+    if structure is None:
+        raise InvalidInput("acceptance rates have no closed form with this solver; use block_law")
     if structure.last_child_law is not None:
         return structure.last_child_law(p, q, k)[1].sum(-1)
     assert structure.child_law is not None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
@@ -19,8 +20,12 @@ GRAIN = 1024
 DECIMALS = 10
 
 
+#: For each round the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the law of the winner after it, shape `(V,)`.
+Rounds: TypeAlias = Sequence[tuple[Any, Vector]]
+
+
 @memoised
-def tournament(p: Vector, q: Vector, k: int) -> list[tuple[Any, Vector]]:
+def tournament(p: Vector, q: Vector, k: int) -> Rounds:
     """For each round after the first draft: the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the winner's new law.
 
     Raises `TooLarge` above some 500 drafted tokens.

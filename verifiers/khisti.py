@@ -13,8 +13,9 @@ More than 32 tokens play by classes of like `p/q`, without programs, see `verifi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
@@ -24,7 +25,7 @@ from verifiers._class_tournament import class_joint_law, class_rounds
 from verifiers._ratio_classes import CLASSES, number
 from verifiers._room import check_room
 from verifiers._top_down import acceptance_rate, walk
-from verifiers._tournament import GRAIN, like, tournament
+from verifiers._tournament import GRAIN, Rounds, like, tournament
 from verifiers._weights import capped
 
 
@@ -43,16 +44,19 @@ class Khisti:
         ),
     )
 
+    #: Step 1; see `tournament`.
+    solver: Callable[[Vector, Vector, int], Rounds] = field(default=tournament, repr=False)
+
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, partial(_solve, self.solver))
 
     acceptance_rate = acceptance_rate
 
     @property
-    def structure(self) -> TopDown:
-        """See `TopDown`."""
-        return TopDown(branch=branch, child_law=child_law)
+    def structure(self) -> TopDown | None:
+        """See `TopDown`; none for another solver."""
+        return TopDown(branch=branch, child_law=child_law) if self.solver is tournament else None
 
 
 def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
@@ -73,11 +77,13 @@ def in_classes(q: Vector) -> bool:
     return len(q) > CLASSES and not getattr(q, "requires_grad", False)
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
+def _solve(
+    solver: Callable[[Vector, Vector, int], Rounds], p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin
+) -> int:
     if in_classes(q):
         return _solve_in_classes(p, q, drafted, coin)
     winner, law = drafted[0], q
-    for challenger, (units, after) in zip(drafted[1:], tournament(p, q, len(drafted)), strict=True):
+    for challenger, (units, after) in zip(drafted[1:], solver(p, q, len(drafted)), strict=True):
         stays = units[winner, challenger]
         if challenger != winner and coin.choose([stays, GRAIN - stays]) == 1:
             winner = challenger
@@ -104,7 +110,7 @@ def winner_law(p: Vector, q: Vector, k: int) -> Vector:
     return rounds[-1][1] if rounds else q
 
 
-def winner_of(rounds: Sequence[tuple[Any, Vector]], q: Vector, drafted: Sequence[int]) -> Vector:
+def winner_of(rounds: Rounds, q: Vector, drafted: Sequence[int]) -> Vector:
     """Who wins given the drafts in their order: a probability for every token, shape `(V,)`."""
     winner = one_hot(q, drafted[0])
     for challenger, (units, _) in zip(drafted[1:], rounds, strict=True):

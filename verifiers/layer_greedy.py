@@ -8,12 +8,12 @@ New here; the sweep is that of `layer_transport`, the law of what a layer may dr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
 from verifiers._greedy_classes import greedy_class_step
-from verifiers._layer_sets import greedy_sets, set_step
+from verifiers._layer_sets import Solver, greedy_sets, race_weights, set_step
 from verifiers._layers import Scored, Step, sweep
 
 #: Vocabularies up to this size have a weight for every token.
@@ -31,6 +31,9 @@ class LayerGreedy:
         needs=Draws.ONE_RANDOM_SIBLING,
     )
 
+    #: Gives the weights of the drafted sets; see `race_weights`.
+    solver: Solver = field(default=race_weights, repr=False)
+
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return sweep(root, coin, self.step)
@@ -39,4 +42,4 @@ class LayerGreedy:
         """The rule of the sweep."""
         if len(layer[0].node.target) > MOST_TOKENS:
             return greedy_class_step(layer)
-        return set_step(layer, greedy_sets)
+        return set_step(layer, greedy_sets, self.solver)

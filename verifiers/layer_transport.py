@@ -17,8 +17,8 @@ verification. One layer: optimal transport. For vocabularies of more than 32 tok
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ import numpy as np
 from simulator.arithmetic import RATIONAL
 from simulator.protocol import Card, Coin, Context, DraftNode, Draws, Vector, Verdict
 from simulator.structures import Layered
-from simulator.vectors import is_tensor, minimum
+from simulator.vectors import is_tensor, joined, minimum
 from verifiers._equalised import equalised
 from verifiers._layer_classes import class_outcomes, class_step
 from verifiers._layer_outcomes import race_outcomes
@@ -44,6 +44,14 @@ ROUNDS_OF_CLASSES = 8
 RARE = 1e-6
 
 
+def race_of(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> Race:
+    """Step 2; a pure function of the numbers rounded to `DECIMALS`."""
+    shape = (1, len(branches), -1)
+    posed, masses = (_floats(part).round(DECIMALS).reshape(shape) for part in (owed, draft))
+    race = equalised(posed, masses, branches)
+    return next(race.layers())
+
+
 @dataclass(frozen=True)
 class LayerTransport:
     """See the module. Any tree whose nodes have i.i.d. children, as many as what is drafted above them says."""
@@ -58,6 +66,9 @@ class LayerTransport:
         needs=Draws.INDEPENDENT_SIBLINGS,
     )
 
+    #: Step 2; see `race_of`.
+    solver: Callable[[Vector, Vector, tuple[int, ...]], Race] = field(default=race_of, repr=False)
+
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return sweep(root, coin, self.step)
@@ -70,8 +81,8 @@ class LayerTransport:
             return _single(forks[0])
         if len(forks[0].node.target) > self.most_tokens:
             return class_step(forks, branches, _class_race)
-        owed = _joined([scored.score * scored.node.target for scored in forks])
-        draft = _joined([scored.node.draft for scored in forks])
+        owed = joined([scored.score * scored.node.target for scored in forks])
+        draft = joined([scored.node.draft for scored in forks])
         race, law = self.raced(owed, draft, branches)
         met = minimum(owed, law)
         size = len(forks[0].node.target)
@@ -82,9 +93,9 @@ class LayerTransport:
         return Step(_selected(forks, race, met, law), rows)
 
     @property
-    def structure(self) -> Layered:
-        """See `Layered`."""
-        return Layered(self._outcomes)
+    def structure(self) -> Layered | None:
+        """See `Layered`; none for another solver."""
+        return Layered(self._outcomes) if self.solver is race_of else None
 
     def _outcomes(self, scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]) -> Any:
         """See `Layered`: by classes where `step` goes by classes."""
@@ -94,7 +105,10 @@ class LayerTransport:
 
     def raced(self, owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
         """The race of a layer, arrays of shape `(n, V)`, and its law; owed, draft and law: shape `(n V,)`."""
-        return _raced(owed, draft, branches)
+        if self.solver is race_of:
+            return _raced(owed, draft, branches)
+        race = self.solver(owed, draft, branches)
+        return race, law_of(race, draft, branches)
 
 
 def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, Iterable[Any]]:
@@ -131,14 +145,6 @@ def _class_race(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple
 def _raced(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
     race = race_of(owed, draft, branches)
     return race, law_of(race, draft, branches)
-
-
-def race_of(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> Race:
-    """Step 2; a pure function of the numbers rounded to `DECIMALS`."""
-    shape = (1, len(branches), -1)
-    posed, masses = (_floats(part).round(DECIMALS).reshape(shape) for part in (owed, draft))
-    race = equalised(posed, masses, branches)
-    return next(race.layers())
 
 
 def law_of(race: Race, draft: Vector, branches: tuple[int, ...]) -> Vector:
@@ -185,14 +191,6 @@ def _single(scored: Scored) -> Step:
     context, token = node.context, node.children[0]
     kept = child_weight(score, node.target, node.draft, token)
     return Step({(*context, token): kept} if kept > 0 else {}, {context: met.__getitem__})
-
-
-def _joined(rows: Sequence[Vector]) -> Vector:
-    if is_tensor(rows[0]):
-        import torch  # noqa: PLC0415 - only where a tensor came in
-
-        return torch.cat(list(rows))
-    return np.concatenate(rows)
 
 
 def _floats(row: Vector) -> Any:

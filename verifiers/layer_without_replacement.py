@@ -7,11 +7,11 @@ New here; the sweep is that of `layer_transport`, the law of what a layer may dr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
-from verifiers._layer_sets import set_step, without_replacement_sets
+from verifiers._layer_sets import Solver, race_weights, set_step, without_replacement_sets
 from verifiers._layers import Scored, Step, sweep
 
 
@@ -27,10 +27,13 @@ class LayerWithoutReplacement:
         max_vocab=20,
     )
 
+    #: Gives the weights of the drafted sets; see `race_weights`.
+    solver: Solver = field(default=race_weights, repr=False)
+
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
         return sweep(root, coin, self.step)
 
     def step(self, layer: Sequence[Scored]) -> Step:
         """The rule of the sweep."""
-        return set_step(layer, without_replacement_sets)
+        return set_step(layer, without_replacement_sets, self.solver)

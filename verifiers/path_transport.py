@@ -21,7 +21,8 @@ branches alive, which need one pass over the rows: see `verifiers._scores`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from math import comb
 from typing import Any, ClassVar, TypeAlias
@@ -41,8 +42,19 @@ from verifiers._weights import capped, child_weights, settle
 State: TypeAlias = tuple[Any, ...]
 
 
+#: The mixture of orders for each number of branches alive, from two on; None for the first alive branch.
+Mixtures: TypeAlias = tuple[Mixture, ...] | None
+
 #: Vocabularies up to this size have mixtures of orders.
 MOST_TOKENS = 20
+
+
+def mixtures(p: Vector, q: Vector, state: State) -> Mixtures:
+    """Step 3."""
+    if len(state) <= 2 or not any(share > 0 for share in state[2:]):
+        return None
+    weight, *alive = rounded(state)
+    return node_mixtures(weight, tuple(alive), rounded(p.tolist()), rounded(q.tolist()))
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,9 @@ class PathTransport:
         needs=Draws.INDEPENDENT_PATHS,
     )
 
+    #: Step 3; see `mixtures`.
+    solver: Callable[[Vector, Vector, State], Mixtures] = field(default=mixtures, repr=False)
+
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a prefix of the selected path and draw a correction token."""
         count_iid_branches(root)
@@ -67,7 +82,7 @@ class PathTransport:
         while path[-1].children:
             node = path[-1]
             state = _forked(state, len(node.children))
-            go = _scored_choice if _is_long(node.draft, state) else _ordered_choice
+            go = _scored_choice if _is_long(node.draft, state) else partial(_ordered_choice, self.solver)
             token, law, shares = go(node, state, coin)
             weight = capped(state[0] * node.target[token], law.mass)
             state = (weight, *(share / law.mass for share in shares))
@@ -78,7 +93,7 @@ class PathTransport:
     @property
     def structure(self) -> OnePath:
         """See `OnePath`."""
-        return OnePath(child_weights, settle, Selection(_select_root, _select))
+        return OnePath(child_weights, settle, Selection(_select_root, partial(_select, self.solver)))
 
 
 def _select_root(like: Vector) -> State:
@@ -86,7 +101,9 @@ def _select_root(like: Vector) -> State:
     return (like,)
 
 
-def _select(state: State, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
+def _select(
+    solver: Callable[[Vector, Vector, State], Mixtures], state: State, p: Vector, q: Vector, paths: int
+) -> tuple[Vector, tuple[Vector, ...]]:
     """See `Selection`: steps 2 to 4 for many prefixes, one after the other."""
     if paths == 1:
         return q, (child_weights(state[0], p, q),)
@@ -94,7 +111,7 @@ def _select(state: State, p: Vector, q: Vector, paths: int) -> tuple[Vector, tup
         state = (state[0], *(state[0] * 0 for _ in range(paths - 1)), state[0] * 0 + 1)
 
     def one(target: Vector, draft: Vector, *parts: Vector) -> Any:
-        law, shares = _step(target, draft, tuple(part[0] for part in parts))
+        law, shares = _step(solver, target, draft, tuple(part[0] for part in parts))
         return layers([law, *shares])
 
     law, *shares = stacked_layers(one, p, q, *state)
@@ -112,10 +129,12 @@ def _is_long(row: Vector, state: State) -> bool:
     return len(state) > 1 and row.shape[-1] > MOST_TOKENS
 
 
-def _ordered_choice(node: DraftNode, state: State, coin: Coin) -> tuple[int, Drawn, list[Any]]:
+def _ordered_choice(
+    solver: Callable[[Vector, Vector, State], Mixtures], node: DraftNode, state: State, coin: Coin
+) -> tuple[int, Drawn, list[Any]]:
     """Steps 2 to 4: the token, its law, and `r_m(c, y)/r(c)`."""
-    law, shares = _step(node.target, node.draft, state)
-    token = _selected(node, _mixtures(node.target, node.draft, state), len(node.children), coin)
+    law, shares = _step(solver, node.target, node.draft, state)
+    token = _selected(node, solver(node.target, node.draft, state), len(node.children), coin)
     return token, Drawn.of(law, token), [share[token] for share in shares]
 
 
@@ -134,25 +153,25 @@ def _scores(p: Vector, q: Vector, state: State) -> Scores:
     return scored(p, q, tuple(alive), weight)
 
 
-def _selected(node: DraftNode, mixtures: tuple[Mixture, ...] | None, alive: int, coin: Coin) -> int:
+def _selected(node: DraftNode, chosen: Mixtures, alive: int, coin: Coin) -> int:
     """Step 4: the token that the drawn order, or the first alive branch, leads to."""
-    if alive == 1 or mixtures is None:
+    if alive == 1 or chosen is None:
         return node.children[0]
-    mixture = mixtures[alive - 2]
+    mixture = chosen[alive - 2]
     order = mixture.orders[coin.choose(mixture.units) if len(mixture.units) > 1 else 0]
     return max(node.children, key=order.index)
 
 
-def _mixtures(p: Vector, q: Vector, state: State) -> tuple[Mixture, ...] | None:
-    """Step 3; None for the first alive branch."""
-    if len(state) <= 2 or not any(share > 0 for share in state[2:]):
-        return None
-    weight, *alive = rounded(state)
-    return node_mixtures(weight, tuple(alive), rounded(p.tolist()), rounded(q.tolist()))
+def _step(
+    solver: Callable[[Vector, Vector, State], Mixtures], p: Vector, q: Vector, state: State
+) -> tuple[Vector, tuple[Vector, ...]]:
+    """`_computed_step`, remembered for the default solver."""
+    return _default_step(p, q, state) if solver is mixtures else _computed_step(p, q, state, solver)
 
 
-@memoised
-def _step(p: Vector, q: Vector, state: State) -> tuple[Vector, tuple[Vector, ...]]:
+def _computed_step(
+    p: Vector, q: Vector, state: State, solver: Callable[[Vector, Vector, State], Mixtures] = mixtures
+) -> tuple[Vector, tuple[Vector, ...]]:
     """`r(c, y)/r(c)` and, for `m = 1..K`, `r_m(c, y)/r(c)`, each of shape `(V,)`; on the trunk `q` alone."""
     if len(state) == 1:
         return q, ()
@@ -160,17 +179,20 @@ def _step(p: Vector, q: Vector, state: State) -> tuple[Vector, tuple[Vector, ...
         scores = _scores(p, q, state)
         return scores.law(q), tuple(winning_shares(scores, range(len(q)), q))
     _, *alive = state
-    mixtures = _mixtures(p, q, state)
+    chosen = solver(p, q, state)
     shares = [q * 0 for _ in alive]
     for k, share in enumerate(alive, start=1):
         if share > 0:
-            moments = _first_branch(q, k) if mixtures is None or k == 1 else _moments(q, mixtures[k - 2], k)
+            moments = _first_branch(q, k) if chosen is None or k == 1 else _moments(q, chosen[k - 2], k)
             for m in range(1, k + 1):
                 shares[m - 1] = shares[m - 1] + share * comb(k, m) * q**m * moments[k - m]
     law = shares[0]
     for share in shares[1:]:
         law = law + share
     return law, tuple(shares)
+
+
+_default_step = memoised(_computed_step)
 
 
 def _moments(q: Vector, mixture: Mixture, k: int) -> list[Vector]:

@@ -11,8 +11,9 @@ taken that is allowed: of the fractions that divide [1, k] into 2^24 equal parts
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
@@ -46,15 +47,25 @@ class SpecTr:
         departs="rho is rounded up to a fraction, which keeps the output exact and costs next to nothing.",
     )
 
+    #: Gives `rho`; see `division`.
+    solver: Callable[[Vector, Vector, int], Any] = field(default=division, repr=False)
+
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """Accept a node of the tree and draw a correction token."""
-        return walk(root, coin, _solve)
+        return walk(root, coin, partial(_solve, self._pieces))
+
+    @property
+    def _pieces(self) -> Callable[[Vector, Vector, int], Any]:
+        """`pieces` with the solver; remembered for the default, as a run asks for the same node again and again."""
+        return _node if self.solver is division else partial(pieces, solver=self.solver)
 
     acceptance_rate = acceptance_rate
 
     @property
-    def structure(self) -> TopDown:
-        """See `TopDown`."""
+    def structure(self) -> TopDown | None:
+        """See `TopDown`; none for another solver."""
+        if self.solver is not division:
+            return None
         return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
 
 
@@ -106,25 +117,28 @@ def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
     return stops, tried * scaled + (power(rejected, k) * rest - stops)
 
 
-def pieces(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector, Any]:
+def pieces(
+    p: Vector, q: Vector, k: int, solver: Callable[[Vector, Vector, int], Any] = division
+) -> tuple[Vector, Vector, Any]:
     """What a node with `k` drafts needs. p, q: shape `(n.., V)`.
 
     Returns `min(p/rho, q)`, the normalised residual (both of that shape), and the probability that every draft is
     rejected, shape `(n.., 1)`.
     """
-    scaled = minimum(p if k == 1 else p / division(p, q, k), q)
+    scaled = minimum(p if k == 1 else p / solver(p, q, k), q)
     beta = sums(scaled)
     missed = power(1 - beta, k)
     excess = positive_part(p - scaled * ((1 - missed) / (beta + (beta <= 0))))
     return scaled, normalised(excess, p), missed
 
 
-#: One node's pieces, remembered: a run asks for the same node again and again.
 _node = memoised(pieces)
 
 
-def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
-    scaled, rest, _ = _node(p, q, len(drafted))
+def _solve(
+    node: Callable[[Vector, Vector, int], Any], p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin
+) -> int:
+    scaled, rest, _ = node(p, q, len(drafted))
     for token in drafted:
         if coin.flip(scaled[token] / q[token]):
             return token

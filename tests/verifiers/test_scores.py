@@ -48,7 +48,7 @@ def make_coarse(patch: pytest.MonkeyPatch, coarse: tuple[int, int] | None) -> No
     """Every verifier takes its way for large vocabularies at any size, with so many classes."""
     patch.setattr(_set_flow, "FEW", 0)
     patch.setattr(path_transport, "MOST_TOKENS", 0)
-    patch.setattr(path_transport, "_step", path_transport._step.__wrapped__)  # type: ignore[attr-defined]
+    patch.setattr(path_transport, "_default_step", path_transport._computed_step)
     patch.setattr(layer_greedy, "MOST_TOKENS", 0)
     patch.setattr(khisti, "CLASSES", 0)
     if coarse:

@@ -9,7 +9,8 @@ Nothing is random but the correction, so the output follows the draft wherever t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
 from typing import ClassVar
@@ -20,6 +21,14 @@ from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from simulator.vectors import is_tensor
 from verifiers._parameters import hold_fractions
+
+
+def plausible(p: Vector, token: int, epsilon: Fraction, delta: Fraction) -> bool:
+    """Step 1."""
+    masses = p.double() if is_tensor(p) else p.astype(np.float64)
+    logs = (masses + (masses <= 0)).log() if is_tensor(p) else np.log(masses + (masses <= 0))
+    entropy = -float((masses * logs).sum())
+    return bool(masses[token] > min(float(epsilon), float(delta) * exp(-entropy)))
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,9 @@ class Typical:
         parameters={"epsilon": "hard threshold", "delta": "factor of exp(-entropy)"},
     )
 
+    #: Step 1; see `plausible`.
+    solver: Callable[[Vector, int, Fraction, Fraction], bool] = field(default=plausible, repr=False)
+
     def __post_init__(self) -> None:
         hold_fractions(self)
         if not (self.epsilon > 0 and self.delta > 0):
@@ -51,15 +63,7 @@ class Typical:
 
     def _longest(self, node: DraftNode) -> DraftNode:
         passing = [
-            token for token in dict.fromkeys(node.children) if plausible(node.target, token, self.epsilon, self.delta)
+            token for token in dict.fromkeys(node.children) if self.solver(node.target, token, self.epsilon, self.delta)
         ]
         ends = [self._longest(node.child(token)) for token in passing]
         return max(ends, key=lambda end: len(end.context), default=node)
-
-
-def plausible(p: Vector, token: int, epsilon: Fraction, delta: Fraction) -> bool:
-    """Step 1."""
-    masses = p.double() if is_tensor(p) else p.astype(np.float64)
-    logs = (masses + (masses <= 0)).log() if is_tensor(p) else np.log(masses + (masses <= 0))
-    entropy = -float((masses * logs).sum())
-    return bool(masses[token] > min(float(epsilon), float(delta) * exp(-entropy)))

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import verifiers.controls.typical
-import verifiers.khisti
-import verifiers.path_transport
-import verifiers.spectr
 from experiments.commands.prove.races import CHOICES, RACES, WEIGHTS, FreeRaces, Racing, free_names
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.errors import InvalidInput
@@ -49,40 +44,32 @@ class Whole:
 class Replaced:
     """A verifier whose solver is replaced by functions of the context; see `Verifier`."""
 
-    def __init__(self, verifier: Verifier, solver: _Solver, values: Values) -> None:
+    def __init__(self, verifier: Any, solver: _Solver, values: Values) -> None:
         self._verifier, self._solver, self._values = verifier, solver, values
 
     @property
     def card(self) -> Card:
         """The card of the verifier."""
-        return self._verifier.card
+        card: Card = self._verifier.card
+        return card
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """`verify` with the solver replaced while it runs."""
-        module, solver = self._solver.module, self._solver
-        nodes = {id(node.target): node.context for node in _nodes(root)}
-        new = {name: getattr(module, name).__wrapped__ for name in solver.remembered}
-        new[solver.name] = lambda p, *rest: solver.choose(self._values, nodes[id(p)], p, *rest)
-        kept = {name: getattr(module, name) for name in new}
-        try:
-            vars(module).update(new)
-            return self._verifier.verify(root, coin)
-        finally:
-            vars(module).update(kept)
+        """`verify` with another solver: one that knows by the row which context it is asked about."""
+        contexts = {id(node.target): node.context for node in _nodes(root)}
+
+        def solver(p: Vector, *rest: Any) -> Any:
+            return self._solver.choose(self._values, contexts[id(p)], p, *rest)
+
+        verdict: Verdict = replace(self._verifier, solver=solver).verify(root, coin)
+        return verdict
 
 
 @dataclass(frozen=True)
 class _Solver:
-    """Where a verifier calls its solver, the names of what it chooses at a context, and how the call is answered.
+    """The names of what a solver chooses at a context, and how a call of it is answered."""
 
-    remembered: functions whose memory would keep what followed from other choices.
-    """
-
-    module: ModuleType
-    name: str
     names: Callable[[Context, int, int], list[str]]
     choose: Callable[..., Any]
-    remembered: tuple[str, ...] = ()
 
 
 def _nodes(node: DraftNode) -> list[DraftNode]:
@@ -167,10 +154,10 @@ def _plausible(values: Values, context: Context, p: Vector, token: int, epsilon:
 
 
 _SOLVERS = {
-    "typical": _Solver(verifiers.controls.typical, "plausible", _levels, _plausible),
-    "khisti": _Solver(verifiers.khisti, "tournament", _weights, _tournament),
-    "spectr": _Solver(verifiers.spectr, "division", _shares, _division, ("_node",)),
-    "path_transport": _Solver(verifiers.path_transport, "_mixtures", _orders, _mixtures, ("_step",)),
+    "typical": _Solver(_levels, _plausible),
+    "khisti": _Solver(_weights, _tournament),
+    "spectr": _Solver(_shares, _division),
+    "path_transport": _Solver(_orders, _mixtures),
 }
 
 

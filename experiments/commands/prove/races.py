@@ -11,18 +11,14 @@ smaller one the better; nobody is in the last one. So more of the code is follow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, combinations_with_replacement, product
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-import verifiers._layer_sets
-import verifiers.layer_transport
 from simulator.arithmetic import RATIONAL
 from simulator.drafts import Delayed, Greedy, WithoutReplacement
 from simulator.errors import InvalidInput
@@ -42,24 +38,16 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Racing:
-    """Where a layer verifier calls its solver. remembered: whose memory would keep what followed from other choices.
+    """What the solver of a layer verifier chooses. blocks: whether it chooses them, too; scheme: on which trees."""
 
-    blocks: whether the solver chooses them. scheme: which draft trees it is for.
-    """
-
-    module: ModuleType
-    name: str
-    remembered: tuple[str, ...]
     blocks: bool
     scheme: type[Any]
 
 
 RACES = {
-    "layer_transport": Racing(verifiers.layer_transport, "race_of", ("_raced",), True, Delayed),
-    "layer_greedy": Racing(verifiers._layer_sets, "race_weights", ("_raced", "_counted"), False, Greedy),
-    "layer_without_replacement": Racing(
-        verifiers._layer_sets, "race_weights", ("_raced", "_counted"), False, WithoutReplacement
-    ),
+    "layer_transport": Racing(True, Delayed),
+    "layer_greedy": Racing(False, Greedy),
+    "layer_without_replacement": Racing(False, WithoutReplacement),
 }
 
 
@@ -177,8 +165,7 @@ class FreeRaces:
         beside = _text(_paths(root, len(layer[0].node.context)))
         tokens = range(len(layer[0].node.target))
         pairs = [[_text([(*scored.node.context, y)]) for y in tokens] for scored in layer if scored.node.children]
-        with _replaced(self._racing, partial(self._race, pairs, beside)):
-            step: Step = self._verifier.step(layer)
+        step: Step = replace(self._verifier, solver=partial(self._race, pairs, beside)).step(layer)
         # a pair that is never selected beside others is in a later block than they are: it has no score then
         return Step({context: score for context, score in step.scores.items() if score > 0}, step.met)
 
@@ -200,19 +187,6 @@ class FreeRaces:
         places = blocks.ravel().tolist()
         ranks = [sum(int(other < place) for other in places) for place in places]
         return Race(np.array(ranks).reshape(blocks.shape), weights, max(ranks), nobody)
-
-
-@contextmanager
-def _replaced(racing: Racing, solver: Callable[..., Any]) -> Iterator[None]:
-    module = racing.module
-    new = {name: getattr(module, name).__wrapped__ for name in racing.remembered}
-    new[racing.name] = solver
-    kept = {name: getattr(module, name) for name in new}
-    try:
-        vars(module).update(new)
-        yield
-    finally:
-        vars(module).update(kept)
 
 
 def _paths(node: DraftNode, depth: int) -> tuple[Context, ...]:

@@ -107,7 +107,7 @@ def test_with_the_choices_of_the_solver_it_is_the_verifier_itself(name, size, sc
         point = random_point(shape, Random(seed), 97)
         instance = shape.instance(point)
         racing, found = RACES[name], {}
-        solve = getattr(racing.module, racing.name)
+        solve = make(name).solver
 
         def kept(self, pairs, beside, owed, draft, key, solve=solve, racing=racing, found=found):
             race = solve(owed, draft, key)
