@@ -37,6 +37,12 @@ def cut(value: object, most: int = QUOTED) -> str:
     return text if len(text) <= most else f"{text[: most - tail - 4]} .. {text[-tail:]}"
 
 
+def check_size(size: int, what: str, path: str | Path) -> None:
+    """Raises `InvalidInput` for a file of more bytes than are read."""
+    if size > _allowed:
+        raise InvalidInput(f"{what} {cut(path)} has {size:,} bytes, more than {_allowed:,}; allow larger files")
+
+
 def read_bytes(path: str | Path, what: str) -> bytes:
     """The content of a regular file; what: how messages call it. Raises `InvalidInput`."""
     try:
@@ -47,10 +53,7 @@ def read_bytes(path: str | Path, what: str) -> bytes:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise InvalidInput(f"cannot read {what} {cut(path)}: it is no regular file; save it as one first")
-        if found.st_size > _allowed:
-            raise InvalidInput(
-                f"{what} {cut(path)} has {found.st_size:,} bytes, more than {_allowed:,}; allow larger files"
-            )
+        check_size(found.st_size, what, path)
         return file.read(_allowed + 1)
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from experiments.commands.prove.work import Request
+from experiments.shared.code import code_digest
 from experiments.shared.names import find_verifier
 from experiments.shared.rows import strong_id
 from simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
 from simulator.protocol import DraftScheme
 from simulator.theorems.relations import DOMINATES, EQUALS
 
+#: Modules that every theorem rests on, and those with free numbers, as paths from the root.
+PROVER, FREE = ("simulator/theorems/proof", "simulator/theorems/relations"), "experiments/commands/prove/free"
 #: Draft trees of the largest shape.
 MOST = 1_000
 
@@ -53,8 +56,10 @@ class Claim:
     @cached_property
     def code(self) -> str:
         """A digest of all the code that the answer rests on."""
-        other = replace(self.request(), named=find_verifier(self.other)).code if self.other else ""
-        return hashlib.sha256(f"{self.request().code}{other}".encode()).hexdigest()[:8]
+        room = [*PROVER, *([FREE] if self.free else [])]
+        modules = [type(find_verifier(spec).verifier).__module__ for spec in (self.verifier, self.other) if spec]
+        digests = (code_digest([*room, module.replace(".", "/")]) for module in modules)
+        return hashlib.sha256("".join(digests).encode()).hexdigest()[:8]
 
     @property
     def strong_id(self) -> str:

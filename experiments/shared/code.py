@@ -1,16 +1,121 @@
-"""What a result was computed by: a digest of all the code that it depends on, found by following imports."""
+"""The code that a result was computed by: ours, and the files of others that are loaded and are no installed package.
+
+A row of results keeps both (`experiments.shared.rows`) and is believed only while both are as they were. Files that
+somebody's code reads, or executes without importing them, cannot be followed.
+"""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import site
 import sys
-from collections.abc import Iterable
-from functools import cache
+import sysconfig
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any, TypeVar
 
+from simulator.errors import InvalidInput
+from simulator.files import cut
+
+T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 ROOMS = ("simulator/", "verifiers/", "lp_analysis/", "experiments/")
+#: Files of ours that a result can depend on.
+_SOURCES = (".py", ".npz", ".json", ".toml")
+#: Modules that no verifier is in: the program itself.
+_PROGRAM = ("__main__", "__mp_main__")
+
+
+@cache
+def own_digest() -> str:
+    """A digest of all of our sources, as they were when it was first asked for."""
+    total = hashlib.sha256()
+    for room in ROOMS:
+        for file in sorted((ROOT / room).rglob("*")):
+            if file.suffix in _SOURCES and file.is_file():
+                total.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    return total.hexdigest()[:16]
+
+
+#: Digests of the files of others that this process uses, by path, as they were when they were loaded.
+_used: dict[str, str] = {}
+
+
+def note(file: Path) -> None:
+    """A file of somebody else is executed now, by name."""
+    path = str(file.resolve())
+    _used[path] = file_digest(path)
+
+
+def outside_files() -> dict[str, str]:
+    """Digests, by path, of all loaded files that are neither ours nor the standard library's nor installed.
+
+    Empty where no file was named that is executed: then nothing but ours computes.
+    """
+    if _used:
+        for name, module in list(sys.modules.items()):
+            source = getattr(module, "__file__", None)
+            path = _outside(source) if isinstance(source, str) and name not in _PROGRAM else None
+            if path is not None and path not in _used:
+                _used[path] = file_digest(path)
+    return dict(_used)
+
+
+def add_used(files: Mapping[str, str]) -> None:
+    """Files that another process used for this one; raises `InvalidInput` for one that was changed in between."""
+    for path, digest in files.items():
+        if _used.setdefault(path, digest) != digest:
+            raise InvalidInput(f"{cut(path)} was changed while this run used it; run again: rows so far are kept")
+
+
+def with_files(work: Callable[..., T], *call: Any) -> tuple[T, dict[str, str]]:
+    """What `work(*call)` returns, with the files that its process uses, for `add_used`."""
+    return work(*call), outside_files()
+
+
+def unchanged(files: Mapping[str, str], loaded: Mapping[str, str]) -> bool:
+    """Whether these files are as they were, and nothing else is loaded now. loaded: of `outside_files`."""
+    return loaded.keys() <= files.keys() and all(
+        (loaded[path] if path in loaded else file_digest(path)) == digest for path, digest in files.items()
+    )
+
+
+def file_digest(path: str) -> str:
+    """A digest of a file as it is now; "" where there is none."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return ""
+    return _digest_at(path, found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+@lru_cache(maxsize=4096)
+def _digest_at(path: str, *state: int) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+    except OSError:
+        return ""
+
+
+@cache
+def _outside(source: str) -> str | None:
+    """The file that a module is read from, an archive for those in one; None for ours and for what is installed."""
+    path = Path(source).resolve()
+    file = next((each for each in (path, *path.parents) if each.is_file()), None)
+    ours = any(path.is_relative_to(ROOT / room) for room in ROOMS)
+    if file is None or ours or any(path.is_relative_to(folder) for folder in _installed()):
+        return None
+    return str(file)
+
+
+@cache
+def _installed() -> tuple[Path, ...]:
+    """Folders of the standard library and of installed packages; one that is installed as editable is elsewhere."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = [*map(sysconfig.get_path, names), *site.getsitepackages(), site.getusersitepackages()]
+    return tuple({Path(folder).resolve() for folder in folders})
 
 
 def code_digest(modules: Iterable[str]) -> str:
@@ -19,20 +124,6 @@ def code_digest(modules: Iterable[str]) -> str:
     total = hashlib.sha256()
     for file in files:
         total.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
-    return total.hexdigest()[:16]
-
-
-def neighbours_digest(file: str) -> str:
-    """A digest of somebody's file and of everything loaded from its folder and below."""
-    folder = Path(file).resolve().parent
-    loaded = {Path(file).resolve()}
-    for module in list(sys.modules.values()):
-        source = getattr(module, "__file__", None)
-        if source and Path(source).resolve().is_relative_to(folder) and Path(source).is_file():
-            loaded.add(Path(source).resolve())
-    total = hashlib.sha256()
-    for each in sorted(loaded):
-        total.update(each.read_bytes())
     return total.hexdigest()[:16]
 
 

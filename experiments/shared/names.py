@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import verifiers
+from experiments.shared.code import file_digest, note
 from experiments.shared.planned import GAP, Planned
 from experiments.shared.progress import quiet
 from simulator.arithmetic import parse_fraction
@@ -47,7 +48,7 @@ class NamedVerifier:
         name = self.verifier.card.name
         if self.from_file:
             file = _parts(self.spec)[0]
-            return {"file": hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16], "name": name, "spec": self.spec}
+            return {"file": file_digest(file), "name": name, "spec": self.spec}
         if isinstance(self.verifier, Planned):
             return {"name": name, "gap": GAP}
         return {"name": name, **{key: str(getattr(self.verifier, key)) for key in self.verifier.card.parameters}}
@@ -55,11 +56,6 @@ class NamedVerifier:
 
 #: A verifier on a scheme.
 Player: TypeAlias = tuple[NamedVerifier, DraftScheme]
-
-
-def file_of(spec: str) -> str:
-    """The file in `FILE.py:NAME`; raises `InvalidInput` without a name."""
-    return _parts(spec)[0]
 
 
 _FILE = re.compile(r"\.py(:|$)")
@@ -172,6 +168,7 @@ def _imported(file: str, kind: str) -> Any:
     assert module_spec.loader is not None
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_spec.name] = module  # dataclasses look their module up
+    note(path)
     sys.path.insert(0, str(path.parent.resolve()))  # as Python does for a script: its neighbours can be imported
     try:
         with quiet():

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
+from experiments.shared.code import add_used, with_files
 from experiments.shared.lifetime import end_with
 from simulator.errors import InvalidVerifier
 
@@ -36,20 +37,20 @@ def spread(
     """
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _started, (os.getpid(), start, given))
     try:
-        running: set[Future[T]] = set()
+        running: set[Future[tuple[T, dict[str, str]]]] = set()
         for call in calls:
             if call is not None:
-                running.add(pool.submit(work, *call))
+                running.add(pool.submit(with_files, work, *call))
             elif not running:
                 time.sleep(PERIOD)
             while running and (len(running) > jobs or call is None):  # one more than there are processes is at hand
                 done, running = wait(running, PERIOD, FIRST_COMPLETED)
-                yield from (future.result() for future in done)
+                yield from map(_result, done)
                 if call is None:
                     break
         while running:
             done, running = wait(running, None, FIRST_COMPLETED)
-            yield from (future.result() for future in done)
+            yield from map(_result, done)
     except BrokenProcessPool:
         raise InvalidVerifier(
             "a process that computed rows was ended from within, or for want of memory; rows so far are kept, --jobs 1 "
@@ -59,6 +60,12 @@ def spread(
         for process in list((pool._processes or {}).values()):  # the pool has no public way to stop now
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _result(future: Future[tuple[T, dict[str, str]]]) -> T:
+    result, files = future.result()
+    add_used(files)
+    return result
 
 
 def _started(parent: int, start: Callable[..., None] | None, given: Sequence[Any]) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import cache
@@ -16,10 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from experiments.shared.code import outside_files, own_digest, unchanged
 from experiments.shared.output import number_fields
-from experiments.shared.progress import remark
+from experiments.shared.progress import counted, remark
+from experiments.shared.row_kinds import check_depth, check_row
 from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json
+from simulator.files import check_size, cut, parse_json
 from simulator.laws.law import moments
 
 try:
@@ -71,6 +73,28 @@ def accepted_length(distribution: list[Fraction | float]) -> dict[str, Any]:
     }
 
 
+@cache
+def _ours() -> str:
+    """A digest of our own code and of the libraries that it computes with."""
+    return hashlib.sha256(f"{own_digest()} {json.dumps(versions())}".encode()).hexdigest()[:16]
+
+
+def code_fields(outside: bool = True) -> dict[str, dict[str, str]]:
+    """The field of a row that says by which code it was computed. outside: whether code of others took part."""
+    return {CODE: {OURS: _ours(), **(outside_files() if outside else {})}}
+
+
+def of_this_code(row: Mapping[str, Any], loaded: Mapping[str, str]) -> bool:
+    """Whether a row was computed by the code that would compute it now. loaded: `outside_files` of this process."""
+    code = row.get(CODE)
+    if not isinstance(code, dict) or code.get(OURS) != _ours():
+        return False
+    files = {path: digest for path, digest in code.items() if path != OURS}
+    return not files or unchanged(files, loaded)
+
+
+#: The field of a row with the code that it was computed by, and what stands there for ours.
+CODE, OURS = "computed_by", "draftproof"
 FORMAT = "draftproof rows 1"
 #: Bad lines that are named one by one.
 NAMED = 3
@@ -82,25 +106,34 @@ class RowFile:
     """A file of rows, one JSON object a line after a header, appended to as they are computed.
 
     Only a file that begins with the header is opened, and nothing in it is ever changed or removed: a line that is no
-    row or does not match its digest, such as one cut short by a crash, is named, and its row computed again.
+    row or does not match its digest, such as one cut short by a crash, is named, and its row computed again. A line
+    whose digest matches and that is no row of its kind is refused.
     Several runs can share one file: each computes what no other does, and sees what the others have added.
     """
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(
+        self, path: str | None, kinds: Collection[str] = (), any_code: bool = False, write: bool = True
+    ) -> None:
+        """kinds: of rows that are wanted; all by default. any_code: also rows that other code has computed."""
         self._path = Path(path) if path else None
+        self._kinds, self._any_code, self._write = kinds, any_code, write
         self.rows: dict[str, dict[str, Any]] = {}
         self._descriptor: int | None = None
-        self._read_to = self._lines = self._bad = 0
-        if self._path is not None and _present(self._path):
+        self._read_to = self._lines = self._bad = self._of_other_code = 0
+        if self._path is not None and (not write or os.path.lexists(self._path)):
             self._open()
             self.refresh()
 
-    def add(self, row: dict[str, Any]) -> None:
-        """Keep a row, on disk at once if there is a file; raises `InvalidInput` where that cannot be done."""
+    def add(self, row: dict[str, Any], outside: bool = True) -> None:
+        """Keep a row, on disk at once if there is a file; raises `InvalidInput` where that cannot be done.
+
+        outside: whether it depends on code of others, if any is loaded.
+        """
         self.rows[row["strong_id"]] = row
         if self._path is None:
             return
-        text = json.dumps({**row, "digest": _digest(row)}) + "\n"
+        whole = {**row, **code_fields(outside)}
+        text = json.dumps({**whole, "digest": _digest(whole)}) + "\n"
         descriptor = self._open()
         try:
             with _locked(descriptor, 0):
@@ -135,26 +168,38 @@ class RowFile:
         while len(data) < size - self._read_to:
             data += os.pread(self._descriptor, size - self._read_to - len(data), self._read_to + len(data))
         *lines, rest = data.split(b"\n")
-        if rest and self._row(rest) is not None:  # whole but for its end
+        if rest and self._row(rest, self._lines + len(lines) + 1) is not None:  # whole but for its end
             lines, rest = [*lines, rest], b""
-        first = self._lines == 0
+        first, loaded = self._lines == 0, outside_files()
         self._read_to = size - len(rest)
         for line in lines:
             self._lines += 1
-            self._take(line)
+            self._take(line, loaded)
         if rest and first:
             self._name(self._lines + 1)
         if first and self._bad > NAMED:
             remark(f"{cut(self._path)}: {self._bad - NAMED:,} more lines like that")
+        if first and self._of_other_code:
+            remark(f"{cut(self._path)}: {counted(self._of_other_code, 'row')} of other code or libraries are not taken")
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes, loaded: Mapping[str, str]) -> None:
         if not line or self._lines == 1:  # the header was looked at when the file was opened
             return
-        row = self._row(line)
-        if row is not None:
-            self.rows[row["strong_id"]] = row
-        elif FORMAT.encode() not in line:  # a second header, of a run that began at the same time
-            self._name(self._lines)
+        row = self._row(line, self._lines)
+        if row is None:
+            if FORMAT.encode() not in line:  # a second header, of a run that began at the same time
+                self._name(self._lines)
+        elif not self._any_code and not of_this_code(row, loaded):
+            self._of_other_code += 1
+        elif not self._kinds or row.get("kind") in self._kinds:
+            self.rows[row["strong_id"]] = {key: value for key, value in row.items() if key != CODE}
+
+    def _row(self, line: bytes, number: int) -> dict[str, Any] | None:
+        try:
+            row = _whole(line)
+            return None if row is None else check_row(row)
+        except InvalidInput as error:
+            raise InvalidInput(f"{cut(self._path)} line {number}: {error}; take that line out") from None
 
     def _name(self, number: int) -> None:
         self._bad += 1
@@ -164,47 +209,54 @@ class RowFile:
                 "its row is computed again"
             )
 
-    @staticmethod
-    def _row(line: bytes) -> dict[str, Any] | None:
-        try:
-            row = parse_json(line.decode("utf-8"), "row")
-            stated = row.pop("digest")
-            whole = isinstance(row["strong_id"], str) and stated == _digest(row)
-        except (InvalidInput, ValueError, AttributeError, KeyError, TypeError):
-            return None
-        return dict(row) if whole else None
-
     def _open(self) -> int:
         if self._descriptor is None:
             assert self._path is not None
-            self._descriptor = _opened(self._path)
+            self._descriptor = _opened(self._path, self._write)
         return self._descriptor
+
+
+def _whole(line: bytes) -> dict[str, Any] | None:
+    """What a line holds; None where it is none of JSON, or its digest does not match. Raises `InvalidInput`."""
+    try:
+        row = parse_json(line.decode("utf-8"), "row")
+    except UnicodeDecodeError:
+        return None
+    except InvalidInput as error:
+        if isinstance(error.__context__, json.JSONDecodeError):
+            return None
+        raise
+    if not isinstance(row, dict) or "digest" not in row:
+        return None
+    check_depth(row)
+    stated = row.pop("digest")
+    return row if stated == _digest(row) else None
 
 
 def check_rows(path: str | None) -> None:
     """Raises `InvalidInput` for what is there and is no file of rows; says nothing of its lines."""
-    if path and _present(Path(path)):
+    if path and os.path.lexists(path):
         os.close(_opened(Path(path)))
 
 
-def _opened(path: Path) -> int:
+def _opened(path: Path, write: bool = True) -> int:
+    how = os.O_RDWR | os.O_APPEND | os.O_CREAT if write else os.O_RDONLY
+    descriptor = None
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
+        descriptor = os.open(path, how | os.O_NONBLOCK, 0o666)
         found = os.fstat(descriptor)
         start = os.pread(descriptor, 4096, 0) if stat.S_ISREG(found.st_mode) else b"?"
+        if not _is_header(start.split(b"\n")[0], whole=b"\n" in start):
+            raise InvalidInput(f"{cut(path)} is no file of rows (line 1 does not say so); choose another file")
+        check_size(found.st_size, "file of rows", path)
     except (OSError, ValueError) as error:
-        raise InvalidInput(
-            f"cannot open {cut(path)} for rows: {getattr(error, 'strerror', None) or error}; "
-            "choose a file that can be written"
-        ) from None
-    if not _is_header(start.split(b"\n")[0], whole=b"\n" in start):
-        os.close(descriptor)
-        raise InvalidInput(f"{cut(path)} is no file of rows (line 1 does not say so); choose another file")
+        if descriptor is not None:
+            os.close(descriptor)
+        if isinstance(error, InvalidInput):
+            raise
+        reason, wanted = getattr(error, "strerror", None) or error, "written" if write else "read"
+        raise InvalidInput(f"cannot open {cut(path)} for rows: {reason}; choose a file that can be {wanted}") from None
     return descriptor
-
-
-def _present(path: Path) -> bool:
-    return os.path.lexists(path)
 
 
 def _is_header(line: bytes, whole: bool) -> bool:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
+from experiments.shared.code import file_digest
 from experiments.shared.names import from_file, loaded, parse_assignments
 from simulator.arithmetic import parse_fraction
 from simulator.drafts import SCHEMES, Delayed, Own, parameter_kinds
@@ -108,8 +107,7 @@ def _own(spec: str, flags: dict[str, Any]) -> Own:
     elif given:
         raise InvalidInput(f"{spec} is an object and takes no {min(given)}; give parameters to a class")
     file = spec.partition(".py")[0] + ".py"
-    digest = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
-    return Own(entry, {"file": spec, "hash": digest})
+    return Own(entry, {"file": spec, "hash": file_digest(file)})
 
 
 def shape_name(scheme: DraftScheme) -> str:

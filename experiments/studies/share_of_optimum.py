@@ -128,6 +128,7 @@ def compute(case: Point) -> dict[str, Any]:
         "errors": errors,
         "lost": {name: [b - d for b, d in zip(best, masses, strict=True)] for name, masses in reach.items()},
         "strong_id": case.strong_id,
+        "kind": "share",
         "versions": versions(),
         "seconds": round(time.perf_counter() - started, 3),
     }

@@ -1,11 +1,18 @@
-"""Digests of code: they change with everything that a result depends on, and with nothing else."""
+"""Digests of code: they change with everything that a result depends on; rows of other code are not believed."""
 
 from __future__ import annotations
 
+import importlib
+import os
+import sys
+from pathlib import Path
+
 import pytest
 
-from experiments.shared import code
-from experiments.shared.code import ROOT, code_digest, neighbours_digest
+from experiments.commands.compare import work
+from experiments.shared import code, rows
+from experiments.shared.code import ROOT, code_digest, own_digest
+from simulator.errors import InvalidInput
 
 
 @pytest.fixture
@@ -44,12 +51,164 @@ def test_a_verifier_depends_on_its_helpers_and_not_on_the_others():
     assert "verifiers/gbv.py" not in files
 
 
-def test_neighbours_of_a_file_count(tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text("import helper_of_mine")
-    (tmp_path / "helper_of_mine.py").write_text("x = 1")
-    alone = neighbours_digest(str(tmp_path / "mine.py"))
-    monkeypatch.syspath_prepend(tmp_path)
-    __import__("helper_of_mine")
-    both = neighbours_digest(str(tmp_path / "mine.py"))
-    (tmp_path / "helper_of_mine.py").write_text("x = 2")
-    assert len({alone, both, neighbours_digest(str(tmp_path / "mine.py"))}) == 3
+def test_a_change_of_any_source_of_ours_changes_the_digest_of_all(house):
+    own_digest.cache_clear()
+    before = own_digest()
+    (house / "simulator" / "deep").mkdir()
+    (house / "simulator" / "deep" / "table.npz").write_bytes(b"1")
+    own_digest.cache_clear()
+    after = own_digest()
+    own_digest.cache_clear()
+    assert before != after
+
+
+VERIFIER = """
+import rate
+from simulator import Verdict
+from verifiers.naive import Naive
+
+class Mine(Naive):
+    def verify(self, root, coin):
+        {first}
+        if coin.flip(rate.RATE):
+            return Verdict(root.context, coin.choose(root.draft))
+        return super().verify(root, coin)
+"""
+SCHEME = """
+from shape import DEPTH
+
+class Line:
+    depth = DEPTH
+
+    def draw(self, draft, coin):
+        path = ()
+        for _ in range(self.depth):
+            path += (coin.choose(draft.row(path)),)
+        return [path]
+"""
+SMALL = ("--vocab", "2", "--jobs", "1", "--arithmetic", "rational")
+SWEEP = """
+[sweep]
+verifiers = ["naive", "here/mine.py:Mine"]
+arithmetic = "rational"
+[[worlds]]
+family = "dirichlet"
+vocab = 2
+[[schemes]]
+scheme = "here/line.py:Line"
+"""
+COMMANDS = {
+    "compare": ("compare", "naive", "here/mine.py:Mine", "--scheme", "here/line.py:Line", *SMALL, "--resume", "kept"),
+    "prove": ("prove", "here/mine.py:Mine", "--scheme", "here/line.py:Line", "--vocab", "2", "--jobs", "1",
+              "--resume", "kept"),
+    "sweep": ("sweep", "worlds.toml", "--jobs", "1", "--store", "kept"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def ran(draftproof, tmp_path, monkeypatch):
+    """Runs a command as if in a new process; a verifier and a scheme are in one folder, their helpers in another."""
+    for folder in ("here", "src"):
+        Path(folder).mkdir()
+    Path("here/mine.py").write_text(VERIFIER.format(first="pass"))
+    Path("here/line.py").write_text(SCHEME)
+    Path("src/rate.py").write_text("RATE = 0\n")
+    Path("src/shape.py").write_text("DEPTH = 1\n")
+    Path("worlds.toml").write_text(SWEEP)
+    monkeypatch.syspath_prepend(tmp_path / "src")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def forget():
+        code._used.clear()
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+                del sys.modules[name]
+
+    def run(*words):
+        forget()
+        importlib.invalidate_caches()
+        return draftproof(*words)
+
+    yield run
+    forget()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("changed", ["src/rate.py", "src/shape.py"])
+def test_rows_are_not_believed_once_a_module_elsewhere_has_changed(ran, command, changed):
+    if command == "prove":
+        pytest.importorskip("z3")
+    first = ran(*COMMANDS[command])
+    assert first.code == 0
+    again = ran(*COMMANDS[command])
+    assert (again.code, "not taken" in again.err) == (0, False)
+    Path(changed).write_text(Path(changed).read_text() + "# other\n")
+    other = ran(*COMMANDS[command])
+    assert (other.code, "not taken" in other.err) == (0, True)
+    if command == "sweep":
+        assert "not taken" not in ran(*COMMANDS[command]).err  # they are replaced
+
+
+def test_a_verdict_follows_a_module_elsewhere(ran):
+    assert "NO" not in ran(*COMMANDS["compare"]).out
+    Path("src/rate.py").write_text("RATE = 1\n")
+    assert ran(*COMMANDS["compare"]).out.count("NO") == 1
+    Path("src/rate.py").write_text("RATE = 0\n")
+    assert "NO" not in ran(*COMMANDS["compare"]).out
+
+
+def test_a_module_that_is_imported_while_it_verifies_counts(ran):
+    Path("here/mine.py").write_text(VERIFIER.format(first="import late"))
+    Path("src/late.py").write_text("")
+    assert ran(*COMMANDS["compare"]).code == 0
+    assert "not taken" not in ran(*COMMANDS["compare"]).err
+    Path("src/late.py").write_text("# other\n")
+    assert "not taken" in ran(*COMMANDS["compare"]).err
+
+
+@pytest.mark.heavy
+def test_a_module_that_another_process_imports_counts(ran, monkeypatch, tmp_path):
+    monkeypatch.setattr(work, "PARALLEL_FROM_SECONDS", 0)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(tmp_path / "src")]))
+    Path("here/mine.py").write_text(VERIFIER.format(first="import late"))
+    Path("src/late.py").write_text("")
+    line = [*COMMANDS["compare"]]
+    line[line.index("--jobs") + 1] = "2"
+    assert ran(*line).code == 0
+    assert "not taken" not in ran(*line).err
+    Path("src/late.py").write_text("# other\n")
+    assert "not taken" in ran(*line).err
+
+
+def test_a_new_module_in_front_of_an_old_one_counts(ran):
+    assert ran(*COMMANDS["compare"]).code == 0
+    Path("here/rate.py").write_text("RATE = 0\n")
+    assert "not taken" in ran(*COMMANDS["compare"]).err
+
+
+def test_rows_of_ours_do_not_depend_on_the_files_of_others(ran):
+    line = [word for word in COMMANDS["compare"] if word not in ("--scheme", "here/line.py:Line")]
+    assert ran(*line, "--no-optimum").code == 0
+    Path("src/rate.py").write_text("RATE = 0  # other\n")
+    assert "1 row (1 more are kept" in ran(*line, "--no-optimum").err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_rows_of_another_draftproof_are_not_believed(draftproof, monkeypatch, command):
+    if command == "prove":
+        pytest.importorskip("z3")
+    Path("worlds.toml").write_text(SWEEP.replace(', "here/mine.py:Mine"', "").replace("here/line.py:Line", "delayed"))
+    line = [word.replace("here/mine.py:Mine", "block") for word in COMMANDS[command]]
+    line = [{"here/line.py:Line": "delayed:K=1,L1=0,L2=1"}.get(word, word) for word in line]
+    assert draftproof(*line).code == 0
+    assert "not taken" not in draftproof(*line).err
+    monkeypatch.setattr(rows, "_ours", lambda: "another")
+    assert "not taken" in draftproof(*line).err
+
+
+def test_a_file_that_changes_while_a_run_uses_it_ends_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(code, "_used", {})
+    code.add_used({"mine.py": "1"})
+    code.add_used({"mine.py": "1"})
+    with pytest.raises(InvalidInput, match=r"mine.py was changed while this run used it"):
+        code.add_used({"mine.py": "2"})

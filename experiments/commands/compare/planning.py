@@ -46,6 +46,11 @@ class Task:
     strong_id: str
     cost: Workload
 
+    @property
+    def outside(self) -> bool:
+        """Whether code of others takes part."""
+        return self.verifier.from_file or isinstance(self.scheme, Own)
+
 
 def shapes(
     build: Callable[..., DraftScheme], ranges: Mapping[str, Sequence[int]], budget: int | None, most: int | None = None

@@ -80,6 +80,7 @@ def _row_fields(task: Task, roots: Sequence[Case], checks: Sequence[Check]) -> d
     ]
     fields = task.scheme.as_dict()
     return {
+        "kind": "law",
         "verifier": task.verifier.label,
         **{key: fields.get(key) for key in ("K", "L1", "L2")},
         "shape": shape_label(task.scheme),
@@ -107,12 +108,13 @@ def compute_all(problem: Problem, tasks: Sequence[Task | BoundTask], settings: S
     rows = counted(len(missing), "row")
     remark(f"{rows}{reused}: {_steps(missing)}, {duration(seconds / jobs)} on {processes}")
     produce = _in_parallel if parallel else _one_by_one
+    outside = {task.strong_id for task in missing if isinstance(task, Task) and task.outside}
     with bar("rows", len(tasks)) as tick:
         tick(len(tasks) - len(missing))
         try:
             tasks_left = unclaimed(missing, lambda task: kept.claim(task.strong_id), lambda _: tick(1))
             for row in produce(problem, tasks_left, settings):
-                kept.add(row)
+                kept.add(row, row["strong_id"] in outside)
                 tick(1)
         except KeyboardInterrupt:
             return False

@@ -83,7 +83,7 @@ def prove(
             return views.deliver_relation_verdict(console, found, json_target)
         return views.deliver_verdict(console, work.verify_certificate(request, verify), json_target)
     if equals is None and dominates is None:
-        kept = RowFile(resume)
+        kept = RowFile(resume, work.KINDS)
         known = work.known_row(request, kept)
         if known is not None and certificate is None:
             return views.deliver_row(console, known, json_target)
@@ -93,5 +93,7 @@ def prove(
     if (equals and dominates) or formula or latex or free:
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
     kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
-    related = relating.relate_two(request, kind, find_verifier(str(other)), certificate, jobs, RowFile(resume))
+    related = relating.relate_two(
+        request, kind, find_verifier(str(other)), certificate, jobs, RowFile(resume, work.KINDS)
+    )
     return views.deliver_relation(console, related, witness, json_target)

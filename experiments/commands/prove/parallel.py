@@ -97,7 +97,8 @@ class Workshop:
             yield number, self.file.rows[names[number]]["result"]
         missing = [number for number in range(len(tasks)) if names[number] not in self.file.rows]
         for number, result in self._found(kind.partition(" of ")[0], tasks, missing, start, given):
-            self.file.add({"strong_id": names[number], "step": kind.partition(" of ")[0], "result": result})
+            row = {"kind": "step", "strong_id": names[number], "step": kind.partition(" of ")[0], "result": result}
+            self.file.add(row)
             yield number, result
 
     def _found(

@@ -11,14 +11,12 @@ from typing import Any
 from experiments.commands.prove.announcing import announce
 from experiments.commands.prove.free import subject_of
 from experiments.commands.prove.parallel import Announced, Place, Workshop
-from experiments.shared.code import code_digest, neighbours_digest
-from experiments.shared.names import NamedVerifier, file_of, from_file
+from experiments.shared.names import NamedVerifier
 from experiments.shared.output import write_whole
 from experiments.shared.planned import Planned
 from experiments.shared.pool import PERIOD
 from experiments.shared.progress import bar, named_errors, remark
 from experiments.shared.rows import RowFile, strong_id, versions
-from experiments.shared.schemes import scheme_spec
 from simulator.errors import InvalidInput, TooLarge
 from simulator.files import cut, parse_json, read_text
 from simulator.protocol import DraftScheme
@@ -32,9 +30,8 @@ from simulator.theorems.regions import Region
 from simulator.theorems.rows import Shape
 from simulator.theorems.trees import Leaf, leaves
 
-#: Modules that every theorem rests on, as paths from the root.
-PROVER = ("simulator/theorems/proof", "simulator/theorems/relations")
-FREE = "experiments/commands/prove/free"
+#: Rows that a proof keeps.
+KINDS = ("theorem", "step")
 
 
 @dataclass(frozen=True)
@@ -49,16 +46,9 @@ class Request:
     max_trees: int
 
     @property
-    def code(self) -> str:
-        """A digest of all the code that a theorem about it rests on."""
-        parts = [*PROVER, *([FREE] if self.free else []), type(self.named.verifier).__module__.replace(".", "/")]
-        outside = [file_of(spec) for spec in (self.named.spec, scheme_spec(self.scheme)) if from_file(spec)]
-        return ".".join([code_digest(parts), *map(neighbours_digest, outside)])
-
-    @property
     def identity(self) -> dict[str, Any]:
-        """What a row of it is known by: rows of other code, or of other libraries, are not taken for it."""
-        return {**self.about, "code": self.code, "versions": versions()}
+        """What a row of it is known by."""
+        return {**self.about, "versions": versions()}
 
     @property
     def about(self) -> dict[str, Any]:
@@ -175,7 +165,7 @@ def keep_row(report: Report, kept: RowFile) -> None:
         known = strong_id(report.request.identity)
         kept.refresh()
         if known not in kept.rows:  # proved again for its certificate, or by another run meanwhile
-            kept.add({**report.as_json(), "strong_id": known})
+            kept.add({"kind": "theorem", **report.as_json(), "strong_id": known})
 
 
 def certificate_about(path: str, about: dict[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from experiments.commands.sweep.store import Row, Store
-from experiments.shared.rows import RowFile, check_rows
+from experiments.commands.sweep.store import Row, stored_rows
+from experiments.shared.rows import RowFile
 from experiments.shared.schemes import scheme_spec
 from simulator.drafts import scheme_from_dict
 from simulator.errors import InvalidInput
+from simulator.files import cut
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -30,14 +32,14 @@ def read(paths: Sequence[str]) -> Found:
     """The rows of all files; raises `InvalidInput` for what is neither store nor rows, and for rows of no section."""
     found = Found()
     for path in paths:
-        rows = list(_stored(path) if _is_store(path) else _resumed(path))
-        compared = [row for row in rows if "question" in row]
-        cells = [row for row in rows if "predicted" in row and "measured" in row]
-        shares = [row for row in rows if "shares" in row]
+        rows = list(stored_rows(path) if _is_store(path) else _resumed(path))
+        compared = [row for row in rows if row["kind"] in ("law", "bound")]
+        cells = [row for row in rows if row["kind"] == "cell"]
+        shares = [row for row in rows if row["kind"] == "share"]
         if not (compared or cells or shares):
             raise InvalidInput(
-                f"{path} has no rows that a report shows; draftproof sweep FILE.toml --store {path} computes some, "
-                "or give a file of compare --resume or validate --resume"
+                f"{cut(path)} has no rows that a report shows; draftproof sweep FILE.toml --store {cut(path)} computes "
+                "some, or give a file of compare --resume or validate --resume"
             )
         found.compared += compared
         found.cells += cells
@@ -46,30 +48,27 @@ def read(paths: Sequence[str]) -> Found:
 
 
 def _is_store(path: str) -> bool:
-    place = Path(path)
-    if not place.is_file():
-        raise InvalidInput(f"there is no store {path}; draftproof sweep FILE.toml --store {path} makes one")
-    with place.open("rb") as file:
-        start = file.read(len(_SQLITE))
-    return start in (_SQLITE, b"")
-
-
-def _stored(path: str) -> Iterator[Row]:
-    store = Store(path, create=False)
+    if not Path(path).is_file():
+        return True  # which says that there is none
     try:
-        yield from store.all_rows()
-    finally:
-        store.close()
+        with Path(path).open("rb") as file:
+            start = file.read(len(_SQLITE))
+    except OSError as error:
+        raise InvalidInput(f"cannot read {cut(path)}: {error.strerror}; choose a file that can be read") from None
+    return start in (_SQLITE, b"")
 
 
 def _resumed(path: str) -> Iterator[Row]:
     """The rows of a file, those of `compare` as a store has them."""
-    check_rows(path)
-    for row in RowFile(path).rows.values():
-        if "source" in row and "scheme" in row and ("upper_float" in row or "block_efficiency_float" in row):
-            scheme = scheme_from_dict(row["scheme"])
-            bound = "upper_float" in row
-            about = {"question": "bound" if bound else "check", "shape": scheme_spec(scheme), "nodes": scheme.nodes}
-            yield {**row, **about}
+    for row in RowFile(path, ("law", "bound", "cell", "share"), any_code=True, write=False).rows.values():
+        if row["kind"] in ("law", "bound"):
+            yield {**row, "question": "bound" if row["kind"] == "bound" else "check", **_shape(row)}
         else:
             yield row
+
+
+def _shape(row: Row) -> dict[str, Any]:
+    if "file" in row["scheme"]:
+        return {"shape": row["scheme"]["file"], "nodes": row["nodes"]}
+    scheme = scheme_from_dict(row["scheme"])
+    return {"shape": scheme_spec(scheme), "nodes": scheme.nodes}

@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.commands.sweep.store import Row
 from experiments.commands.sweep.work import Compute, Group, compute
+from experiments.shared.code import add_used, with_files
 from experiments.shared.pool import PERIOD
 from experiments.shared.progress import remark
 from simulator.errors import InvalidInput
@@ -52,7 +53,7 @@ def _computed(client: Any, groups: Iterator[Group | None]) -> Iterator[list[Row]
     underway = 0
     for group in groups:
         if group is not None:
-            done.add(client.submit(compute, group, key=f"sweep-{group.name}", pure=False, retries=LOSSES))
+            done.add(client.submit(with_files, compute, group, key=f"sweep-{group.name}", pure=False, retries=LOSSES))
             underway += 1
         elif not underway:
             time.sleep(PERIOD)
@@ -68,9 +69,10 @@ def _computed(client: Any, groups: Iterator[Group | None]) -> Iterator[list[Row]
 
 
 def _result(future: Any) -> list[Row]:
-    rows: list[Row] = future.result()
+    rows, files = future.result()
     future.release()
-    return rows
+    add_used(files)
+    return list(rows)
 
 
 def _threads(client: Any) -> int:

@@ -13,7 +13,7 @@ from experiments.shared.output import check_files, write_json
 
 _CORES = os.cpu_count() or 1
 File = Annotated[str | None, typer.Argument(metavar="[FILE.toml]", help="Worlds, verifiers, schemes and questions.")]
-Place = Annotated[str, typer.Option("--store", help="Where rows are kept as they come, and found again.")]
+Place = Annotated[str, typer.Option("--store", help="File where rows are kept as they come, and found again.")]
 Planned = Annotated[bool, typer.Option("--plan", help="Say rows and hours, and compute no row.")]
 Exported = Annotated[str | None, typer.Option("--export", help="All rows of the store, as .csv or .parquet.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes of this machine.")]
@@ -45,7 +45,7 @@ def sweep(
     console = console_for(json_target)
     told: dict[str, object] = {"store": store}
     planned = None if file is None else work.plan(asked.read(file))  # before a store is made: the file may be wrong
-    kept = None if plan else Store(store, create=file is not None)
+    kept = None if plan or file is None else Store(store)
     if planned is not None:
         missing = [group for group in planned.groups if kept is None or not kept.has(group.ids)]
         left = sum(len(group.asked) for group in missing)
@@ -64,12 +64,13 @@ def sweep(
             remark(f"interrupted; {len(kept.rows):,} rows are kept in {store}: run again to go on")
             kept.close()
             return INTERRUPTED
-    assert kept is not None
-    told["kept"] = len(kept.rows)
-    console.print(f"{store}: {len(kept.rows):,} rows", soft_wrap=True)
+    if kept is not None:
+        told["kept"] = len(kept.rows)
+        console.print(f"{store}: {len(kept.rows):,} rows", soft_wrap=True)
+        kept.close()
     if export is not None:
-        console.print(f"{export}: {write(kept, export):,} rows", soft_wrap=True)
-    kept.close()
+        told["exported"] = write(store, export)
+        console.print(f"{export}: {told['exported']:,} rows", soft_wrap=True)
     write_json(json_target, told)
     return 0
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.sweep.store import Row, Store
+from experiments.commands.sweep.store import Row, stored_rows
 from experiments.shared.output import write_whole
 from experiments.shared.temporary import temporary
 from simulator.errors import InvalidInput
@@ -39,10 +38,10 @@ def check_export(path: str | None) -> None:
             raise InvalidInput(f"--export {path}: Parquet needs pyarrow; install it, or export a .csv") from None
 
 
-def export(store: Store, path: str) -> int:
-    """Write all rows to a file, whole or not at all; returns how many there are."""
+def export(store: str, path: str) -> int:
+    """Write all rows of a store to a file, whole or not at all; returns how many there are."""
     check_export(path)
-    rows = list(flat(store))
+    rows = list(map(cells, stored_rows(store)))
     if path.endswith(".csv"):
         text = io.StringIO()
         writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
@@ -63,12 +62,6 @@ def _parquet(rows: list[dict[str, Any]], path: Path) -> None:
     with temporary(path.parent, path.name) as new:
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema), new)
         new.replace(path)
-
-
-def flat(store: Store) -> Iterator[dict[str, Any]]:
-    """Every row as cells of the columns."""
-    for row in store.all_rows():
-        yield cells(row)
 
 
 def cells(row: Row) -> dict[str, Any]:

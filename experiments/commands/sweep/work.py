@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from experiments.commands.compare.planning import BoundTask, Task, is_for_others
@@ -13,9 +12,8 @@ from experiments.commands.compare.work import Workplace
 from experiments.commands.sweep.asked import Asked, World
 from experiments.commands.sweep.store import Row, Store
 from experiments.shared.bounds import expected_seconds
-from experiments.shared.code import code_digest
 from experiments.shared.cost import Settings, Workload, check_runs, expected_cost
-from experiments.shared.names import find_verifier
+from experiments.shared.names import find_verifier, from_file
 from experiments.shared.progress import bar
 from experiments.shared.rows import strong_id, versions
 from experiments.shared.schemes import find_scheme, scheme_spec
@@ -64,18 +62,12 @@ class Plan:
         return sum(len(group.asked) for group in self.groups)
 
 
-@cache
-def code() -> str:
-    """A digest of everything that the rows rest on."""
-    return code_digest(["experiments/commands/sweep/work"])
-
-
 def plan(asked: Asked) -> Plan:
     """The groups of a sweep; raises `TooLarge` for rows that would not be begun, where the sweep has no limits."""
     costs = _Costs(asked)
     groups, left_out, seconds = [], dict[str, None](), 0.0
     for world in asked.worlds:
-        base = {"world": dict(world.source), "arithmetic": asked.arithmetic, "code": code(), **versions()}
+        base = {"world": dict(world.source), "arithmetic": asked.arithmetic, **versions()}
         for scheme in asked.schemes:
             about = {**base, "scheme": scheme.as_dict()}
             rows: list[tuple[str, str | None]] = []
@@ -171,7 +163,7 @@ def compute(group: Group) -> list[Row]:
             found = workplace.row(Task(find_verifier(spec), scheme, name, _FREE))
         kept = {key: value for key, value in found.items() if key not in _TIMED}
         question = "bound" if spec is None else "check"
-        about = {"question": question, "shape": group.scheme, "nodes": scheme.nodes, "code": code()}
+        about = {"question": question, "shape": group.scheme, "nodes": scheme.nodes}
         rows.append({**kept, **about, "seconds": round(time.perf_counter() - started, 4)})
     return rows
 
@@ -183,12 +175,13 @@ Compute = Callable[[Iterator[Group | None]], Iterator[list[Row]]]
 def run(groups: Sequence[Group], store: Store, computing: Compute) -> bool:
     """Compute what is missing into the store; False if Ctrl-C ended it early."""
     missing = [group for group in groups if not store.has(group.ids)]
+    outside = {name for group in missing for name, spec in group.asked if from_file(f"{spec or ''} {group.scheme}")}
     with bar("rows", sum(len(group.asked) for group in groups)) as tick:
         tick(sum(len(group.asked) for group in groups) - sum(len(group.asked) for group in missing))
         try:
             claim, there = lambda group: store.claim(group.name, group.ids), lambda group: tick(len(group.asked))
             for rows in computing(unclaimed(missing, claim, there)):
-                store.add(rows)
+                store.add(rows, outside)
                 tick(len(rows))
         except KeyboardInterrupt:
             return False

@@ -231,6 +231,7 @@ def _against_sampled(prediction: SampledPrediction, blocks: Sequence[Sequence[Bl
 def _shared(setting: Setting, each: Contestant, scheme: DraftScheme, found: Agreement, key: str) -> dict[str, Any]:
     return {
         "strong_id": key,
+        "kind": "cell",
         "verifier": each.label,
         "shape": shape_name(scheme),
         "scheme": scheme.as_dict(),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import sqlite3
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from experiments.commands.report.figures import bars, curves
 from experiments.commands.report.matched import TIMES, comparisons, matched
 from experiments.commands.report.ordering import agreement, ordering
 from experiments.commands.report.places import Place, command
+from experiments.commands.sweep.store import Store
 from tests.experiments.commands.test_sweep import SMALL
 
 
@@ -275,9 +278,9 @@ def test_cells_of_models_and_shares_are_sections(draftproof, tmp_path):
 
     kept = RowFile("rows.jsonl")
     cell = {"verifier": "block", "shape": "1, 0, 2", "predicted": 2.5, "measured": 2.4, "total_error": 0.05, "z": -2.0}
-    kept.add({**cell, "blocks": 1000, "strong_id": "a" * 24})
-    kept.add({"shares": {"block": 0.9, "gbv": 0.95}, "strong_id": "b" * 24})
-    kept.add({"shares": {"block": 0.8, "gbv": 0.97}, "strong_id": "c" * 24})
+    kept.add({**cell, "blocks": 1000, "kind": "cell", "strong_id": "a" * 24})
+    kept.add({"shares": {"block": 0.9, "gbv": 0.95}, "kind": "share", "strong_id": "b" * 24})
+    kept.add({"shares": {"block": 0.8, "gbv": 0.97}, "kind": "share", "strong_id": "c" * 24})
     ran = draftproof("report", "rows.jsonl", "-o", "r.html", "--json", "-")
     assert ran.json["findings"] == [
         "On real models: 1 cell, 1 within 4 standard errors of the prediction; the farthest is block on 1, 0, 2, "
@@ -289,3 +292,83 @@ def test_cells_of_models_and_shares_are_sections(draftproof, tmp_path):
     assert "<h2>Shares of the optimum</h2>" in page
     assert "<h2>Verifiers of public projects</h2>" in page
     assert "<h2>Verifiers</h2>" not in page
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
+    with closing(sqlite3.connect("sweep.db", isolation_level=None)) as file:
+        file.execute("update rows set digest = digest + 1 where strong_id = (select min(strong_id) from rows)")
+    given = ("--text", "topics", "--vocab", 3, "--K", 1, "--L1", 0, "--L2", 1, "--roots", 1, "--no-optimum")
+    assert draftproof("compare", "naive", *given, "--resume", "rows.jsonl").code == 0
+    with Path("rows.jsonl").open("a") as lines:
+        lines.write('{"half')
+    before = files(tmp_path)
+    ran = draftproof("report", "sweep.db", "rows.jsonl")
+    assert ran.code == 0
+    assert "1 row changed" in ran.err
+    assert "rows.jsonl line 3 is cut short" in ran.err
+    assert draftproof("sweep", "--export", "rows.csv").code == 0
+    Path("rows.csv").unlink()
+    assert files(tmp_path) == before
+
+
+def test_a_store_that_is_written_just_now_is_read(draftproof, made):
+    summary, _ = made
+    store = Store("sweep.db")
+    store.add([{**next(store.all_rows()), "seconds": 5.0}])
+    assert Path("sweep.db-wal").exists()
+    ran = draftproof("report", "sweep.db", "--json", "-")
+    assert ran.json["findings"] == summary["findings"]
+    store.close()
+
+
+FOREIGN = (
+    "create table meta (key text, value text)",
+    "create table photos (id integer)",
+    "create table rows (strong_id text)",
+    "create table meta (key text primary key, value text not null) without rowid; "
+    "create view rows as with recursive n(x) as (select 1 union all select x + 1 from n) select x as strong_id, "
+    "'check' as question, '{}' as row, '{}' as code, 0 as digest, 0 as seconds from n",
+)
+
+
+@pytest.mark.parametrize("script", FOREIGN)
+@pytest.mark.parametrize("command", [("report", "theirs.db"), ("sweep", "s.toml", "--store", "theirs.db")])
+def test_a_database_of_somebody_else_is_named_and_left_as_it_is(draftproof, tmp_path, script, command):
+    (tmp_path / "s.toml").write_text(SMALL)
+    with closing(sqlite3.connect("theirs.db")) as file:
+        file.executescript(script)
+    before = files(tmp_path)
+    ran = draftproof(*command)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "theirs.db is no store of a sweep" in ran.err
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("command", [("report", "theirs.db"), ("sweep", "s.toml", "--store", "theirs.db")])
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_locked_database_is_named_at_once(draftproof, tmp_path, monkeypatch, command, mode):
+    monkeypatch.setattr("experiments.commands.sweep.store.AT_ONCE", 0)
+    (tmp_path / "s.toml").write_text(SMALL)
+    with closing(sqlite3.connect("theirs.db", isolation_level=None)) as file:
+        file.executescript(f"pragma journal_mode = {mode}; pragma locking_mode = exclusive; create table a (b)")
+        file.execute("begin exclusive")
+        ran = draftproof(*command)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "theirs.db is locked by another program" in ran.err
+
+
+@pytest.mark.parametrize("name", [":memory:", "file:x.db?mode=memory", "file:x.db", ""])
+def test_a_name_that_sqlite_takes_for_something_else_is_refused(draftproof, tmp_path, name):
+    (tmp_path / "s.toml").write_text(SMALL)
+    for line in (
+        ("report", name),
+        ("sweep", "s.toml", "--store", name),
+        ("sweep", "--export", "a.csv", "--store", name),
+    ):
+        ran = draftproof(*line)
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]

@@ -55,7 +55,7 @@ def swept(draftproof, file, *arguments):
 
 
 def texts(path) -> dict[str, str]:
-    store = Store(str(path), create=False)
+    store = Store(str(path))
     found = store.texts()
     store.close()
     return found
@@ -234,7 +234,7 @@ def test_what_is_wrong_is_named_with_its_line(draftproof, tmp_path, old, new, wo
         (("small.toml", "--store", "small.toml"), "give every file its own name"),
         (("none.toml",), "cannot read sweep none.toml"),
         (("--export", "rows.csv", "--store", "none.db"), "there is no store none.db"),
-        (("small.toml", "--store", "text.db"), "text.db is no store of a sweep; choose another file"),
+        (("small.toml", "--store", "text.db"), "text.db is no store of a sweep, or one of another version"),
     ],
 )
 def test_what_cannot_be_is_one_line(draftproof, small, arguments, words):

@@ -1,0 +1,195 @@
+"""What a row of each kind holds: checked where a row is read, so that whoever uses it finds what it needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import isclose, isfinite
+from typing import Any, TypeAlias
+
+from simulator.drafts import SCHEMES, scheme_from_dict
+from simulator.errors import InvalidInput
+from simulator.files import cut
+
+#: Whether a value may stand in a field.
+Kind: TypeAlias = Callable[[Any], bool]
+
+#: The largest whole number that a row has: those beyond have no float.
+LARGEST = 2**53
+#: Values within values, at most.
+DEPTH = 400
+#: A float beside an exact number is that number, up to the rounding of one division.
+ROUNDING = 1e-12
+_EXACT = re.compile(r"-?\d+(/0*[1-9]\d*)?")
+
+
+def text(value: Any) -> bool:
+    """Words."""
+    return isinstance(value, str)
+
+
+def flag(value: Any) -> bool:
+    """Yes or no."""
+    return isinstance(value, bool)
+
+
+def count(value: Any) -> bool:
+    """How many."""
+    return type(value) is int and 0 <= value <= LARGEST
+
+
+def number(value: Any) -> bool:
+    """A finite number."""
+    return (type(value) is int and abs(value) <= LARGEST) or (type(value) is float and isfinite(value))
+
+
+def exact(value: Any) -> bool:
+    """A fraction as text, or a float."""
+    return number(value) or (isinstance(value, str) and _EXACT.fullmatch(value) is not None)
+
+
+def some(kind: Kind) -> Kind:
+    """Or None."""
+    return lambda value: value is None or kind(value)
+
+
+def many(kind: Kind, least: int = 0) -> Kind:
+    """A list of so many at least."""
+    return lambda value: isinstance(value, list) and len(value) >= least and all(map(kind, value))
+
+
+def named(kind: Kind) -> Kind:
+    """Values by name."""
+    return lambda value: isinstance(value, dict) and all(map(kind, value.values()))
+
+
+def fields(wanted: Mapping[str, Kind], rest: Kind | None = None) -> Kind:
+    """A mapping that has these, and others only of the kind `rest`; None: of any."""
+    return lambda value: isinstance(value, dict) and wrong_field(value, wanted, rest) is None
+
+
+def one_of(*values: str) -> Kind:
+    """One of these words."""
+    return lambda value: isinstance(value, str) and value in values
+
+
+def scheme(value: Any) -> bool:
+    """A draft scheme: one of ours, or one of a file."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        return False
+    if "file" in value or value["name"] not in SCHEMES:
+        return all(map(text, value.values()))
+    try:
+        scheme_from_dict(value)
+    except InvalidInput:
+        return False
+    return True
+
+
+_SAMPLING = some(named(some(number)))
+_SIZES = {"vocab_size": count, "denominator": count}
+
+
+def source(value: Any) -> bool:
+    """Where instances come from, as `Problem.source` has it."""
+    if not isinstance(value, dict):
+        return False
+    if "family" in value:
+        parameters = {key: each for key, each in value.items() if key != "sampling"}
+        return fields({**_SIZES, "family": text, "seed": count}, number)(parameters) and _SAMPLING(
+            value.get("sampling")
+        )
+    orders = {"target_order": count, "draft_order": count, "text": text, "root": text}
+    tokens = {"vocab_size": count, "roots": many(many(count)), "warp": _SAMPLING}
+    wanted = {**_SIZES, **orders} if "text" in value else tokens if "pair" in value else {}
+    return fields(wanted)(value) and all(_SAMPLING(value.get(key)) for key in ("sampling", "warp"))
+
+
+def _exact_fields(names: tuple[str, ...], kind: Callable[[Kind], Kind] = lambda each: each) -> dict[str, Kind]:
+    return {field: kind(each) for name in names for field, each in ((name, exact), (f"{name}_float", number))}
+
+
+_LENGTHS = {**_exact_fields(("block_efficiency", "variance")), "depth_distribution": many(number, 1)}
+_VERDICT = {
+    "lossless": flag,
+    **_exact_fields(("max_deviation",)),
+    **_exact_fields(("total_variation",), some),
+}
+_WHERE = {"scheme": scheme, "source": source, "seconds": number}
+_LAW = {
+    **_WHERE, **_LENGTHS, **_VERDICT, "verifier": text, "shape": text, "nodes": count, "control": flag,
+    "K": some(count), "L1": some(count), "L2": some(count), "arithmetic": one_of("rational", "float64"), "engine": text,
+}  # fmt: skip
+_ROOT = {"root": text, **_exact_fields(("weight",)), **_LENGTHS, **_VERDICT}
+_BOUND = {**_WHERE, **_exact_fields(("lower", "upper", "gap")), "cut": flag}
+_CELL = dict.fromkeys(("predicted", "measured", "total_error", "z"), number)
+
+#: By the `kind` of a row: what it must have. Rows of other kinds may have anything.
+KINDS: Mapping[str, Mapping[str, Kind]] = {
+    "law": {**_LAW, "roots": many(fields(_ROOT), 1)},
+    "bound": _BOUND,
+    "swept law": {**_LAW, "kind": one_of("law"), "question": one_of("check")},
+    "swept bound": {**_BOUND, "kind": one_of("bound"), "question": one_of("bound"), "shape": text, "nodes": count},
+    "theorem": {
+        "verifier": text, "verdict": one_of("proved"), "identities": count, "cells": count, "seconds": number,
+    },
+    "step": {"step": text, "result": fields({})},
+    "cell": {**_CELL, "verifier": text, "shape": text, "blocks": count},
+    "share": {"shares": named(number)},
+}  # fmt: skip
+#: What other fields are, where they are there.
+_OPTIONAL = {**_exact_fields(("steady_state",)), "method": text}
+
+
+def wrong_field(row: Mapping[str, Any], wanted: Mapping[str, Kind], rest: Kind | None = None) -> str | None:
+    """The first field that is missing or of another kind, in words; None where there is none."""
+    for name, kind in wanted.items():
+        if name not in row:
+            return f"it has no {name}"
+        if not kind(row[name]):
+            return f"{name} = {cut(repr(row[name]), 60)} is of the wrong kind"
+        if f"{name}_float" in wanted and not _same(row[name], row.get(f"{name}_float")):
+            return f"{name} = {cut(repr(row[name]), 60)} is not its {name}_float"
+    if rest is not None:
+        for name, value in row.items():
+            if name not in wanted and not rest(value):
+                return f"{cut(name, 40)} = {cut(repr(value), 60)} is of the wrong kind"
+    return None
+
+
+def _same(value: Any, rounded: Any) -> bool:
+    """Whether a float is the one of an exact number."""
+    if value is None or rounded is None:
+        return value is rounded
+    try:
+        return number(rounded) and isclose(float(Fraction(value)), rounded, rel_tol=ROUNDING)
+    except OverflowError:
+        return False
+
+
+def check_row(row: Any, kind: str | None = None) -> dict[str, Any]:
+    """The row, if it is one of its kind; raises `InvalidInput` saying what is wrong. kind: by default what it says."""
+    if not isinstance(row, dict) or not text(row.get("strong_id")):
+        raise InvalidInput("it is no row: it has no strong_id")
+    kind = kind or str(row.get("kind"))
+    if kind in KINDS:
+        wanted = {**KINDS[kind], **{name: each for name, each in _OPTIONAL.items() if name in row}}
+        if wrong := wrong_field(row, wanted):
+            raise InvalidInput(f"a row of the kind {kind}: {wrong}")
+    return row
+
+
+def check_depth(value: Any) -> None:
+    """Raises `InvalidInput` for a value that is nested too deeply for whoever writes it again."""
+    level = [value]
+    for _ in range(DEPTH):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise InvalidInput(f"its values are nested more than {DEPTH} deep")
