@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from experiments.shared.flags import with_flags
-from experiments.shared.progress import INTERRUPTED, remark
+from experiments.shared.progress import INTERRUPTED, remark, stderr
 from experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
 from experiments.supervision import VERDICTS, Codes, names_code, supervise
 from simulator import files
@@ -140,7 +140,7 @@ def _code_of(program: typer.Typer, name: str | None, came: Sequence[int]) -> int
         if message is None and came:  # libraries make errors of their own of the exception that ends their work
             raise KeyboardInterrupt from None
         if message is None:  # a fault of our own
-            traceback.print_exc()
+            stderr.print(traceback.format_exc(), soft_wrap=True)
             return INTERNAL
         return _complain(message) if message else BAD_INPUT
     except BaseException as error:  # nothing of ours raises any other: code of others does

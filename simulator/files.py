@@ -30,9 +30,21 @@ def allow(size: int) -> None:
     _allowed = size
 
 
+def printable(text: str, kept: str = "") -> str:
+    """A text fit for any terminal: what moves the cursor, changes colours or is not to be seen is written as `\\x1b`.
+
+    kept: characters that stay as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each in kept or each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
 def cut(value: object, most: int = QUOTED) -> str:
     """A value as text of a readable length, fit for any stream: a long one keeps its beginning and its last third."""
-    text = str(value).encode("utf-8", "backslashreplace").decode()
+    text = printable(str(value))
     tail = most // 3
     return text if len(text) <= most else f"{text[: most - tail - 4]} .. {text[-tail:]}"
 

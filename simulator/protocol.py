@@ -174,6 +174,11 @@ class Card:
             value = getattr(self, key)
             if not isinstance(value, kind):
                 raise InvalidInput(f"the card has {key} = {cut(repr(value))}; it must be {words}")
+        for key in ("name", "title"):
+            if not getattr(self, key).isprintable():
+                raise InvalidInput(
+                    f"the card has {key} = {cut(getattr(self, key))}; write it on one line, without escapes"
+                )
         if not all(isinstance(name, str) for name in self.dominates):
             raise InvalidInput(f"the card has dominates = {cut(self.dominates)}; it must hold names")
 

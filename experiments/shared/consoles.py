@@ -9,10 +9,11 @@ from rich.console import Console
 
 import verifiers
 from experiments.shared.names import NamedVerifier, find_verifier
+from experiments.shared.progress import PlainConsole
 from simulator.errors import InvalidInput
 
 
-class _Pipe(Console):
+class _Pipe(PlainConsole):
     """A console that says so where nobody reads; the class above would end the program as if something were refuted."""
 
     def on_broken_pipe(self) -> None:
@@ -22,7 +23,7 @@ class _Pipe(Console):
 def console_for(json_target: str | None) -> Console:
     """Standard output, silent where JSON goes there; wide when it is no terminal, so that tables do not wrap."""
     width = None if sys.stdout.isatty() else 140
-    return _Pipe(width=width, markup=False, highlight=False, quiet=json_target == "-")
+    return _Pipe(width=width, quiet=json_target == "-")
 
 
 def chosen_verifiers(chosen: list[str] | None) -> list[NamedVerifier]:

@@ -17,6 +17,7 @@ def drawing_board() -> Any:
     import matplotlib as mpl
 
     mpl.use("Agg")
+    mpl.rcParams["text.parse_math"] = False  # a name with dollars is no formula
     from matplotlib import pyplot
 
     return pyplot

@@ -19,7 +19,7 @@ from experiments.shared.progress import quiet
 from simulator.arithmetic import parse_fraction
 from simulator.drafts import LARGEST
 from simulator.errors import InvalidInput
-from simulator.files import cut
+from simulator.files import cut, printable
 from simulator.protocol import Card, DraftScheme, Verifier
 from simulator.raised import own_lines
 
@@ -40,7 +40,7 @@ class NamedVerifier:
     def label(self) -> str:
         """Its name in tables and rows; an outsider's that bears a name of the registry keeps its file in it."""
         name = self.verifier.card.name
-        return name if self.from_file and name not in verifiers.REGISTRY else self.spec
+        return name if self.from_file and name not in verifiers.REGISTRY else printable(self.spec)
 
     @property
     def identity(self) -> dict[str, Any]:

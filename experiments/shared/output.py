@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.shared.temporary import temporary
 from simulator.errors import InvalidInput
+from simulator.files import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,11 +66,42 @@ def write_json(target: str | None, fields: Any) -> None:
     """JSON to a file, or to stdout for `-`; None writes nothing."""
     if target is None:
         return
-    text = json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
+    text = printable_json(json.dumps(fields, indent=2, ensure_ascii=False)) + "\n"
     if target == "-":
         sys.stdout.write(text)
     else:
         write_whole(target, text)
+
+
+def printable_json(text: str) -> str:
+    """The same JSON, with escapes for what is not to be seen: it stands in strings only."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(each if each == "\n" or each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+#: Numbers as rows have them; a text that begins as one of these is a formula to a spreadsheet.
+_NUMBER, _FORMULA = re.compile(r"[-+]?\d[\d./]*([eE][-+]?\d+)?"), ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_cell(value: Any) -> Any:
+    """A value for a cell of CSV: a text that a spreadsheet would compute is marked as text."""
+    formula = isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if formula else value
+
+
+def markdown_name(name: str) -> str:
+    """A name in a cell of Markdown: as code where nothing in it could end that."""
+    if re.fullmatch(r"[^`|<\\]+", name) and name.isprintable():
+        return f"`{name}`"
+    return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", printable(name))
+
+
+def latex_text(text: str) -> str:
+    """A text for LaTeX outside of formulas."""
+    special = {each: f"\\{each}" for each in "&%$#_{}"}
+    special |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(special.get(each, each) for each in printable(text))
 
 
 def write_pages(
@@ -79,7 +112,7 @@ def write_pages(
         write_whole(markdown, text())
     if plot:
         write_whole(plot, figure())
-        console.print(f"picture: {plot}")
+        console.print(f"picture: {printable(plot)}")
 
 
 def number_fields(name: str, value: Fraction | float | None) -> dict[str, Any]:

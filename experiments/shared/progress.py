@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 
 from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.files import printable
 from simulator.protocol import Progress as Tick
 
 __all__ = ["INTERRUPTED", "Tick", "bar", "counted", "cut_short", "duration", "named_errors", "quiet", "remark"]
@@ -22,13 +24,26 @@ INTERRUPTED = 130
 #: Seconds between two lines about progress where no bar can be drawn.
 LINE_PERIOD = 60.0
 
-stderr = Console(stderr=True, highlight=False)
+
+class PlainConsole(Console):
+    """A console that writes text as it is: no markup, and no character that a terminal would obey."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False, **settings)
+
+    def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is drawn; styles are added later, from `Segment.style`."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text, "\n"), segment.style)
+
+
+stderr = PlainConsole(stderr=True)
 
 
 def remark(text: str) -> None:
     """One line about the work, on stderr; nobody has to read it."""
     with suppress(OSError, ValueError):
-        stderr.print(text, soft_wrap=True, markup=False, style="dim")
+        stderr.print(printable(text), soft_wrap=True, style="dim")
 
 
 def cut_short(done: int, wanted: int, noun: str, resume: str | None) -> int:
@@ -46,14 +61,14 @@ def bar(label: str, total: float) -> Iterator[Tick]:
             yield advance
         return
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         console=stderr,
         transient=True,
     ) as progress:
-        task = progress.add_task(label, total=total)
+        task = progress.add_task(printable(label), total=total)
         yield lambda steps: progress.advance(task, steps)
 
 

@@ -29,6 +29,11 @@ def text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def line(value: Any) -> bool:
+    """Words on one line, as names are."""
+    return isinstance(value, str) and value.isprintable()
+
+
 def flag(value: Any) -> bool:
     """Yes or no."""
     return isinstance(value, bool)
@@ -62,6 +67,11 @@ def many(kind: Kind, least: int = 0) -> Kind:
 def named(kind: Kind) -> Kind:
     """Values by name."""
     return lambda value: isinstance(value, dict) and all(map(kind, value.values()))
+
+
+def names(kind: Kind) -> Kind:
+    """Values by name, one at least, each name on one line."""
+    return lambda value: bool(value) and named(kind)(value) and all(map(line, value))
 
 
 def fields(wanted: Mapping[str, Kind], rest: Kind | None = None) -> Kind:
@@ -118,8 +128,8 @@ _VERDICT = {
 }
 _WHERE = {"scheme": scheme, "source": source, "seconds": number}
 _LAW = {
-    **_WHERE, **_LENGTHS, **_VERDICT, "verifier": text, "shape": text, "nodes": count, "control": flag,
-    "K": some(count), "L1": some(count), "L2": some(count), "arithmetic": one_of("rational", "float64"), "engine": text,
+    **_WHERE, **_LENGTHS, **_VERDICT, "verifier": line, "shape": line, "nodes": count, "control": flag,
+    "K": some(count), "L1": some(count), "L2": some(count), "arithmetic": one_of("rational", "float64"), "engine": line,
 }  # fmt: skip
 _ROOT = {"root": text, **_exact_fields(("weight",)), **_LENGTHS, **_VERDICT}
 _BOUND = {**_WHERE, **_exact_fields(("lower", "upper", "gap")), "cut": flag}
@@ -130,13 +140,13 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
     "law": {**_LAW, "roots": many(fields(_ROOT), 1)},
     "bound": _BOUND,
     "swept law": {**_LAW, "kind": one_of("law"), "question": one_of("check")},
-    "swept bound": {**_BOUND, "kind": one_of("bound"), "question": one_of("bound"), "shape": text, "nodes": count},
+    "swept bound": {**_BOUND, "kind": one_of("bound"), "question": one_of("bound"), "shape": line, "nodes": count},
     "theorem": {
-        "verifier": text, "verdict": one_of("proved"), "identities": count, "cells": count, "seconds": number,
+        "verifier": line, "verdict": one_of("proved"), "identities": count, "cells": count, "seconds": number,
     },
     "step": {"step": text, "result": fields({})},
-    "cell": {**_CELL, "verifier": text, "shape": text, "blocks": count},
-    "share": {"shares": named(number)},
+    "cell": {**_CELL, "verifier": line, "shape": line, "blocks": count},
+    "share": {"shares": names(number)},
 }  # fmt: skip
 #: What other fields are, where they are there.
 _OPTIONAL = {**_exact_fields(("steady_state",)), "method": text}

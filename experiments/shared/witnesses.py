@@ -15,6 +15,7 @@ from experiments.shared.output import EXACT, apart, number_fields, short, write_
 from experiments.shared.progress import remark
 from simulator.drafts import Own
 from simulator.errors import InvalidInput
+from simulator.files import printable
 from simulator.verdicts.witness import Witness
 
 
@@ -76,4 +77,4 @@ def show_witness(console: Console, witness: Witness, file: str | None, spec: str
     if saved:
         own = f" --scheme {instance.scheme.as_dict()['file']}" if isinstance(instance.scheme, Own) else ""
         again = f"draftproof check {spec} --instance {file}{own}"
-        console.print(f"  saved as {file}; see it again: {again}", soft_wrap=True)
+        console.print(printable(f"  saved as {file}; see it again: {again}"), soft_wrap=True)

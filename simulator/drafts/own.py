@@ -22,6 +22,7 @@ from simulator.arithmetic import FLOAT64, arithmetic_of
 from simulator.coins import outcomes
 from simulator.drafts.trees import DraftTree
 from simulator.errors import DraftproofError, InvalidInput, TooLarge
+from simulator.files import printable
 from simulator.protocol import Coin, Context, TokenProcess
 from simulator.raised import own_lines
 
@@ -60,7 +61,7 @@ class Own:
     @property
     def name(self) -> str:
         """Its own name, or that of its class."""
-        return str(getattr(self.scheme, "name", type(self.scheme).__name__))
+        return printable(str(getattr(self.scheme, "name", type(self.scheme).__name__)))
 
     @property
     def depth(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from experiments.commands.compare.picture import delay_figure
 from experiments.commands.compare.tables import as_csv, as_latex, as_markdown
 from experiments.shared.output import write_whole
+from simulator.files import printable
 
 _TEXTS = {"--csv": as_csv, "--latex": as_latex, "--markdown": as_markdown}
 
@@ -21,6 +22,7 @@ def write_files(rows: Sequence[dict[str, Any]], caption: str, outputs: Mapping[s
             write_whole(path, _TEXTS[flag](rows))
         elif picture := delay_figure(rows, caption):
             write_whole(path, picture)
-            yield f"picture: {path}"
+            yield f"picture: {printable(path)}"
         else:
-            yield f"{path} was not drawn: there is no delayed tree, or no verifier that is neither control nor refuted"
+            reason = "there is no delayed tree, or no verifier that is neither control nor refuted"
+            yield f"{printable(path)} was not drawn: {reason}"

@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from experiments.shared.output import short
+from experiments.shared.output import csv_cell, latex_text, markdown_name, short
 
 _PLAIN = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_efficiency_float", "variance_float")
 _REST = ("lossless", "max_deviation_float", "total_variation_float", "arithmetic", "engine", "seconds", "strong_id")
@@ -182,7 +182,8 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         masses = row["depth_distribution"]
         padding = [""] * (deepest - len(masses))
-        writer.writerow([*(row.get(name) for name in (*_PLAIN, *_REST, *extra)), *masses, *padding])
+        cells = [csv_cell(row.get(name)) for name in (*_PLAIN, *_REST, *extra)]
+        writer.writerow([*cells, *masses, *padding])
     return buffer.getvalue()
 
 
@@ -197,8 +198,17 @@ def _grid(rows: Sequence[dict[str, Any]], mark: str) -> tuple[list[str], list[li
         texts = [
             f"{row['block_efficiency_float']:.4f}{'' if row['lossless'] else mark}" if row else "--" for row in found
         ]
-        lines.append([name + (" (control)" if name in controls else ""), *texts])
+        lines.append([name, " (control)" if name in controls else "", *texts])
     return shapes, lines
+
+
+def _other(shape: str) -> bool:
+    """Whether a shape is not K, L1, L2."""
+    return set(shape) - set("0123456789, ") != set()
+
+
+def _plain(shape: str) -> str:
+    return markdown_name(shape) if _other(shape) else shape
 
 
 def _optimum_cells(rows: Sequence[dict[str, Any]], shapes: Sequence[str]) -> list[str]:
@@ -218,10 +228,10 @@ def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
     from tabulate import tabulate
 
     shapes, lines = _grid(rows, " ✗")
-    body = [["`{}`{}{}".format(*name.partition(" ")), *cells] for name, *cells in lines]
+    body = [[markdown_name(name) + mark, *cells] for name, mark, *cells in lines]
     if most := _optimum_cells(rows, shapes):
         body.append(["**optimum**", *most])
-    table: str = tabulate(body, ["K, L1, L2", *shapes], tablefmt="github", disable_numparse=True)
+    table: str = tabulate(body, ["K, L1, L2", *map(_plain, shapes)], tablefmt="github", disable_numparse=True)
     return table + "\n"
 
 
@@ -230,10 +240,10 @@ def as_latex(rows: Sequence[dict[str, Any]]) -> str:
     from tabulate import tabulate
 
     shapes, lines = _grid(rows, "$^*$")
-    body = [[name.replace("_", r"\_"), *cells] for name, *cells in lines]
+    body = [[latex_text(name) + mark, *cells] for name, mark, *cells in lines]
     if most := _optimum_cells(rows, shapes):
         body.append([r"\textbf{optimum}", *most])
-    headers = ["verifier", *(f"$({shape})$" for shape in shapes)]
+    headers = ["verifier", *(latex_text(shape) if _other(shape) else f"$({shape})$" for shape in shapes)]
     table: str = tabulate(body, headers, tablefmt="latex_raw", disable_numparse=True)
     text = table.replace(r"\hline", r"\midrule").replace(r"\midrule", r"\toprule", 1)
     last = text.rindex(r"\midrule")

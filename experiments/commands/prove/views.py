@@ -15,6 +15,7 @@ from experiments.shared.output import write_json, write_whole
 from experiments.shared.progress import remark
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
 from simulator.errors import InvalidInput
+from simulator.files import printable
 from simulator.theorems.certificates import Verdict
 from simulator.theorems.formulas import condition_text, latex
 from simulator.theorems.proof import Refutation, fields_of
@@ -149,7 +150,7 @@ def deliver_relation(console: Console, related: Related, witness_file: str | Non
         file = _kept(text, witness_file)
         if file:
             again = f"draftproof compare {one} {other} --instance {file}"
-            console.print(f"  saved as {file}; see it: {again}", soft_wrap=True)
+            console.print(printable(f"  saved as {file}; see it: {again}"), soft_wrap=True)
         fields["witness"] = {"file": file, "block_efficiency": values, "instance": found.instance.as_dict()}
     else:
         console.print(Text(f"{one} {_SAYS[relation.kind]} {other}: NOT PROVED {about}", "bold yellow"))

@@ -9,6 +9,7 @@ import typer
 from experiments.shared import options as opt
 from experiments.shared.consoles import console_for
 from experiments.shared.output import check_files, write_json, write_whole
+from simulator.files import printable
 
 Places = Annotated[
     list[str],
@@ -28,9 +29,9 @@ def report(stores: Places, out: Page = None, json_target: opt.JsonTarget = None)
     summary = summarise(read(stores))
     console = console_for(json_target)
     for text in summary["findings"]:
-        console.print(text, soft_wrap=True)
+        console.print(printable(text), soft_wrap=True)
     if out is not None:
         write_whole(out, page(summary, stores, versions()["draftproof"]))
-        console.print(f"report: {out}", soft_wrap=True)
+        console.print(f"report: {printable(out)}", soft_wrap=True)
     write_json(json_target, summary)
     return 0

@@ -10,6 +10,7 @@ import typer
 from experiments.shared import options as opt
 from experiments.shared.consoles import console_for
 from experiments.shared.output import check_files, write_json
+from simulator.files import printable
 
 _CORES = os.cpu_count() or 1
 File = Annotated[str | None, typer.Argument(metavar="[FILE.toml]", help="Worlds, verifiers, schemes and questions.")]
@@ -66,11 +67,11 @@ def sweep(
             return INTERRUPTED
     if kept is not None:
         told["kept"] = len(kept.rows)
-        console.print(f"{store}: {len(kept.rows):,} rows", soft_wrap=True)
+        console.print(f"{printable(store)}: {len(kept.rows):,} rows", soft_wrap=True)
         kept.close()
     if export is not None:
         told["exported"] = write(store, export)
-        console.print(f"{export}: {told['exported']:,} rows", soft_wrap=True)
+        console.print(f"{printable(export)}: {told['exported']:,} rows", soft_wrap=True)
     write_json(json_target, told)
     return 0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.commands.sweep.store import Row, stored_rows
-from experiments.shared.output import write_whole
+from experiments.shared.output import csv_cell, write_whole
 from experiments.shared.temporary import temporary
 from simulator.errors import InvalidInput
 
@@ -46,7 +46,7 @@ def export(store: str, path: str) -> int:
         text = io.StringIO()
         writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
         write_whole(path, text.getvalue())
     else:
         _parquet(rows, Path(path))

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from experiments.models.validation.comparison import LEVEL, MOST_ERRORS
 from experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
+from experiments.shared.output import markdown_name
 
 Row = Mapping[str, Any]
 
@@ -170,7 +171,9 @@ def markdown(rows: Sequence[Row], table: Row) -> str:
     from tabulate import tabulate
 
     columns = _columns(rows)
-    body = [[row["shape"], f"`{row['verifier']}`", *(column(row) for column in columns.values())] for row in rows]
+    body = [
+        [row["shape"], markdown_name(row["verifier"]), *(column(row) for column in columns.values())] for row in rows
+    ]
     text: str = tabulate(body, [_tree_heading(rows), "verifier", *columns], tablefmt="github", disable_numparse=True)
     return f"{text}\n\n" + "\n".join(f"{line}.  " for line in table_lines(rows, table).splitlines()) + "\n"
 
