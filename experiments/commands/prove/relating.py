@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.commands.prove.announcing import announce
 from experiments.commands.prove.parallel import Announced, Both
-from experiments.commands.prove.work import Request, certificate_about, shape_of, workshop_of
+from experiments.commands.prove.work import Request, certificate_about, shape_of, steps_trusted, workshop_of
 from experiments.shared.names import NamedVerifier
 from experiments.shared.output import write_whole
 from experiments.shared.progress import bar, named_errors
@@ -82,7 +82,8 @@ def relate_two(
     label = f"{request.named.label} {kind} {other.label}"
     kept = kept or RowFile(None)
     mine, theirs = (workshop_of(each, jobs, kept) for each in (request, replace(request, named=other)))
-    with named_errors(label), bar(f"{label}, {shape}", 2 * trees + len(shape.contexts)) as tick:
+    steps = 2 * trees + len(shape.contexts)
+    with named_errors(label), bar(f"{label}, {shape}", steps) as tick, steps_trusted(mine, theirs):
         explorer = Explorer(Recording(shape.ring))
         relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), Both((mine, theirs)))
     if certificate is not None and relation.proved:

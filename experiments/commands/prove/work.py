@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from experiments.shared.planned import Planned
 from experiments.shared.pool import PERIOD
 from experiments.shared.progress import bar, named_errors, remark
 from experiments.shared.rows import RowFile, strong_id, versions
-from simulator.errors import InvalidInput, TooLarge
+from simulator.errors import DraftproofError, InvalidInput, TooLarge
 from simulator.files import cut, parse_json, read_text
 from simulator.protocol import DraftScheme
 from simulator.theorems.balance import SUM, acceptance, efficiency, places
@@ -125,8 +126,9 @@ def conduct(
     announce(shape, trees)
     start = time.perf_counter()
     steps = trees + len(list(places(shape)))
-    with named_errors(request.named.label), bar(f"{request.named.label}, {shape}", steps) as tick:
-        workshop = workshop_of(request, jobs, kept)
+    workshop = workshop_of(request, jobs, kept)
+    label = request.named.label
+    with named_errors(label), bar(f"{label}, {shape}", steps) as tick, steps_trusted(workshop):
         proof = prove(subject, shape, Explorer(Recording(shape.ring)), lambda _: tick(1), workshop)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
@@ -138,6 +140,20 @@ def workshop_of(request: Request, jobs: int, kept: RowFile | None) -> Workshop:
     """Where the steps of a theorem are done."""
     place = Place.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
     return Workshop(place, jobs, request.identity, kept or RowFile(None))
+
+
+@contextmanager
+def steps_trusted(*workshops: Workshop) -> Iterator[None]:
+    """What fails inside because of steps that a file of rows had is told of that file."""
+    try:
+        yield
+    except DraftproofError:
+        raise
+    except Exception as error:
+        if not any(workshop.kept for workshop in workshops):
+            raise
+        reason = f"the steps that --resume has are not those of this proof ({type(error).__name__})"
+        raise InvalidInput(f"{reason}; resume into another file") from error
 
 
 def verify_certificate(request: Request, path: str) -> Verdict:
