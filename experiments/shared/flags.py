@@ -8,6 +8,7 @@ import re
 FLAGS = {
     r"allow more memory": "--max-memory",
     r"allow more runs": "--max-runs",
+    r"other cases can be chosen": "--cases",
     r"the denominator of the grid": "--exhaustive",
     r"allow larger files": "draftproof --max-input MIB ..",
     r"use arithmetic float64": "--arithmetic float64",

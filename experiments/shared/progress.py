@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 
-from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.files import printable
 from simulator.protocol import Progress as Tick
+from simulator.raised import named_errors, quiet
 
 __all__ = ["INTERRUPTED", "Tick", "bar", "counted", "cut_short", "duration", "named_errors", "quiet", "remark"]
 
@@ -89,25 +88,6 @@ def _lines(label: str, total: float) -> Iterator[Tick]:
         yield advance
     finally:
         ended.set()
-
-
-def quiet() -> AbstractContextManager[Any]:
-    """Whatever an outsider's verifier prints goes to stderr: stdout is for results."""
-    return redirect_stdout(sys.stderr)
-
-
-@contextmanager
-def named_errors(where: str) -> Iterator[None]:
-    """For whatever runs a verifier: errors raised on purpose get the culprit before them, prints go to stderr."""
-    try:
-        with quiet():
-            yield
-    except DraftproofError as error:
-        if str(error).startswith(where):
-            raise
-        raise type(error)(f"{where}: {error}") from error
-    except SystemExit as stop:
-        raise InvalidVerifier(f"{where}: it called sys.exit({stop.code!r}), which is no verdict") from stop
 
 
 def counted(amount: float, noun: str) -> str:

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import verifiers
-from experiments.commands.audit.report import Report, Request
-from experiments.commands.audit.work import announced, judge_all, survey
+from experiments.commands.audit.report import Report
+from experiments.commands.audit.work import announced
 from experiments.shared.progress import quiet
 from simulator.audit import default_cases, make_audit
+from simulator.audit.verdict import Request, judge, survey
 from simulator.drafts import Delayed
 from simulator.protocol import DraftScheme
 
@@ -55,12 +56,12 @@ def rows(audits: Any = AUDITS) -> Iterator[dict[str, Any]]:
     for name, scheme in audits:
         calls = [0]
         audit = make_audit(_counted(verifiers.make(name), calls), "tree", library="numpy", name=name)
-        report = Report(Request(name, audit, default_cases(audit.audited.interface, scheme, CASES), False, 10**7))
+        report = Report(Request(name, audit, default_cases(audit.audited.interface, scheme, CASES), max_runs=10**7))
         with quiet():
             surveyed = survey(report)
             seconds = announced(report, surveyed)
             calls[0], started = 0, time.thread_time()
-            judge_all(report, [case for case, _ in surveyed], lambda _: None)
+            judge(report, [case for case, _ in surveyed])
         taken = time.thread_time() - started
         wanted = sum(size.runs for _, size in surveyed)
         yield {

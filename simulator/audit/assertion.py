@@ -10,10 +10,10 @@ from simulator.audit.diagnosis.catalogue import diagnose
 from simulator.audit.diagnosis.evidence import Evidence
 from simulator.audit.instances import default_cases
 from simulator.audit.interfaces import SelfDrafted, interface_named
-from simulator.audit.judge import Audit, Finding
+from simulator.audit.judge import Audit
 from simulator.audit.processing import Processing
-from simulator.audit.rounding import only_rounding
 from simulator.audit.rows import RowForm, kind_named
+from simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, audited
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
@@ -56,10 +56,10 @@ def make_audit(
     if rows.library == "jax":
         jax_module("rows in jax")
     label = str(name or getattr(function, "__name__", type(function).__name__))
-    audited = Audited(
+    followed = Audited(
         function, chosen, rows, label, dict(keywords or {}), batch > 1, coins, typed=typed or {}, notes=tuple(notes)
     )
-    return Audit(audited, Processing(temperature, top_k, top_p), batch)
+    return Audit(followed, Processing(temperature, top_k, top_p), batch)
 
 
 def assert_function_lossless(
@@ -69,20 +69,24 @@ def assert_function_lossless(
     scheme: DraftScheme | None = None,
     cases: Sequence[str] | None = None,
     strict: bool = False,
+    boundary: bool = False,
+    max_runs: int = MOST_CALLS,
+    optimum: Optimum | None = None,
     **options: Any,
 ) -> None:
     """Raise `AssertionError` with the place and a hypothesis unless a function is lossless; see `make_audit`.
 
-    target, draft: one instance, in place of the default ones. cases: names of default instances, None for all. strict:
-    whether the rounding of a lower precision inside is too much.
-    Raises `InvalidInput` or `InvalidVerifier` where it cannot be judged.
+    target, draft: one instance, in place of the default ones. cases: names of default instances, None for all. strict,
+    boundary, max_runs: as in `simulator.audit.verdict.Request`. optimum: the largest block efficiency of a lossless
+    verifier on a case, where somebody knows it.
+    Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
     audit = make_audit(function, **options)
-    findings = []
-    for case in _cases(audit, target, draft, scheme, cases):
-        findings.append(audit.judge(case.instance, case.scheme))
-        if not findings[-1].lossless and (strict or not only_rounding(audit, findings[-1:])):
-            raise AssertionError(_message(audit, case, findings))
+    record = audited(
+        Request(audit.name, audit, _cases(audit, target, draft, scheme, cases), boundary, max_runs, strict), optimum
+    )
+    if not record.verdict.lossless:
+        raise AssertionError(_message(record))
 
 
 def _cases(
@@ -101,17 +105,24 @@ def _cases(
     return [Case("given", target, draft, title="the given instance", shape=shape)]
 
 
-def _message(audit: Audit, case: Case, findings: Sequence[Finding]) -> str:
-    finding = findings[-1]
-    hypotheses = diagnose(Evidence(audit, finding, findings))
-    lines = [
-        f"{audit.name} is not lossless on {case.scheme} ({case.title}): {finding.first or 'requests are dependent'}"
-    ]
-    lines += [f"hypothesis: {hypotheses[0]}"] if hypotheses else []
+def _message(record: Record) -> str:
+    audit, verdict = record.request.audit, record.verdict
+    about = []
+    if verdict.refuted is not None:
+        case = record.judged[record.findings.index(verdict.refuted)]
+        place = verdict.refuted.first or "requests are dependent"
+        about.append(f"{audit.name} is not lossless on {case.scheme} ({case.title}): {place}")
+        if verdict.rounding is None:
+            hypotheses = diagnose(Evidence(audit, verdict.refuted, record.findings))
+            about += [f"hypothesis: {hypotheses[0]}"] if hypotheses else []
+    if verdict.alarm:
+        about.append(f"{audit.name} brings more tokens a block than any lossless verifier can")
+    about += [f"{audit.name} fails {failure}" for failure in record.failures]
+    about += [f"{audit.name} at a corner coin: {corner}" for corner in record.corners]
     reuse = list(audit.audited.log.reuse)
-    lines += [f"one coin, two decisions: {place}" for place in reuse[:REUSE_SHOWN]]
-    lines += [f"and {len(reuse) - REUSE_SHOWN} more"] if len(reuse) > REUSE_SHOWN else []
-    return "\n".join(lines)
+    about += [f"one coin, two decisions: {place}" for place in reuse[:REUSE_SHOWN]]
+    about += [f"and {len(reuse) - REUSE_SHOWN} more"] if len(reuse) > REUSE_SHOWN else []
+    return "\n".join(about)
 
 
 def assert_lossless(

@@ -79,8 +79,8 @@ def audit(
     """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: bad input."""
     from experiments.commands.audit import plan as audit_plan
     from experiments.commands.audit import views as audit_views
-    from experiments.commands.audit.report import Request
     from experiments.commands.audit.work import conduct
+    from simulator.audit.verdict import Request
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}

@@ -38,7 +38,8 @@ def rests(report: Report) -> list[str]:
 
 def as_json(report: Report) -> dict[str, Any]:
     """The fields that programs read."""
-    audit, finding = report.request.audit, report.refuted
+    audit, verdict = report.request.audit, report.verdict
+    finding = verdict.refuted
     audited = audit.audited
     deviations = [each.check.max_deviation for each in report.findings]
     variations = [each.check.total_variation for each in report.findings]
@@ -53,11 +54,11 @@ def as_json(report: Report) -> dict[str, Any]:
         "instances": len(report.findings),
         "calls": round(report.calls),
         "versions": versions(),
-        "lossless": report.lossless,
+        "lossless": verdict.lossless,
         "tolerance": audited.rows.kind.tolerance,
         **number_fields("max_deviation", largest(deviations)),
         **number_fields("total_variation", largest(variations)),
-        "exceeds_optimum": report.alarm,
+        "exceeds_optimum": verdict.alarm,
         "cases": [
             _case_fields(case.name, case.title, each, beside)
             for case, each, beside in zip(report.judged, report.findings, report.beside, strict=False)

@@ -41,7 +41,7 @@ def deliver(console: Console, report: Report, witness_file: str | None, json_tar
         )
         return INTERRUPTED
     write_json(json_target, fields)
-    return 0 if report.lossless else 1
+    return 0 if report.verdict.lossless else 1
 
 
 def _deliver_witness(console: Console, report: Report, found: Witness, file: str | None) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def show(console: Console, report: Report) -> None:
         console.print(_table(report))
     for failure in report.failures:
         console.print(f"  fails here: {failure}", soft_wrap=True, markup=False)
-    finding = report.refuted
+    finding = report.verdict.refuted
     if finding is not None:
         _show_refutation(console, report, finding)
     for rank, hypothesis in enumerate(report.hypotheses):
@@ -111,7 +111,7 @@ def show(console: Console, report: Report) -> None:
         console.print(f"  corner coin: {corner}", soft_wrap=True)
     if report.request.boundary and not report.corners:
         console.print("  corner coins (0, the largest float below 1, the threshold): no token of probability zero")
-    if report.alarm:
+    if report.verdict.alarm:
         console.print("  more tokens a block than the certified optimum of all lossless verifiers (second alarm)")
     if not report.complete:
         return
@@ -128,9 +128,10 @@ def _verdict(report: Report) -> tuple[str, str]:
     count = f"{len(report.findings)} instance{'s' if len(report.findings) != 1 else ''}"
     failed = len(report.failures)
     exact = report.request.audit.audited.rows.kind.arithmetic.exact
+    found = report.verdict
     verdicts = (
-        (report.refuted and report.rounding, f"NOT STRICTLY LOSSLESS: {report.rounding}"),
-        (report.refuted or report.alarm, "REFUTED"),
+        (found.refuted and report.rounding, f"NOT STRICTLY LOSSLESS: {report.rounding}"),
+        (found.refuted or found.alarm, "REFUTED"),
         (failed, f"FAILS on {failed} of {failed + len(report.findings)} instances"),
         (report.corners, "REFUTED at a corner coin"),
     )

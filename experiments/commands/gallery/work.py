@@ -10,15 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.audit.report import Report, Request
+from experiments.commands.audit.report import Report
 from experiments.commands.audit.work import conduct
 from experiments.commands.gallery.entries import ENTRIES, Entry
 from simulator.audit import default_cases, make_audit
+from simulator.audit.verdict import Request
 from simulator.errors import InvalidInput
 
 MEASURED = Path(__file__).with_name("measured.json")
-#: A run of this gallery is small; more than this is a mistake.
-MOST_CALLS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def run(entry: Entry, folder: Path, day: str) -> Outcome:
     function = entry.build(folder, entry.path)
     audit = make_audit(function, entry.interface, name=entry.name, **entry.options)
     cases = default_cases(audit.audited.interface, entry.scheme, entry.cases)
-    report = conduct(Request(entry.name, audit, cases, boundary=False, max_runs=MOST_CALLS))
+    report = conduct(Request(entry.name, audit, cases))
     return Outcome(entry.name, source_of(entry, folder), **_found(report), day=day)
 
 
@@ -92,9 +91,10 @@ def source_of(entry: Entry, folder: Path) -> str:
 
 
 def _found(report: Report) -> dict[str, Any]:
-    refuted = report.refuted
+    found = report.verdict
+    refuted = found.refuted
     failed: Sequence[Any] = [each for each in report.findings if not each.lossless]
-    verdict = "lossless" if report.lossless else "lossy"
+    verdict = "lossless" if found.lossless else "lossy"
     if report.rounding is not None:
         verdict = f"lossless up to {report.rounding.precision} rounding"
     if report.failures:

@@ -1,0 +1,248 @@
+"""What every audit goes through and what decides it: the command, `assert_lossless`, the pytest marker, the gallery.
+
+`survey`, `judge` and `conclude` fill a `Record`; `decide` is a function of what stands in it. A function is lossless if
+and only if on every case that was asked for it was judged to the end and did not fail; the balance holds, but for the
+rounding of a lower precision inside, unless that is too much; requests of a batch are independent; no corner coin gives
+a token of probability zero; and no block efficiency exceeds what a lossless verifier can have. State between calls is
+no verdict but an error, and branches that only rounding makes possible are named with the verdict without changing it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from statistics import median
+
+from simulator.audit.boundary import Corner, corners
+from simulator.audit.failures import FunctionFailed
+from simulator.audit.judge import Audit, Finding
+from simulator.audit.rounding import Rounding, only_rounding
+from simulator.errors import InvalidInput, InvalidVerifier, TooLarge
+from simulator.instances.case import Case
+from simulator.protocol import Progress
+from simulator.raised import named_errors, quiet
+
+#: Calls of the function in one audit, unless another number is asked for.
+MOST_CALLS = 2_000_000
+#: So many draft trees of each case are tried for its size, fewer where they take longer than so many seconds.
+SAMPLES, PATIENCE = 8, 0.2
+#: The largest block efficiency of a lossless verifier on a case, None where it is not known.
+Optimum = Callable[[Case], Fraction | None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for.
+
+    spec: what the function is called in errors. boundary: whether corner coins are looked at. max_runs: calls of the
+    function. strict: whether the rounding of a lower precision inside is too much.
+    Raises `InvalidInput` for corner coins that cannot be.
+    """
+
+    spec: str
+    audit: Audit
+    cases: Sequence[Case]
+    boundary: bool = False
+    max_runs: int = MOST_CALLS
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if self.boundary and self.audit.batch > 1:
+            raise InvalidInput("--boundary runs one request a call; leave out --batch")
+        if self.boundary and self.audit.audited.coins == "bisect":
+            raise InvalidInput("--boundary needs coins that can be followed; leave out --coins bisect")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A legal case on which the function fails."""
+
+    case: Case
+    error: FunctionFailed
+
+    def __str__(self) -> str:
+        return f"where {self.case.title}, {self.case.scheme}: {self.error.what}; called with ({self.error.arguments})"
+
+
+@dataclass(frozen=True)
+class AuditVerdict:
+    """The answer of an audit.
+
+    refuted: the finding that is shown, the first one whose balance fails, else one whose requests depend on each other.
+    rounding: of a lower precision inside, where that explains all deviations. alarm: whether any block efficiency
+    exceeds what a lossless verifier can have.
+    """
+
+    lossless: bool
+    refuted: Finding | None
+    rounding: Rounding | None
+    alarm: bool
+
+
+def decide(
+    findings: Sequence[Finding],
+    failures: Sequence[Failure] = (),
+    corners: Sequence[Corner] = (),
+    optima: Sequence[Fraction | None] = (),
+    rounding: Rounding | None = None,
+    strict: bool = False,
+    complete: bool = True,
+) -> AuditVerdict:
+    """The only place that decides an audit, see the module.
+
+    optima: for each finding the largest block efficiency of a lossless verifier, where it is known. complete: whether
+    every case was judged.
+    """
+    failed = [] if rounding is not None and not strict else [each for each in findings if not each.lossless]
+    refuted = next((each for each in failed if not each.check.lossless), failed[0] if failed else None)
+    alarm = rounding is None and any(
+        best is not None and each.check.block_efficiency > best + each.tolerance
+        for each, best in zip(findings, optima, strict=False)
+    )
+    lossless = complete and bool(findings) and not (refuted or failures or corners or alarm)
+    return AuditVerdict(lossless, refuted, rounding, alarm)
+
+
+@dataclass
+class Record:
+    """What an audit has found so far, case by case.
+
+    judged: the cases of the findings. failures: the others. optima: beside the findings. complete: whether all that was
+    asked for has been done.
+    """
+
+    request: Request
+    judged: list[Case] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    optima: list[Fraction | None] = field(default_factory=list)
+    corners: list[Corner] = field(default_factory=list)
+    rounding: Rounding | None = None
+    complete: bool = False
+
+    @property
+    def verdict(self) -> AuditVerdict:
+        """What `decide` says of it."""
+        request = self.request
+        return decide(
+            self.findings, self.failures, self.corners, self.optima, self.rounding, request.strict, self.complete
+        )
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a case is: draft trees, calls of the function, seconds of computing, which a busy machine stretches."""
+
+    trees: int
+    runs: float
+    seconds: float
+
+
+def survey(record: Record, samples: int = SAMPLES) -> list[tuple[Case, Size]]:
+    """How large each case is, from some of its trees; what fails already there goes to the failures.
+
+    Raises `TooLarge`, and `InvalidVerifier` for state between calls or a function that every call of it shows to want
+    other arguments.
+    """
+    request = record.request
+    sizes: list[tuple[Case, Size]] = []
+    for case in request.cases:
+        with named_errors(_where(request, case)):
+            try:
+                if not sizes:
+                    request.audit.check_state(case.instance, case.scheme)
+                sizes.append((case, _size(request.audit, case, samples)))
+            except FunctionFailed as error:
+                record.failures.append(Failure(case, error))
+                continue
+        if sum(size.runs for _, size in sizes) > request.max_runs:
+            raise TooLarge(
+                f"{request.spec} on {case.scheme} needs about {sizes[-1][1].runs:.1e} calls, more than "
+                f"{request.max_runs:,} in all; use shorter or fewer drafts or a smaller vocabulary, or allow more runs"
+            )
+    if not sizes:
+        _assert_called_rightly(record)
+    return sizes
+
+
+def judge(
+    record: Record, cases: Sequence[Case], optimum: Optimum | None = None, progress: Progress | None = None
+) -> None:
+    """Add what is found on these cases; a case on which the function fails is a finding, and the others are judged."""
+    request = record.request
+    for case in cases:
+        with named_errors(_where(request, case)):
+            try:
+                finding = request.audit.judge(case.instance, case.scheme, progress)
+            except FunctionFailed as error:
+                record.failures.append(Failure(case, error))
+                continue
+        best = optimum(case) if optimum is not None else None
+        record.judged.append(case)
+        record.findings.append(finding)
+        record.optima.append(best)
+
+
+def conclude(record: Record) -> AuditVerdict:
+    """What is left once every case is judged: corner coins, where asked for, and whether deviations are rounding.
+
+    Raises `InvalidVerifier` where the function fails on all cases in a way that another call might mend.
+    """
+    request = record.request
+    if not record.findings:
+        _assert_called_rightly(record)
+    if request.boundary:
+        zeros = [case for case in record.judged if case.name in ("zeros", "disjoint", "one_hot")]
+        for case in zeros or record.judged:
+            with named_errors(f"{request.spec} at corner coins ({case.title})"):
+                record.corners += corners(request.audit, case.instance, case.scheme)
+    explain(record)
+    record.complete = True
+    return record.verdict
+
+
+def explain(record: Record) -> None:
+    """Whether what failed so far is the rounding of a lower precision inside."""
+    if not all(each.lossless for each in record.findings):
+        with quiet():
+            record.rounding = only_rounding(record.request.audit, record.findings)
+
+
+def audited(request: Request, optimum: Optimum | None = None) -> Record:
+    """A whole audit, where nobody is told about sizes and progress; raises as `survey` and `conclude` do."""
+    record = Record(request)
+    judge(record, [case for case, _ in survey(record, samples=1)], optimum)
+    conclude(record)
+    return record
+
+
+def _assert_called_rightly(record: Record) -> None:
+    if all(failure.error.called_wrongly for failure in record.failures):
+        with named_errors(_where(record.request, record.failures[0].case)):
+            raise InvalidVerifier(str(record.failures[0].error))
+
+
+def _where(request: Request, case: Case) -> str:
+    """What errors name; a default instance that the function does not take can be left out."""
+    title = f"{case.title}; other cases can be chosen" if len(request.cases) > 1 else case.title
+    return f"{request.spec} on {case.scheme} ({title})"
+
+
+def _size(audit: Audit, case: Case, samples: int) -> Size:
+    """Some trees are tried, more of them as long as that is quick: where trees differ, few of them say little.
+
+    A call takes the median of what it took on them: what is made at the first one is not made again.
+    """
+    trees = audit.trees(case.instance, case.scheme)
+    most = min(trees, samples) if audit.batch == 1 else 1
+    runs: list[float] = []
+    clock = [time.thread_time()]
+    while len(runs) < most and (not runs or clock[-1] - clock[0] < PATIENCE):
+        runs.append(audit.runs(case.instance, case.scheme, 1, seed=len(runs)))
+        clock.append(time.thread_time())
+    wanted = sum(runs) / len(runs)
+    a_call = median((end - start) / count * trees for (start, end), count in zip(pairwise(clock), runs, strict=True))
+    return Size(trees, wanted, a_call * wanted)

@@ -1,0 +1,81 @@
+"""What decides an audit is a function of its findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from simulator.audit import Rounding, default_cases, make_audit
+from simulator.audit.verdict import Record, Request, audited, conclude, decide, judge, survey
+from simulator.errors import InvalidVerifier
+
+
+@pytest.fixture
+def finding(planted):
+    """`finding(file, name)`: on the first default instance."""
+
+    def find(file, name):
+        audit = make_audit(planted(file, name), "chain")
+        [case] = default_cases(audit.audited.interface, None, ("context",))
+        return audit.judge(case.instance, case.scheme)
+
+    return find
+
+
+def test_nothing_judged_is_not_lossless():
+    assert not decide([]).lossless
+
+
+def test_what_is_known_against_a_function_refutes_it(finding, planted):
+    good, bad = finding("traps", "right"), finding("traps", "accepts_all")
+    assert decide([good]).lossless
+    assert decide([good, bad]).refuted is bad
+    assert not decide([good, bad]).lossless
+    assert not decide([good], complete=False).lossless
+    assert not decide([good], failures=[object()]).lossless
+    assert not decide([good], corners=[object()]).lossless
+    dependent = replace(good, dependence=0.1)
+    assert decide([good, dependent]).refuted is dependent
+    assert decide([dependent, bad]).refuted is bad
+
+
+def test_more_tokens_than_the_optimum_refute_what_is_balanced(finding):
+    good = finding("traps", "right")
+    tokens = Fraction(good.check.block_efficiency)
+    assert decide([good], optima=[tokens]).lossless
+    assert decide([good], optima=[None]).lossless
+    found = decide([good], optima=[tokens - Fraction(1, 10**6)])
+    assert (found.lossless, found.alarm, found.refuted) == (False, True, None)
+
+
+def test_rounding_is_forgiven_unless_it_is_too_much(finding):
+    bad = finding("traps", "accepts_all")
+    rounding = Rounding("float32", 1e-8)
+    assert decide([bad], rounding=rounding, optima=[Fraction(1)]).lossless
+    assert decide([bad], rounding=rounding, strict=True).refuted is bad
+
+
+def record(planted, name, cases=("context", "one_hot")) -> Record:
+    audit = make_audit(planted("traps", name), "chain")
+    return Record(Request(name, audit, default_cases(audit.audited.interface, None, cases)))
+
+
+def test_state_between_calls_is_an_error_before_anything_is_judged(planted):
+    for name in ("stale", "counts"):
+        with pytest.raises(InvalidVerifier, match="without state"):
+            survey(record(planted, name))
+
+
+def test_the_optimum_that_is_passed_in_decides(planted):
+    request = record(planted, "right").request
+    assert audited(request, lambda case: None).verdict.lossless
+    assert audited(request, lambda case: Fraction(1)).verdict.alarm
+
+
+def test_a_record_is_lossless_only_once_it_is_concluded(planted):
+    found = record(planted, "right")
+    judge(found, [case for case, _ in survey(found)])
+    assert not found.verdict.lossless
+    assert conclude(found).lossless
