@@ -1,11 +1,13 @@
 """What a verifier may offer beside `verify`, so that its law need not be enumerated: one value, its `structure`.
 
 An engine asks for this value, never for a name. `n` contexts at once: `p`, `q` and laws have shape `(n.., V)`, weights
-`(n.., 1)`, in the arithmetic of the rows. What is offered is compared with `verify` before it is believed.
+`(n.., 1)`, in the arithmetic of the rows. The structures of the project's own verifiers are compared with `verify` by
+its tests; that of any other verifier is used only where it is asked for, and proves nothing about `verify`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
@@ -119,6 +121,9 @@ class Continued:
     name: ClassVar[str] = "continued"
 
 
+#: Packages of the project.
+_ROOMS = ("verifiers.", "simulator.", "lp_analysis.", "experiments.")
+
 Structure: TypeAlias = TopDown | OnePath | LeafToRoot | Layered | Continued
 
 
@@ -131,6 +136,17 @@ def offered(verifier: Verifier) -> Structure | None:
         f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath, LeafToRoot, "
         "Layered or Continued of simulator.structures, or leave it out"
     )
+
+
+def is_ours(verifier: Verifier) -> bool:
+    """Whether a verifier is one of the project's own, as it is in its module: nobody has put anything into the object.
+
+    Of these alone the structure is known to be that of `verify`.
+    """
+    kind = type(verifier)
+    home = sys.modules.get(kind.__module__)
+    known = kind.__module__.startswith(_ROOMS) and getattr(home, kind.__qualname__, None) is kind
+    return known and not {"verify", "structure"} & set(getattr(verifier, "__dict__", ()))
 
 
 def branch_of(verifier: Verifier) -> Branch | None:

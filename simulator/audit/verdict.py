@@ -51,9 +51,9 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.boundary and self.audit.batch > 1:
-            raise InvalidInput("--boundary runs one request a call; leave out --batch")
+            raise InvalidInput("corner coins take one request a call; leave out the batch")
         if self.boundary and self.audit.audited.coins == "bisect":
-            raise InvalidInput("--boundary needs coins that can be followed; leave out --coins bisect")
+            raise InvalidInput("corner coins need coins that can be followed; use coins symbols")
 
 
 @dataclass(frozen=True)

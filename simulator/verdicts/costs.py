@@ -163,10 +163,12 @@ def assert_runs(
 
 
 def structure_hint(verifier: Verifier, scheme: DraftScheme, runs: float, vocab_size: int, name: str) -> str:
-    """For a verifier without structure: what would make it fast, and what it would cost then."""
-    if not isinstance(scheme, Delayed) or runs < LONG or offered(verifier) is not None:
+    """For a verifier that is enumerated: what would make it fast, and what it would cost then."""
+    if not isinstance(scheme, Delayed) or runs < LONG:
         return ""
     contexts = table_entries(vocab_size, scheme.depth) / max(vocab_size - 1, 1)
+    if offered(verifier) is not None:
+        return f"; by its structure about {contexts:,.0f} contexts, which proves nothing: use the engine structured"
     return f"; {name} has no `structure`: with one, such as TopDown(branch=..), about {contexts:,.0f} contexts"
 
 

@@ -21,10 +21,12 @@ from simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, structured_wo
 from simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
 from simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
 from simulator.shown import fields_html, number_text
-from simulator.structures import TopDown
+from simulator.structures import TopDown, is_ours
 from simulator.verdicts.doors import check_scheme, check_verifier
 
 ENGINES = ("auto", "enumerate", "structured")
+#: What is said with a verdict that rests on a structure of somebody else's verifier.
+ASSUMED = "by its structure, which was not compared with verify on every instance"
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +36,8 @@ class Check:
     In rational arithmetic it is a proof for the instance; in float64 `lossless` only says that no
     deviation exceeds the rounding tolerance.
     tolerance: another one than that of the arithmetic, where the verifier computes in numbers of its own.
+    assumed: whether it rests on the structure of a verifier that is not the project's own: then it says nothing about
+    `verify`, which was not run on every instance.
     """
 
     verifier: str
@@ -42,6 +46,7 @@ class Check:
     engine: str
     metrics: Metrics
     tolerance: float | None = None
+    assumed: bool = False
 
     @property
     def lossless(self) -> bool:
@@ -71,10 +76,11 @@ class Check:
         about = {"verifier": self.verifier, "scheme": str(self.scheme), "arithmetic": self.arithmetic}
         violation = self.violation.to_dict() if self.violation is not None else None
         numbers = {**self.metrics.to_dict(), "violation": violation}
-        return {**about, "engine": self.engine, "lossless": self.lossless, **numbers}
+        return {**about, "engine": self.engine, "lossless": self.lossless, "assumed": self.assumed, **numbers}
 
     def __repr__(self) -> str:
         verdict = "lossless" if self.lossless else f"NOT lossless, max deviation {number_text(self.max_deviation)}"
+        verdict += f" {ASSUMED}" if self.assumed else ""
         how = f"{self.arithmetic}, {self.engine}"
         tokens = f"block efficiency {number_text(self.block_efficiency)}"
         return f"Check({self.verifier} on {self.scheme}: {verdict}; {tokens}; {how})"
@@ -90,13 +96,16 @@ Judge: TypeAlias = Callable[[Instance, DraftScheme], Check]
 def choose_engine(verifier: Verifier, scheme: DraftScheme, engine: str = "auto") -> str:
     """The engine that will run: `enumerate`, or `structured` with the structure it uses.
 
+    "auto" enumerates any verifier but the project's own: what another one offers as its structure proves nothing about
+    its `verify`, and has to be asked for.
     Raises `InvalidInput` for an unknown engine or one that the verifier does not offer on this scheme.
     """
     check_verifier(verifier)
     check_scheme(scheme)
     if engine not in ENGINES:
         raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}")
-    structure = None if engine == "enumerate" else structure_of(verifier, scheme)
+    enumerated = engine == "enumerate" or (engine == "auto" and not is_ours(verifier))
+    structure = None if enumerated else structure_of(verifier, scheme)
     if engine == "structured" and structure is None:
         raise InvalidInput(
             f"{verifier.card.name} offers no structured evaluation on {scheme}; use the engine enumerate"
@@ -188,7 +197,8 @@ class Evaluator:
         return steady_by_laws(self.verifier, MarkovRows(*pair, device=self.device), scheme)
 
     def _verdict(self, scheme: DraftScheme, engine: str, found: Metrics) -> Check:
-        return Check(self.verifier.card.name, scheme, self.arithmetic, engine, found)
+        assumed = engine != "enumerate" and not is_ours(self.verifier)
+        return Check(self.verifier.card.name, scheme, self.arithmetic, engine, found, assumed=assumed)
 
     def _by_states(self, target: MarkovProcess, draft: MarkovProcess) -> CollapsedTopDown:
         """The collapsed law from these roots, kept for other shapes."""

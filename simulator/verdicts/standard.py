@@ -44,9 +44,10 @@ ENUMERATED = 300
 class Standard:
     """What the standard check has found so far.
 
-    covered: shapes that were proved, with the instances of each. declared: the schemes that it was about. refused:
+    covered: shapes that were checked, with the instances of each. declared: the schemes that it was about. refused:
     those that the verifier does not accept. complete: whether the core was done. left: instances that were not reached.
-    failed: the first instance on which the verifier is not lossless.
+    failed: the first instance on which the verifier is not lossless. assumed: whether any check rests on a structure
+    that was not compared with `verify` there.
     """
 
     verifier: str
@@ -56,6 +57,7 @@ class Standard:
     complete: bool = False
     left: int = 0
     failed: tuple[Instance, Check] | None = None
+    assumed: bool = False
 
     @property
     def lossless(self) -> bool:
@@ -151,6 +153,7 @@ def _run(
     progress: Progress | None,
 ) -> Standard:
     covered, refused, left, failed = dict(found.covered), list(found.refused), 0, None
+    assumed = found.assumed
     for number, job in enumerate(jobs):
         scheme = job.case[1]
         if scheme.name in refused:
@@ -165,13 +168,14 @@ def _run(
             refused.append(scheme.name)
             covered = {case: count for case, count in covered.items() if case[1].name != scheme.name}
             continue
+        assumed |= verdict.assumed
         if not verdict.lossless:
             failed = instance, verdict
             break
         covered[job.case] = covered.get(job.case, 0) + 1
         if progress:
             progress(1)
-    return replace(found, covered=covered, refused=tuple(refused), left=left, failed=failed)
+    return replace(found, covered=covered, refused=tuple(refused), left=left, failed=failed, assumed=assumed)
 
 
 def _checked_facts(found: Standard, verifier: Verifier, facts: bool) -> Standard:

@@ -143,3 +143,14 @@ class LyingInTheDeep(NaiveSampling):
         make("nss").structure,
         child_law=lambda p, q, k: make("naive_tree" if k > 2 else "nss").structure.child_law(p, q, k),
     )
+
+
+class LossyInThirds:
+    """Lossless as its structure says, but for rows in thirds, where a rejected token is drawn from p again."""
+
+    card = Card(name="lossy_in_thirds", title="Lossy in thirds", source=None)
+    structure = make("naive_tree").structure
+
+    def verify(self, root, coin):
+        lossy = all((3 * mass).q == 1 for mass in root.target) if root.target.dtype == object else False
+        return make("naive_from_target" if lossy else "naive_tree").verify(root, coin)

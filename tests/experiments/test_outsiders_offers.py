@@ -1,4 +1,4 @@
-"""A file's verifier that offers something else than it does is refused in one line; enumeration still judges it."""
+"""A file's verifier is enumerated; what it offers is used where that is asked for, and then proves nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ["Branch", "Card", "ChildLaw", "LastChildLaw", "Settle", "Select", "Reje
 @pytest.mark.parametrize("command", ["check", "compare"])
 @pytest.mark.parametrize("name", by_turns(NAMES))
 def test_a_liar_is_refused_in_one_line(draftproof, name, command):
-    ran = draftproof(command, f"{LIARS}:Lying{name}", "--K", 3)
+    ran = draftproof(command, f"{LIARS}:Lying{name}", "--K", 3, "--engine", "structured")
     assert (ran.code, ran.out) == (2, "")
     (line,) = ran.err.strip().splitlines()
     assert line.startswith("draftproof: lying_")
@@ -25,31 +25,82 @@ def test_a_liar_is_refused_in_one_line(draftproof, name, command):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_enumeration_judges_what_a_liar_does(draftproof, name):
-    ran = draftproof("check", f"{LIARS}:Lying{name}", "--vocab", 2, "--K", 3, "--engine", "enumerate", "--json", "-")
+    ran = draftproof("check", f"{LIARS}:Lying{name}", "--vocab", 2, "--K", 3, "--json", "-")
     assert (ran.code, ran.json["engine"], ran.json["max_deviation"]) == (0, "enumerate", "0")
+    assert not ran.json["assumed"]
 
 
 @pytest.mark.parametrize("vocab", [8, pytest.param(30, marks=pytest.mark.heavy)])
 def test_a_lie_about_several_paths_shows_where_only_one_could_be_enumerated(draftproof, vocab):
     given = ("--vocab", vocab, "--K", 4, "--L2", 2, "--arithmetic", "float64")
-    ran = draftproof("check", f"{LIARS}:LyingInTheDeep", *given)
+    ran = draftproof("check", f"{LIARS}:LyingInTheDeep", *given, "--engine", "structured")
     assert ran.code == 2
     assert "give two laws" in ran.err
     assert draftproof("check", "nss", *given).code == 0
 
 
 def test_a_user_with_branch_alone_is_told_when_the_drafts_of_a_node_are_too_many(draftproof):
-    ran = draftproof("check", f"{LIARS}:InOrder", "--vocab", 30, "--K", 4, "--arithmetic", "float64")
+    given = ("--arithmetic", "float64", "--engine", "structured")
+    ran = draftproof("check", f"{LIARS}:InOrder", "--vocab", 30, "--K", 4, *given)
     assert (ran.code, ran.out) == (2, "")
     assert "float64 steps, more than 3e+07; the nearest shape that fits is delayed(K=" in ran.err
-    assert draftproof("check", f"{LIARS}:InOrder", "--vocab", 12, "--K", 2, "--arithmetic", "float64").code == 0
+    assert draftproof("check", f"{LIARS}:InOrder", "--vocab", 12, "--K", 2, *given).code == 0
 
 
 @pytest.mark.heavy
-def test_honest_users_with_branch_alone_get_the_fast_engine(draftproof):
+def test_honest_users_with_branch_alone_get_the_fast_engine_if_they_ask_for_it(draftproof):
     for name, code in (("InOrder", 0), ("LikeliestHalf", 1)):
-        ran = draftproof("check", f"{LIARS}:{name}", "--K", 3, "--json", "-")
+        ran = draftproof("check", f"{LIARS}:{name}", "--K", 3, "--json", "-", "--engine", "structured")
         assert (ran.code, ran.json["engine"]) == (code, "structured (top-down)")
-        slow = draftproof("check", f"{LIARS}:{name}", "--K", 3, "--json", "-", "--engine", "enumerate")
+        slow = draftproof("check", f"{LIARS}:{name}", "--K", 3, "--json", "-")
         assert slow.json["block_efficiency"] == ran.json["block_efficiency"]
         assert slow.json["max_deviation"] == ran.json["max_deviation"]
+
+
+IN_THIRDS = f"{LIARS}:LossyInThirds"
+GRID = ("--vocab", 2, "--K", 1, "--L2", 1, "--exhaustive", 3)
+
+
+def test_a_lossy_verifier_with_a_lossless_structure_is_refuted_by_every_route(draftproof):
+    from draftproof import assert_lossless, check, compare, find_witness
+
+    assert draftproof("check", IN_THIRDS, *GRID).code == 1
+    assert draftproof("check", IN_THIRDS).code == 1
+    given = (["1/3", "2/3"], ["2/3", "1/3"])
+    path = "delayed:K=1,L1=0,L2=1"
+    assert not check(IN_THIRDS, *given, path).lossless
+    assert find_witness(IN_THIRDS, path, target=given[0], draft=given[1]) is not None
+    assert not compare(IN_THIRDS, *given, path, optimum=False, arithmetic="rational")[0]["lossless"]
+    with pytest.raises(AssertionError, match="is not lossless"):
+        assert_lossless(IN_THIRDS, *given, path)
+    with pytest.raises(AssertionError, match="is not lossless"):
+        assert_lossless(IN_THIRDS)
+
+
+def test_what_rests_on_a_structure_is_said_and_not_called_proved(draftproof):
+    from draftproof import check
+
+    said = "by its structure, which was not compared with verify on every instance"
+    ran = draftproof("check", IN_THIRDS, *GRID, "--engine", "structured")
+    assert (ran.code, "proved" in ran.out) == (0, False)
+    assert f"LOSSLESS {said}" in ran.out
+    assert said in repr(check(IN_THIRDS, ["1/3", "2/3"], ["2/3", "1/3"], "delayed:K=1,L1=0,L2=1", engine="structured"))
+    table = draftproof("compare", IN_THIRDS, "--vocab", 2, "--arithmetic", "rational", "--engine", "structured")
+    assert "by its structure" in table.out
+    assert "proved" not in table.out
+
+
+def test_ours_are_proved_by_their_structure_unless_somebody_put_another_into_them():
+    from simulator.structures import is_ours
+    from verifiers import make
+
+    kind = type(make("naive_tree"))
+
+    class Inherits(kind):
+        pass
+
+    patched = kind()
+    object.__setattr__(patched, "verify", make("nss").verify)
+    assert is_ours(make("naive_tree"))
+    assert not is_ours(Inherits())
+    assert not is_ours(patched)

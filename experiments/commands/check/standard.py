@@ -19,7 +19,7 @@ from experiments.shared.witnesses import save_witness, show_witness, witness_fie
 from simulator.errors import DraftproofError, TooLarge
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
-from simulator.verdicts.lossless import Check, Judge
+from simulator.verdicts.lossless import ASSUMED, Check, Judge
 from simulator.verdicts.standard import Standard, judge_of, standard_check, standard_jobs
 from simulator.verdicts.witness import Witness
 
@@ -74,8 +74,9 @@ def _show(console: Console, named: NamedVerifier, settings: Settings, found: Sta
     verdict = Text(f"{named.label}: ")
     if found.failed is None:
         said = "LOSSLESS" if exact else "LOSSLESS up to rounding (float64 proves nothing)"
-        console.print(verdict.append(said, "bold green"))
-        console.print(f"  {'proved' if exact else 'checked'} on {found.words}", soft_wrap=True)
+        proved = exact and not found.assumed
+        console.print(verdict.append(f"LOSSLESS {ASSUMED}" if found.assumed else said, "bold green"))
+        console.print(f"  {'proved' if proved else 'checked'} on {found.words}", soft_wrap=True)
         console.print(f"  not covered: {'; '.join(found.missing)}", soft_wrap=True)
         return
     place = found.failed[1]
@@ -97,6 +98,7 @@ def _fields(named: NamedVerifier, settings: Settings, found: Standard) -> dict[s
         "source": {"standard": True},
         "versions": versions(),
         "lossless": found.lossless,
+        "assumed": found.assumed,
         **number_fields("max_deviation", 0 if failed is None else failed.max_deviation),
         **number_fields("total_variation", 0 if failed is None else failed.total_variation),
         "covered": [

@@ -15,6 +15,7 @@ from experiments.shared.problem import FileProblem, Problem
 from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.rows import accepted_length
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
+from simulator.verdicts.lossless import ASSUMED
 
 
 def deliver(
@@ -59,12 +60,15 @@ _VERDICTS = {
     (False, True): ("REFUTED", "bold red"),
     (False, False): ("REFUTED", "bold red"),
 }
+_BY_STRUCTURE = (f"LOSSLESS {ASSUMED}", "bold yellow")
 
 
 def show_report(console: Console, report: Report) -> None:
     """The verdict in words."""
     exact = report.settings.arithmetic == "rational"
     verdict = _VERDICTS[report.lossless, exact] if report.complete or not report.lossless else _UNDECIDED
+    if report.assumed and report.complete and report.lossless:
+        verdict = _BY_STRUCTURE
     console.print(Text(f"{report.named.label} on {report.scheme}: ").append(*verdict))
     console.print(f"  {report.stream.about}")
     count = f"{report.instances:,} instance{'s' if report.instances != 1 else ''}"

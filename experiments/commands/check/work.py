@@ -85,6 +85,7 @@ class Report:
     stream: Stream
     source: dict[str, Any]
     engine: str = ""
+    assumed: bool = False
     evaluator: Evaluator = field(init=False)
     complete: bool = True
     instances: int = 0
@@ -117,7 +118,7 @@ class Report:
     def add(self, root: Case, found: Check) -> None:
         """Take in the verdict on one instance."""
         self.instances += 1
-        self.engine = found.engine
+        self.engine, self.assumed = found.engine, found.assumed
         self.deviations.append(found.max_deviation)
         self.variations.append(found.total_variation)
         self.weights.append(root.weight)
@@ -145,6 +146,7 @@ class Report:
             "source": self.source,
             "versions": versions(),
             "lossless": self.lossless,
+            "assumed": self.assumed,
             **number_fields("max_deviation", self.max_deviation),
             **number_fields("total_variation", self.total_variation),
             **accepted_length(self.average()),

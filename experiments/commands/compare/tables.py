@@ -37,11 +37,13 @@ def _extra(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def verdict_text(row: dict[str, Any]) -> Text:
-    """`proved`, `to rounding` or `NO`; `-` where nothing was checked."""
+    """`proved`, `to rounding` or `NO`; `-` where nothing was checked, `by its structure` where `verify` was not."""
     if row["lossless"] is None:
         return Text("-")
     if not row["lossless"]:
         return Text("NO", style="bold red")
+    if row.get("assumed"):
+        return Text("by its structure", style="yellow")
     return Text("proved", style="green") if row["arithmetic"] == "rational" else Text("to rounding", style="green")
 
 

@@ -89,6 +89,7 @@ def _row_fields(task: Task, roots: Sequence[Case], checks: Sequence[Check]) -> d
         **accepted_length(average),
         "control": task.verifier.verifier.card.control,
         "lossless": all(each.lossless for each in checks),
+        "assumed": any(each.assumed for each in checks),
         **number_fields("max_deviation", max(each.max_deviation for each in checks)),
         **number_fields("total_variation", largest([each.total_variation for each in checks])),
         "roots": [_root_fields(root, each) for root, each in zip(roots, checks, strict=True)],

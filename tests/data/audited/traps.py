@@ -14,7 +14,7 @@ def draw(row):
 def right(tokens, q, p):
     for i, token in enumerate(tokens):
         if random.random() * q[i][token] >= p[i][token]:
-            return i, draw([max(a - b, 0) for a, b in zip(p[i], q[i])])
+            return i, draw([max(a - b, 0) for a, b in zip(p[i], q[i], strict=True)])
     return len(tokens), draw(p[-1])
 
 
@@ -36,7 +36,7 @@ def fails(tokens, q, p):
     """Divides by zero where the residual has no mass on token 0, on some of the instances."""
     for i, token in enumerate(tokens):
         if random.random() * q[i][token] >= p[i][token]:
-            left = [max(a - b, 0) for a, b in zip(p[i], q[i])]
+            left = [max(a - b, 0) for a, b in zip(p[i], q[i], strict=True)]
             return i, draw([mass / left[0] for mass in left])
     return len(tokens), draw(p[-1])
 

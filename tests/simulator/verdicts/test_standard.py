@@ -176,7 +176,7 @@ def test_a_declared_scheme_that_is_refused_after_the_core_is_a_lie_too() -> None
     def judge(instance: Any, scheme: Any) -> Any:
         if (instance.target.vocab_size, scheme) == late:
             raise UnsupportedTree("not so many")
-        return SimpleNamespace(lossless=True)
+        return SimpleNamespace(lossless=True, assumed=False)
 
     assert len(lossless_for(make("specinfer").card)) > 1
     with pytest.raises(InvalidVerifier, match="declares the scheme delayed"):
