@@ -12,10 +12,12 @@ from typing import Annotated
 
 import typer
 
+from experiments.shared.elsewhere import run_apart
 from experiments.shared.flags import with_flags
 from experiments.shared.progress import INTERRUPTED, remark, stderr
 from experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
-from experiments.supervision import VERDICTS, Codes, names_code, supervise
+from experiments.supervision import VERDICTS, is_asked_for_runs, names_code, supervise, tell
+from experiments.supervision import supervised as under_supervision
 from simulator import files
 from simulator.errors import DraftproofError, InvalidInput
 from simulator.files import cut
@@ -49,10 +51,17 @@ MOST_INPUT = 2**40
 
 def main() -> None:
     """Run `draftproof`; in a process of its own where code of others is named."""
-    codes = Codes()
-    if names_code(sys.argv[1:]) and not codes.supervised:
-        sys.exit(supervise(sys.argv[1:]))
-    sys.exit(codes(run(program(named(sys.argv[1:])), "draftproof")))
+    if names_code(sys.argv[1:]):
+        if not is_asked_for_runs(sys.argv[1:]):
+            sys.exit(supervise(sys.argv[1:]))
+        run_apart()
+    sys.exit(run(program(named(sys.argv[1:])), "draftproof"))
+
+
+def supervised() -> None:
+    """Run `draftproof` for a process that waits for it; before its arguments come the pipe and that process."""
+    channel = under_supervision(sys.argv.pop(1), sys.argv.pop(1))
+    tell(channel, run(program(named(sys.argv[1:])), "draftproof"))
 
 
 def named(arguments: Sequence[str]) -> Collection[str]:

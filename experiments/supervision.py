@@ -1,30 +1,36 @@
 """Code of others runs in a process of its own, so that whatever it does to that process is never read as a verdict.
 
-A file named on the command line can end its process with any exit code: `os._exit(0)`, a handler at exit, a thread, a
-library that calls `exit`. So the process that runs it says *lossless* and *refuted* with codes drawn at random by
-the process that waits for it; the codes of verdicts mean there that something else ended it.
+`check` and `audit` are run here, and ask a process that holds the code for its runs: nothing is judged there. Any other
+command that is given code of others runs as a whole in another process. That process tells its exit code through a pipe
+once its own work has ended and all output has arrived; the code that it ends with stands for no verdict, and what lives
+on in it after that, such as a thread, is ended.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import random
 import re
+import select
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
 from typing import Any
 
-from experiments.shared.lifetime import end_with
+from experiments.shared.lifetime import end_with, ended
 from experiments.shared.progress import remark
 
 #: Exit codes that say something about a verifier: lossless, refuted, a proof with gaps.
 VERDICTS = (0, 1, 3)
-#: How the codes travel: an environment variable, which is removed before any code of others runs.
-_VARIABLE = "DRAFTPROOF_VERDICTS"
+#: Seconds that a command has to end by itself after Ctrl-C or SIGTERM.
+PATIENCE = 5.0
 _FILE = re.compile(r"\.py(:|$)")
-_PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import main; main()"
+_PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import supervised; supervised()"
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -33,40 +39,140 @@ def names_code(arguments: Sequence[str]) -> bool:
     return "audit" in arguments or any(_FILE.search(argument) for argument in arguments)
 
 
+def is_asked_for_runs(arguments: Sequence[str]) -> bool:
+    """Whether the code is that of one verifier or function alone, which is asked for its runs."""
+    command = next((each for each in arguments if each in ("check", "audit")), None)
+    others = any(each.startswith("--scheme") for each in arguments) or "structured" in " ".join(arguments)
+    return command is not None and not others
+
+
 def supervise(arguments: Sequence[str]) -> int:
-    """Run the command in another process and wait for it; its exit code, 2 where it ended without a verdict."""
-    drawn = random.SystemRandom().sample(range(150, 250), len(VERDICTS))
-    variables = {**os.environ, _VARIABLE: ",".join(map(str, (os.getpid(), *drawn)))}
-    child = subprocess.Popen([sys.executable, "-P", "-c", _PROGRAM, *arguments], env=variables, start_new_session=True)
+    """Run the command in another process and wait for what it tells; its exit code, 2 where it told nothing."""
+    reading, writing = os.pipe()
+    command = [sys.executable, "-P", "-c", _PROGRAM, str(writing), str(os.getpid()), *arguments]
+    child = subprocess.Popen(command, pass_fds=(writing,), start_new_session=True)
+    os.close(writing)
+    came: list[tuple[float, int]] = []
 
     def forward(number: int, frame: Any) -> None:
-        child.send_signal(number)
+        came.append((time.monotonic(), number))
+        with suppress(ProcessLookupError):
+            child.send_signal(number)
 
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     try:
-        code = child.wait()
+        told = _told(reading, child, came)
+        code = ended(child)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    verdicts = dict(zip(drawn, VERDICTS, strict=True))
-    if code in verdicts:
-        return verdicts[code]
-    if code in VERDICTS or code < 0:
-        how = f"with exit code {code}" if code >= 0 else f"by signal {-code} ({signal.Signals(-code).name})"
-        remark(f"draftproof: no verdict: the process that ran your code was ended {how} before it gave one")
-        return 2 if code >= 0 else 128 - code
-    return code
+        os.close(reading)
+    if told is not None:
+        return told
+    if came:
+        return 130 if came[0][1] == signal.SIGINT else 128 + came[0][1]
+    how = f"with exit code {code}" if code >= 0 else f"by signal {-code} ({signal.Signals(-code).name})"
+    remark(f"draftproof: no verdict: the process that ran your code was ended {how} before it gave one")
+    return 2
 
 
-class Codes:
-    """What the codes of verdicts are called towards whoever waits: themselves, unless this process is supervised."""
+def _told(reading: int, child: subprocess.Popen[bytes], came: Sequence[tuple[float, int]]) -> int | None:
+    """The exit code that came through the pipe; None where the process ended, or was too slow to end, without one."""
+    text = b""
+    while not (came and time.monotonic() - came[0][0] > PATIENCE):
+        alive = child.poll() is None
+        if select.select([reading], [], [], 0.1 if alive else 0)[0]:
+            part = os.read(reading, 4096)
+            text += part
+            if text.endswith(b"\n"):
+                with suppress(ValueError, TypeError, KeyError):
+                    return int(json.loads(text)["exit"])
+                return None
+            alive = alive and bool(part)
+        if not alive:
+            return None
+    return None
 
-    def __init__(self) -> None:
-        parent, *drawn = map(int, os.environ.pop(_VARIABLE, ",".join(map(str, (0, *VERDICTS)))).split(","))
-        self._codes = dict(zip(VERDICTS, drawn, strict=True))
-        self.supervised = parent > 0
-        if self.supervised:
-            end_with(parent)
 
-    def __call__(self, code: int) -> int:
-        return self._codes.get(code, code)
+def tell(channel: int, code: int) -> None:
+    """Tell the exit code to the process that waits, and end with it."""
+    with suppress(OSError):
+        os.write(channel, json.dumps({"exit": code}).encode() + b"\n")
+    sys.exit(code)
+
+
+def supervised(channel: str, parent: str) -> int:
+    """What a supervised process does first: it ends with the one that waits, and keeps the pipe from its children."""
+    os.set_inheritable(int(channel), False)
+    end_with(int(parent))
+    return int(channel)
+
+
+def serve(channel: str, parent: str) -> None:
+    """Load what is asked for in the first request, and answer the others until the connection ends.
+
+    `{"verifier": SPEC}` or `{"audit": [SPEC, ARGUMENTS, OPTIONS]}`, each with `max_input`.
+    """
+    number = supervised(channel, parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.set_int_max_str_digits(0)
+    with socket.socket(fileno=number) as connection, connection.makefile("rwb") as stream:
+        answer: Callable[[Mapping[str, Any]], dict[str, Any]] = _loaded
+        for line in stream:
+            request = json.loads(line)
+            try:
+                reply = answer(request)
+                if answer is _loaded:
+                    answer = reply.pop("answer")
+            except BaseException as error:
+                reply = _failed(error)
+            stream.write(json.dumps(reply).encode() + b"\n")
+            stream.flush()
+    os._exit(0)
+
+
+def _failed(error: BaseException) -> dict[str, Any]:
+    from simulator.errors import DraftproofError
+    from simulator.files import cut
+    from simulator.relay import error_fields
+
+    if isinstance(error, DraftproofError):
+        return {"error": error_fields(error)}
+    return {"fatal": cut(f"{type(error).__name__}: {error}")}
+
+
+def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of what was loaded, and what answers the requests."""
+    from simulator import files
+    from simulator.relay import Runner
+
+    files.allow(wanted["max_input"])
+    if "verifier" in wanted:
+        from experiments.shared.names import find_verifier
+        from simulator.laws.enumeration import guarded
+
+        verifier = find_verifier(wanted["verifier"]).verifier
+        runner = Runner(lambda settings: lambda roots, coin, told: [guarded(verifier, roots[0])(coin)])
+        return {"card": asdict(verifier.card), "answer": runner.reply}
+
+    from experiments.commands.audit.plan import load_audit
+    from simulator.audit.audited import Log
+
+    spec, arguments, options = wanted["audit"]
+    audited = load_audit(spec, arguments, **options).audited
+
+    def variant(settings: Mapping[str, Any]) -> Any:
+        changes = {key: settings[key] for key in ("boundary", "fresh", "wide")}
+
+        def run(roots: Any, coin: Any, told: dict[str, Any]) -> Any:
+            try:
+                return made.verify_all(roots, coin)
+            finally:
+                told.update(made.log.told())
+
+        made = replace(audited, **changes, log=Log())
+        return run
+
+    return {
+        "name": audited.name, "adapter": audited.adapter, "notes": list(audited.notes), "answer": Runner(variant).reply
+    }  # fmt: skip

@@ -46,7 +46,7 @@ class EnumeratingCoin:
     def weight(self) -> Any:
         """The exact probability of the answers given in this run."""
         if self._next != len(self._script):
-            raise InvalidVerifier(_STATE)
+            raise InvalidVerifier(STATE)
         if not self._script:
             return self._one
         last = self._script[-1]
@@ -96,7 +96,7 @@ class EnumeratingCoin:
         branching = self._script[self._next]
         self._next += 1
         if branching.asked != asked:
-            raise InvalidVerifier(_STATE)
+            raise InvalidVerifier(STATE)
         return branching.answers[branching.position][0]
 
     def _branch(self, asked: Any, answers: list[tuple[Any, Any]]) -> Any:
@@ -124,15 +124,16 @@ class EnumeratingCoin:
 
 
 class Handed:
-    """What a verifier gets of a coin: its two questions, alike whoever answers them."""
+    """What a verifier gets of a coin: its two questions, alike whoever answers them, and no way to who does."""
 
     __slots__ = ("choose", "flip")
 
     def __init__(self, coin: Coin) -> None:
-        self.flip, self.choose = coin.flip, coin.choose
+        self.flip = lambda probability: coin.flip(probability)  # noqa: PLW0108 - a bound method gives the coin away
+        self.choose = lambda weights: coin.choose(weights)  # noqa: PLW0108
 
 
-_STATE = (
+STATE = (
     "two runs with the same answers from the coin went different ways: "
     "verify must be a function of the tree and the coin, without state or other randomness"
 )

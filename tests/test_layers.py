@@ -19,6 +19,7 @@ HOUSE = """
     simulator.errors simulator.files simulator.protocol simulator.lazy simulator.shown simulator.raised
     simulator.arithmetic simulator.vectors simulator.coins simulator.structures
     simulator.drafts
+    simulator.relay
     simulator.instances
     simulator.laws
     simulator.laws.structured

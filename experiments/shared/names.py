@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import verifiers
 from experiments.shared.code import file_digest, note
+from experiments.shared.elsewhere import ElsewhereVerifier, runs_apart
 from experiments.shared.planned import GAP, Planned
 from experiments.shared.progress import quiet
 from simulator.arithmetic import parse_fraction
@@ -69,7 +70,7 @@ def from_file(spec: str) -> bool:
 def find_verifier(spec: str) -> NamedVerifier:
     """`NAME`, `NAME:param=value,...` from the registry, or `FILE.py:NAME`; raises `InvalidInput`."""
     if from_file(spec):
-        return NamedVerifier(spec, _from_file(spec))
+        return NamedVerifier(spec, ElsewhereVerifier(spec) if runs_apart() else _from_file(spec))
     name, parameters = _split(spec)
     if name not in verifiers.REGISTRY:
         close = get_close_matches(name, verifiers.REGISTRY, n=1)

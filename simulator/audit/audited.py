@@ -5,7 +5,7 @@ So everything that judges verifiers judges it too: the enumerating engine, the b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from simulator.audit.rows import RowForm
 from simulator.errors import InvalidInput, InvalidVerifier
 from simulator.laws.enumeration import assert_verdict
 from simulator.protocol import Card, Coin, DraftNode, Verdict
+from simulator.relay import Relay, Relayed
 from simulator.symbolic import ArgumentCoins, intercepted
 
 _PLAIN = Presentation()
@@ -43,9 +44,30 @@ class Log:
     sliver: float = 0.0
     events: tuple[str, ...] = ()
 
+    def told(self) -> dict[str, Any]:
+        """What another process is told."""
+        return {
+            "reuse": list(self.reuse), "notes": list(self.notes), "sliver": self.sliver, "events": list(self.events)
+        }  # fmt: skip
+
+    def add(self, told: Mapping[str, Any]) -> None:
+        """What another process told of one run."""
+        self.reuse.update(dict.fromkeys(told.get("reuse", ())))
+        self.notes.update(dict.fromkeys(told.get("notes", ())))
+        self.sliver = max(self.sliver, told.get("sliver", 0.0))
+        self.events = tuple(told.get("events", ()))
+
 
 @dataclass(frozen=True)
-class Audited:
+class Elsewhere:
+    """A function that runs in another process: how it is called, and what asks for its runs."""
+
+    adapter: str
+    relay: Relay
+
+
+@dataclass(frozen=True)
+class Audited(Relayed):
     """A function with its interface; see the module.
 
     boundary: also the coins 0, the largest float below 1 and the threshold itself. fresh, wide: see `intercepted`.
@@ -53,7 +75,7 @@ class Audited:
     was done to have the function. Raises `InvalidInput` for an interface that cannot do what is asked.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Any] | Elsewhere
     interface: Interface
     rows: RowForm
     name: str = "function"
@@ -71,7 +93,7 @@ class Audited:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_bisected", Bisected(self.rows.dtype))
-        if not callable(self.function):
+        if not callable(self.function) and not isinstance(self.function, Elsewhere):
             raise InvalidInput(f"{self.name} is {type(self.function).__name__}, no function")
         if self.rows.library not in self.interface.libraries:
             known = " or ".join(self.interface.libraries)
@@ -88,6 +110,8 @@ class Audited:
     @property
     def adapter(self) -> str:
         """How the function is called, in one line."""
+        if isinstance(self.function, Elsewhere):
+            return self.function.adapter
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         places = takes.partition(")")[0].lstrip("(") if takes.startswith("(") else takes
         noise = wanted(self.function, len(places.split(",")), self.keywords) if self.interface.name == "chain" else {}
@@ -111,6 +135,8 @@ class Audited:
     def verify_all(self, roots: tuple[DraftNode, ...], coin: Coin) -> list[Verdict]:
         """The verdicts of one call for one or several requests; whatever goes wrong names the line of the function."""
         nodes = tuple(self.presentation.of(root) for root in roots)
+        if isinstance(self.function, Elsewhere):
+            return self._relayed(self.function, roots, nodes, coin)
         if self.coins == "bisect":
             return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
         sliver = self.rows.kind.sliver
@@ -124,7 +150,28 @@ class Audited:
                 self.log.notes.update(dict.fromkeys(session.notes))
                 self.log.events = tuple(map(_event, session.boundary_events))
 
+    def _relayed(
+        self, function: Elsewhere, roots: tuple[DraftNode, ...], nodes: tuple[DraftNode, ...], coin: Coin
+    ) -> list[Verdict]:
+        told: dict[str, Any] = {}
+        try:
+            return function.relay.run(roots, coin, self._settings, nodes, told)
+        finally:
+            self.log.add(told)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """The variant that runs elsewhere; what the trees are shown as makes other runs, too."""
+        return {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "shown": self.presentation.grouped}
+
+    def foresee(self, roots: Sequence[DraftNode]) -> None:
+        """See `Relayed.foresee`."""
+        if isinstance(self.function, Elsewhere):
+            groups = [((root,), (self.presentation.of(root),)) for root in roots]
+            self.function.relay.foresee(groups, self._settings)
+
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
+        assert not isinstance(self.function, Elsewhere)
         call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords)
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         hint = f"; the {self.interface.name} interface calls it with {takes}"

@@ -239,10 +239,10 @@ def _size(audit: Audit, case: Case, samples: int) -> Size:
     trees = audit.trees(case.instance, case.scheme)
     most = min(trees, samples) if audit.batch == 1 else 1
     runs: list[float] = []
-    clock = [time.thread_time()]
+    clock = [time.perf_counter()]  # the function may run in another process
     while len(runs) < most and (not runs or clock[-1] - clock[0] < PATIENCE):
         runs.append(audit.runs(case.instance, case.scheme, 1, seed=len(runs)))
-        clock.append(time.thread_time())
+        clock.append(time.perf_counter())
     wanted = sum(runs) / len(runs)
     a_call = median((end - start) / count * trees for (start, end), count in zip(pairwise(clock), runs, strict=True))
     return Size(trees, wanted, a_call * wanted)

@@ -97,6 +97,15 @@ class TableProcess:
             self._rows[context] = row
         return row
 
+    def copied(self) -> TableProcess:
+        """The same process in tables of its own, for code of others: whatever it writes there changes nothing here."""
+        made = copy(self)
+        made.tables = [table.copy() for table in self.tables]
+        for table in made.tables:
+            table.setflags(write=False)
+        made._rows = {}
+        return made
+
     def __repr__(self) -> str:
         return f"TableProcess({self.name}: V = {self.vocab_size}, depth {self.depth}, {self.arithmetic.name})"
 

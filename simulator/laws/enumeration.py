@@ -27,6 +27,10 @@ from simulator.protocol import (
     Verifier,
 )
 from simulator.raised import own_lines
+from simulator.relay import Relayed
+
+#: Draft trees of which a verifier that runs elsewhere is told at once.
+AHEAD = 64
 
 
 def enumerate_law(
@@ -38,7 +42,7 @@ def enumerate_law(
 ) -> BlockLaw:
     """The exact block law of any verifier on any scheme.
 
-    target, draft: tables in one arithmetic, down to depth `L` and `L - 1`.
+    target, draft: tables in one arithmetic, down to depth `L` and `L - 1`; the verifier sees copies of them.
     progress: called with 1 after each draft tree.
     Raises `InvalidVerifier` when `verify` asks the coin for nonsense, accepts a node outside the
     tree, returns a token outside the vocabulary, or is no function of tree and coin; `TooLarge` for a law that would
@@ -47,11 +51,16 @@ def enumerate_law(
     arithmetic, size = target.arithmetic, target.vocab_size
     check_table_size(size, scheme.depth, arithmetic)
     correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
-    for tree, weight in drawn_trees(scheme, draft, arithmetic):
-        for (accepted, token), mass in verdicts(verifier, tree, target, draft, arithmetic).items():
-            correction[len(accepted)][context_index(accepted, size), token] += weight * mass
-        if progress:
-            progress(1)
+    shown = target.copied(), draft.copied()
+    trees = drawn_trees(scheme, draft, arithmetic)
+    while drawn := [(tree, weight, tree.root(*shown)) for tree, weight in islice(trees, AHEAD)]:
+        if isinstance(verifier, Relayed):
+            verifier.foresee([root for *_, root in drawn])
+        for tree, weight, root in drawn:
+            for (accepted, token), mass in _masses(verifier, tree, root, arithmetic).items():
+                correction[len(accepted)][context_index(accepted, size), token] += weight * mass
+            if progress:
+                progress(1)
     return BlockLaw(correction, arithmetic)
 
 
@@ -67,14 +76,20 @@ def verdicts(
 
     coin: see `outcomes`.
     """
-    run = guarded(verifier, tree.root(target, draft))
+    return _masses(verifier, tree, tree.root(target, draft), arithmetic, coin)
+
+
+def _masses(
+    verifier: Verifier, tree: AttachedTree, root: DraftNode, arithmetic: Arithmetic, coin: EnumeratingCoin | None = None
+) -> dict[tuple[Context, int], Any]:
+    run = guarded(verifier, root)
     masses: dict[tuple[Context, int], Any] = {}
     for verdict, mass in outcomes(run, arithmetic, coin):
         block = (verdict.accepted, verdict.correction)
         if block in masses:
             masses[block] += mass
         else:
-            assert_verdict(verdict, tree, target.vocab_size)
+            assert_verdict(verdict, tree, len(root.target))
             masses[block] = mass
     return masses
 

@@ -11,14 +11,17 @@ from typing import Any
 
 from experiments.commands.given import Given, choose_problem
 from experiments.shared import options as opt
+from experiments.shared.elsewhere import Host, runs_apart
 from experiments.shared.measured import planned_on
 from experiments.shared.problem import FamilyProblem, Problem
 from experiments.shared.progress import quiet
 from simulator.arithmetic import RATIONAL
 from simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
+from simulator.audit.audited import Elsewhere
 from simulator.errors import InvalidInput
 from simulator.instances.case import Case
 from simulator.protocol import DraftScheme
+from simulator.relay import Relay
 from simulator.symbolic import Taken, take, taken
 
 
@@ -27,11 +30,16 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
 
     FUNCTION may be `CLASS.METHOD`. arguments: NAME=VALUE; "self.NAME" and "global.NAME" say what the function finds.
     """
-    keywords = parse_arguments(arguments)
     typed = {text.partition("=")[0]: text.partition("=")[2] for text in arguments}
     place, colon, name = spec.rpartition(":")
     if not colon or not name:
         raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
+    if runs_apart():
+        host = Host({"audit": [spec, list(arguments), options]})
+        function = Elsewhere(host.about["adapter"], Relay(host.ask))
+        given = {key: text for key, text in typed.items() if "." not in key}
+        return make_audit(function, name=name, typed=given, notes=host.about["notes"], **options)
+    keywords = parse_arguments(arguments)
     around = {key: value for key, value in keywords.items() if "." in key}
     plain = {key: value for key, value in keywords.items() if key not in around}
     with quiet():

@@ -1,0 +1,140 @@
+"""Code of others in a process of its own, which is asked for runs and never for verdicts; see `simulator.relay`.
+
+What it does to its process, to the modules there, to the rows and the coins that it is handed, or to the streams cannot
+reach what is judged here. It is told nothing but trees and answers of a coin.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from experiments.shared.lifetime import ended
+from simulator.errors import InvalidInput, InvalidVerifier
+from simulator.files import allowed
+from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from simulator.relay import Relay, Relayed, error_from
+
+#: Bytes of one reply at most.
+MOST_REPLY = 2**30
+_PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.supervision import serve; serve(*sys.argv[1:])"
+
+_apart = False
+
+
+def run_apart() -> None:
+    """From now on code of others runs in processes of its own."""
+    global _apart  # noqa: PLW0603 - decided once on the command line
+    _apart = True
+
+
+def runs_apart() -> bool:
+    """Whether it does."""
+    return _apart
+
+
+class Host:
+    """A process that has loaded what is named, begun at the first request, and again after it was ended.
+
+    wanted: what it is to load, see `experiments.supervision.serve`.
+    """
+
+    def __init__(self, wanted: dict[str, Any]) -> None:
+        self._wanted = {**wanted, "max_input": allowed()}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: Any = None
+        atexit.register(self.end)
+        self.about = self._begin()
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The reply to a request; raises what was raised there, or `InvalidVerifier` where the process has ended."""
+        if self._process is None:
+            self._begin()
+        return self._exchange(request)
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(OSError):
+                self._channel.close()
+            ended(process)
+
+    def _begin(self) -> dict[str, Any]:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno()), str(os.getpid())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=sys.__stderr__ if sys.__stderr__ is not None else subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        with ours:
+            self._channel = ours.makefile("rwb")
+        return self._exchange(self._wanted)
+
+    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            self._channel.write(json.dumps(request).encode() + b"\n")
+            self._channel.flush()
+            line = self._channel.readline(MOST_REPLY)
+        except OSError:
+            line = b""
+        except BaseException:  # a reply would still come: Ctrl-C
+            self.end()
+            raise
+        try:
+            reply = json.loads(line)
+        except ValueError:
+            raise InvalidVerifier(self._how_it_ended()) from None
+        if not isinstance(reply, dict):
+            raise InvalidVerifier("the process that ran your code gave no answer that could be read")
+        if "fatal" in reply:
+            self.end()
+            raise InvalidInput(
+                f"something raised {reply['fatal']}, before there was a verdict; raise an Exception instead"
+            )
+        if "error" in reply:
+            raise error_from(reply["error"])
+        return dict(reply)
+
+    def _how_it_ended(self) -> str:
+        process = self._process
+        code = None
+        with suppress(subprocess.TimeoutExpired):
+            code = None if process is None else process.wait(1)
+        self.end()
+        how = "closed its connection" if code is None else f"was ended with exit code {code}"
+        if code is not None and code < 0:
+            how = f"was ended by signal {-code} ({signal.Signals(-code).name})"
+        return f"no verdict: the process that ran your code {how} before it gave one"
+
+
+class ElsewhereVerifier(Relayed):
+    """A verifier of a file, run in a process of its own."""
+
+    def __init__(self, spec: str) -> None:
+        self._host = Host({"verifier": spec})
+        self._relay = Relay(self._host.ask)
+        fields = dict(self._host.about["card"])
+        fields["source"] = None if fields["source"] is None else Source(**fields["source"])
+        lists = {name: tuple(fields[name]) for name in ("lossless_for", "dominates")}
+        self.card = Card(**{**fields, **lists})
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """See `Verifier.verify`."""
+        [verdict] = self._relay.run((root,), coin, {}, (root,), {})
+        return verdict
+
+    def foresee(self, roots: Sequence[DraftNode]) -> None:
+        """See `Relayed.foresee`."""
+        self._relay.foresee([((root,), (root,)) for root in roots], {})

@@ -1,0 +1,309 @@
+"""A function of draft trees and a coin that runs in another process, asked for its runs: nothing is judged there.
+
+Here the coin is enumerated, on rows that the other process never has: it gets copies of the rows of one tree and
+answers of the coin, and says what was asked of the coin and what came out. Whatever it says is what the function does.
+What travels is JSON: exact numbers as text, floats as numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from flint import fmpq
+
+from simulator.arithmetic import Arithmetic, arithmetic_named, arithmetic_of
+from simulator.coins import STATE, EnumeratingCoin
+from simulator.drafts.trees import DraftTree
+from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
+
+#: Runs that are asked for at once: few at first, more of them where a tree has many.
+FEW, MANY = 16, 256
+
+#: Sends a request to the other process and gives its reply.
+Ask: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+#: Runs a function on trees with a coin: its verdicts. What else is to be told of the run goes to the dictionary.
+Run: TypeAlias = Callable[[tuple[DraftNode, ...], Coin, dict[str, Any]], Sequence[Verdict]]
+
+
+@dataclass
+class _Known:
+    """What is known after some answers of the coin: what it is asked next, or the end of the run."""
+
+    asked: Any = None
+    below: dict[int, _Known] = field(default_factory=dict)
+    end: Mapping[str, Any] | None = None
+    used: bool = False
+
+
+class Relayed:
+    """A verifier that runs elsewhere, to which it is worth saying on which trees it will be run next."""
+
+    def foresee(self, roots: Sequence[DraftNode]) -> None:
+        """Have the first runs on these trees made at once."""
+
+
+class Relay:
+    """Runs of the function on one group of trees, fetched some at a time, and each of them used once."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._roots: tuple[DraftNode, ...] = ()
+        self._settings: Mapping[str, Any] = {}
+        self._start = _Known()
+        self._most = FEW
+        self._foreseen: dict[tuple[int, ...], tuple[tuple[DraftNode, ...], _Known]] = {}
+
+    def foresee(
+        self, groups: Sequence[tuple[tuple[DraftNode, ...], Sequence[DraftNode]]], settings: Mapping[str, Any]
+    ) -> None:
+        """Make the first runs on several groups of trees known; each with the trees as the function sees them."""
+        self._settings, self._roots, self._foreseen = dict(settings), (), {}
+        arithmetic = arithmetic_of(groups[0][0][0].target)
+        replies = self._asked([shown for _, shown in groups], arithmetic, [], FEW)
+        for (roots, _), runs in zip(groups, replies, strict=True):
+            self._foreseen[tuple(map(id, roots))] = roots, _learned(_Known(), runs)
+
+    def run(
+        self,
+        roots: tuple[DraftNode, ...],
+        coin: Coin,
+        settings: Mapping[str, Any],
+        shown: Sequence[DraftNode],
+        told: dict[str, Any],
+    ) -> list[Verdict]:
+        """The verdicts of one run; raises what the function raised.
+
+        shown: the trees as the function sees them. told: gets what else is told of the run.
+        """
+        if self._settings != settings:
+            self._settings, self._roots, self._foreseen = dict(settings), (), {}
+        key = tuple(map(id, roots))
+        if key != tuple(map(id, self._roots)):
+            _, start = self._foreseen.pop(key, (roots, _Known()))
+            self._roots, self._start, self._most = roots, start, FEW
+        arithmetic = arithmetic_of(roots[0].target)
+        answers: list[int] = []
+        node = self._start
+        while node.end is None or node.used:
+            if node.asked is None:
+                self._fetch(answers, shown, arithmetic)
+            if node.asked is not None:
+                asked = _numbers(node.asked, arithmetic)
+                answers.append(int(coin.choose(asked) if isinstance(asked, list) else coin.flip(asked)))
+                node = node.below.setdefault(answers[-1], _Known())
+        node.used = True
+        told.update(node.end.get("told", {}))
+        if "error" in node.end:
+            raise error_from(node.end["error"])
+        return [_verdict(each) for each in node.end["verdicts"]]
+
+    def _fetch(self, answers: list[int], shown: Sequence[DraftNode], arithmetic: Arithmetic) -> None:
+        """Make the run after these answers known, and those that come next."""
+        [runs] = self._asked([shown], arithmetic, answers, self._most)
+        self._most = min(4 * self._most, MANY)
+        if not runs or runs[0]["answers"][: len(answers)] != answers:
+            raise InvalidVerifier(STATE)
+        _learned(self._start, runs)
+
+    def _asked(
+        self, groups: Sequence[Sequence[DraftNode]], arithmetic: Arithmetic, answers: list[int], most: int
+    ) -> list[list[dict[str, Any]]]:
+        trees = [[_tree_fields(root) for root in shown] for shown in groups]
+        request = {"trees": trees, "arithmetic": arithmetic.name, "answers": answers, "most": most}
+        reply = self._ask({**request, "settings": dict(self._settings)})
+        if not _well_formed(reply, len(groups)):
+            raise InvalidVerifier("the process that runs it gave no answer that could be read")
+        return list(reply["runs"])
+
+
+def _well_formed(reply: Any, count: int) -> bool:
+    """Whether a reply is what `Runner` sends for so many groups: the other process may have written anything."""
+    groups = reply.get("runs")
+    return isinstance(groups, list) and len(groups) == count and all(
+        isinstance(runs, list) and all(map(_is_run, runs)) for runs in groups
+    )  # fmt: skip
+
+
+def _is_run(run: Any) -> bool:
+    match run:
+        case {"asked": list(asked), "answers": list(answers), "end": {"error": {"kind": str(), "text": str()}}}:
+            pass
+        case {"asked": list(asked), "answers": list(answers), "end": {"verdicts": list(verdicts)}}:
+            if not all(map(_is_verdict, verdicts)):
+                return False
+        case _:
+            return False
+    return len(asked) == len(answers) and all(isinstance(answer, int) for answer in answers)
+
+
+def _is_verdict(fields: Any) -> bool:
+    match fields:
+        case [list(accepted), int()]:
+            return all(isinstance(token, int) for token in accepted)
+    return False
+
+
+def _learned(start: _Known, runs: Sequence[Mapping[str, Any]]) -> _Known:
+    """What is known with these runs; raises `InvalidVerifier` where they contradict it or each other."""
+    for run in runs:
+        node = start
+        for asked, answer in zip(run["asked"], run["answers"], strict=True):
+            if node.asked is None:
+                node.asked, node.end = asked, None
+            if node.asked != asked:
+                raise InvalidVerifier(STATE)
+            node = node.below.setdefault(answer, _Known())
+        if node.asked is not None:
+            raise InvalidVerifier(STATE)
+        node.end, node.used = run["end"], False
+    return start
+
+
+class Runner:
+    """The other side: runs the function as often as it is asked to. settings: which variant of it is run."""
+
+    def __init__(self, variant: Callable[[Mapping[str, Any]], Run]) -> None:
+        self._variant = variant
+        self._known: tuple[Any, tuple[DraftNode, ...], Run] | None = None
+
+    def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """For each group of trees the run after the answers, and the next ones in the order of an enumeration."""
+        return {"runs": [self._runs(trees, request) for trees in request["trees"]]}
+
+    def _runs(self, trees: Any, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+        key = trees, request["settings"]
+        arithmetic = arithmetic_named(request["arithmetic"])
+        if not request["answers"] or self._known is None or self._known[0] != key:  # a new enumeration has its own
+            roots = tuple(_root(fields, arithmetic) for fields in trees)
+            self._known = key, roots, self._variant(request["settings"])
+        _, roots, run = self._known
+        coin = _Led(arithmetic, request["answers"])
+        runs: list[dict[str, Any]] = []
+        while len(runs) < request["most"]:
+            coin.start()
+            told: dict[str, Any] = {}
+            try:
+                end: dict[str, Any] = {"verdicts": [_verdict_fields(each) for each in run(roots, coin, told)]}
+                _ = coin.weight  # complains of a run that ended before all was asked that was asked before
+            except DraftproofError as error:
+                end = {"error": error_fields(error)}
+            runs.append({**coin.record(), "end": {**end, "told": told}})
+            coin.free()
+            if "error" in end or not coin.advance():
+                break
+        return runs
+
+
+class _Led(EnumeratingCoin):
+    """An enumerating coin whose first run has given answers."""
+
+    def __init__(self, arithmetic: Arithmetic, answers: Sequence[int]) -> None:
+        super().__init__(arithmetic)
+        self._answers = list(answers)
+
+    def free(self) -> None:
+        """From now on the enumeration goes on by itself."""
+        self._answers = []
+
+    def record(self) -> dict[str, Any]:
+        """What was asked in this run, and the answers."""
+        script = self._script[: self._next]
+        answers = [int(each.answers[each.position][0]) for each in script]
+        return {"asked": [self._told(each.asked) for each in script], "answers": answers}
+
+    def _branch(self, asked: Any, answers: list[tuple[Any, Any]]) -> Any:
+        place = self._next
+        super()._branch(asked, answers)
+        if place < len(self._answers):
+            known = [position for position, (answer, _) in enumerate(answers) if int(answer) == self._answers[place]]
+            if not known:
+                raise InvalidVerifier(STATE)
+            self._script[-1].position = known[0]
+        return answers[self._script[-1].position][0]
+
+    def _told(self, asked: Any) -> Any:
+        if isinstance(asked, list):
+            return [self._told(each) for each in asked]
+        number = self._number(asked)
+        return str(number) if self._arithmetic.exact else number
+
+
+def error_fields(error: DraftproofError) -> dict[str, Any]:
+    """An error as it travels."""
+    return {"kind": type(error).__name__, "text": str(error), "fields": getattr(error, "fields", None)}
+
+
+def error_from(fields: Mapping[str, Any]) -> DraftproofError:
+    """The error that was sent; one of an unknown kind is about the verifier."""
+    kinds: list[type[DraftproofError]] = [DraftproofError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    kind = next((each for each in kinds if each.__name__ == fields["kind"]), InvalidVerifier)
+    more = fields.get("fields")
+    return kind(**more) if more else kind(fields["text"])
+
+
+@lru_cache(maxsize=100_000)
+def _exact(text: str | int) -> fmpq:
+    top, _, bottom = str(text).partition("/")
+    return fmpq(int(top), int(bottom or 1))
+
+
+def _numbers(asked: Any, arithmetic: Arithmetic) -> Any:
+    if isinstance(asked, list):
+        return [_numbers(each, arithmetic) for each in asked]
+    return _exact(asked) if arithmetic.exact else float(asked)
+
+
+def _verdict_fields(verdict: Verdict) -> list[Any]:
+    if not isinstance(verdict.correction, (int, np.integer)):
+        raise InvalidVerifier(f"correction {verdict.correction!r} is no token")
+    return [[int(token) for token in verdict.accepted], int(verdict.correction)]
+
+
+def _verdict(fields: Any) -> Verdict:
+    accepted, correction = fields
+    return Verdict(tuple(map(int, accepted)), int(correction))
+
+
+def _tree_fields(root: DraftNode) -> list[list[Any]]:
+    """Every node: context, drafted tokens, rows."""
+    found, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        found.append([list(node.context), list(node.children), _row_fields(node.target), _row_fields(node.draft)])
+        waiting += [node.child(token) for token in dict.fromkeys(node.children)]
+    return found
+
+
+def _row_fields(row: Vector) -> list[Any] | None:
+    return None if row is None else [value if isinstance(value, float) else str(value) for value in row.tolist()]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of one tree as a process."""
+
+    rows: Mapping[Context, Vector]
+    vocab_size: int
+
+    def row(self, context: Context) -> Vector:
+        """The row that was sent."""
+        return self.rows[context]
+
+
+def _root(fields: list[list[Any]], arithmetic: Arithmetic) -> DraftNode:
+    def process(place: int) -> _Rows:
+        rows = {
+            tuple(each[0]): None if each[place] is None else arithmetic.vector(_numbers(each[place], arithmetic))
+            for each in fields
+        }
+        return _Rows(rows, len(fields[0][2]))
+
+    children = {tuple(each[0]): tuple(each[1]) for each in fields if each[1]}
+    return DraftTree(children).root(process(2), process(3))
