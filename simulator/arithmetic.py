@@ -6,9 +6,12 @@ floats, so a verifier that leaks one into an exact run stops with an error.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,8 @@ from flint import fmpq, fmpz
 from simulator.errors import InvalidInput
 from simulator.files import cut
 
+#: Methods by which a number of another library is known.
+_NUMERIC = ("__float__", "__complex__", "__index__", "__array__")
 _NUMBER = re.compile(r"[+-]?(\d+(/\d+)?|\d*\.\d+|\d+\.\d*)([eE][+-]?\d{1,3})?")
 
 
@@ -102,6 +107,43 @@ def to_fmpq(value: Any) -> fmpq:
     if isinstance(value, Fraction):
         return fmpq(value.numerator, value.denominator)
     raise InvalidInput(f"{value!r} is not an exact number; write a fraction such as '1/3'")
+
+
+def real(value: Any) -> Any:
+    """`value` as `fmpq`, as a float if it is infinite or NaN, None if it is no real number at all."""
+    kind = type(value)
+    if kind is fmpq:
+        return value
+    if kind is float or isinstance(value, (float, np.floating)):
+        finite = math.isfinite(value) if isinstance(value, float) else np.isfinite(value)
+        return fmpq(*value.as_integer_ratio()) if finite else float(value)
+    if isinstance(value, (int, np.integer, np.bool_, fmpz)):
+        return fmpq(int(value))
+    if isinstance(value, Fraction):
+        return fmpq(value.numerator, value.denominator)
+    return None
+
+
+def comparable(value: Any) -> Any:
+    """What an exact number is compared with for `value`: as `real`, and for decimals and other rationals too.
+
+    None for what is no number, or an array, whose entries are compared one by one. Raises `TypeError` for a number
+    whose exact value is not known, such as a tensor.
+    """
+    number = real(value)
+    if number is not None:
+        return number
+    if isinstance(value, Decimal):
+        return fmpq(*value.as_integer_ratio()) if value.is_finite() else float(value)
+    if isinstance(value, Rational):
+        return fmpq(int(value.numerator), int(value.denominator))
+    kind = type(value)
+    if not hasattr(kind, "__array_ufunc__") and any(hasattr(kind, name) for name in _NUMERIC):
+        raise TypeError(
+            f"an exact number was compared with a {kind.__name__}, whose exact value is not known; "
+            "compare it with whole numbers, Fractions, decimals or floats"
+        )
+    return None
 
 
 def parse_fraction(text: str) -> Fraction:

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.origins import ROOMS
 
 #: Lines of the traceback that are told, the innermost ones.
 LINES = 3
 
 
 def own_lines(error: BaseException) -> str:
-    """`ValueError: bad row (mine.py line 7, in verify: `x = 1 / 0`)`, without the frame that called them."""
-    frames = traceback.extract_tb(error.__traceback__)
+    """`ValueError: bad row (mine.py line 7, in verify: `x = 1 / 0`)`, without the lines of the library around them."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    theirs = [frame for frame in frames if not frame.filename.startswith(ROOMS)]
     told = [
         f"{Path(frame.filename).name} line {frame.lineno}, in {frame.name}"
         + (f": `{frame.line}`" if frame.line else "")
-        for frame in frames[1:][-LINES:]
+        for frame in (theirs or frames)[-LINES:]
     ]
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return f"{reason} ({'; '.join(told)})" if told else reason

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from simulator.errors import InvalidVerifier
+from simulator.handed import crossing
+from simulator.origins import is_library
 from simulator.protocol import DraftScheme, Vector, Verifier
 
 #: `branch(p, q, drafted)`: the law of the next token given the drafts of one node, shape `(V,)`.
@@ -123,19 +125,36 @@ class Continued:
 
 #: Packages of the project.
 _ROOMS = ("verifiers.", "simulator.", "lp_analysis.", "experiments.")
-
+S = TypeVar("S", bound="Structure | Selection")
 Structure: TypeAlias = TopDown | OnePath | LeafToRoot | Layered | Continued
 
 
 def offered(verifier: Verifier) -> Structure | None:
-    """The structure of a verifier; None if it has none. Raises `InvalidVerifier` for one that is of no known kind."""
+    """The structure of a verifier; None if it has none. Raises `InvalidVerifier` for one that is of no known kind.
+
+    The functions of others are handed numbers that compare with every exact number.
+    """
     structure = getattr(verifier, "structure", None)
-    if structure is None or isinstance(structure, (TopDown, OnePath, LeafToRoot, Layered, Continued)):
-        return structure
-    raise InvalidVerifier(
-        f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath, LeafToRoot, "
-        "Layered or Continued of simulator.structures, or leave it out"
-    )
+    if structure is None:
+        return None
+    if not isinstance(structure, (TopDown, OnePath, LeafToRoot, Layered, Continued)):
+        raise InvalidVerifier(
+            f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath, LeafToRoot, "
+            "Layered or Continued of simulator.structures, or leave it out"
+        )
+    return structure if is_library(verifier) else with_functions(structure, lambda name, function: crossing(function))
+
+
+def with_functions(structure: S, change: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> S:
+    """The same with `change(name, function)` in place of each function, in its parts too."""
+    changes: dict[str, Any] = {}
+    for part in fields(structure):
+        value = getattr(structure, part.name)
+        if is_dataclass(value):
+            changes[part.name] = with_functions(value, change)  # type: ignore[type-var]
+        elif callable(value):
+            changes[part.name] = change(part.name, value)
+    return replace(structure, **changes)
 
 
 def is_ours(verifier: Verifier) -> bool:

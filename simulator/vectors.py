@@ -33,8 +33,14 @@ def is_tensor(x: Any) -> bool:
 def positive_part(x: Vector) -> Vector:
     """`max(x, 0)` entry by entry, in the arithmetic of `x`."""
     if isinstance(x, np.ndarray):
-        return np.maximum(x, _ZERO if x.dtype == object else 0)
+        return np.maximum(x, _zero_like(x) if x.dtype == object else 0)
     return x.clamp(min=0)
+
+
+def _zero_like(x: Vector) -> Any:
+    """An exact zero of the kind that `x` holds."""
+    first = x.item(0) if x.size else None
+    return _ZERO if first is None or type(first) is fmpq else np.array(first * 0, dtype=object)
 
 
 def residual(p: Vector, q: Vector, otherwise: Vector | None = None) -> Vector:

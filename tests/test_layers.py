@@ -16,8 +16,9 @@ ROOMS = ("simulator", "verifiers", "lp_analysis", "experiments")
 #: name that begins its own, and imports its own layer and those below it. A name that ends in "!" is that file alone:
 #: the face of a package, which shows what stands in it.
 HOUSE = """
-    simulator.errors simulator.files simulator.protocol simulator.lazy simulator.shown simulator.raised
-    simulator.arithmetic simulator.vectors simulator.coins simulator.structures
+    simulator.errors simulator.files simulator.protocol simulator.lazy simulator.shown simulator.origins
+    simulator.raised
+    simulator.arithmetic simulator.vectors simulator.coins simulator.handed simulator.structures
     simulator.drafts
     simulator.relay
     simulator.instances
@@ -25,7 +26,6 @@ HOUSE = """
     simulator.laws.structured
     simulator.verdicts
     simulator.policies
-    simulator.theorems.origins
     simulator.theorems.memory
     simulator.theorems.watch simulator.theorems.polynomials
     simulator.theorems.ratios simulator.theorems.regions

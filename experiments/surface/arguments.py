@@ -11,12 +11,13 @@ from experiments.shared.measured import planned_on
 from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.schemes import find_scheme
 from simulator.arithmetic import as_rows
-from simulator.drafts import SCHEMES, Own
+from simulator.drafts import Own
 from simulator.drafts.own import CONTRACT
 from simulator.errors import DraftproofError, InvalidInput
 from simulator.instances.called import CallableProcess
 from simulator.instances.case import Case
 from simulator.instances.processes import MarkovProcess, TableProcess
+from simulator.origins import is_library
 from simulator.protocol import Context, DraftScheme, TokenProcess
 from simulator.raised import own_lines
 from simulator.verdicts.doors import check_verifier
@@ -45,9 +46,7 @@ def as_scheme(scheme: Any) -> DraftScheme:
         return find_scheme(scheme)
     if isinstance(scheme, type):
         raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
-    ours = isinstance(scheme, Own) or type(scheme) in SCHEMES.values()
-    complete = ours or (not isinstance(scheme, tuple(SCHEMES.values())) and all(hasattr(scheme, x) for x in CONTRACT))
-    made: DraftScheme = scheme if complete else Own(scheme)
+    made: DraftScheme = scheme if is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT) else Own(scheme)
     return made
 
 

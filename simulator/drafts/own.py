@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from simulator.arithmetic import FLOAT64, arithmetic_of
-from simulator.coins import outcomes
+from simulator.coins import Handed, outcomes
 from simulator.drafts.trees import DraftTree
 from simulator.errors import DraftproofError, InvalidInput, TooLarge
 from simulator.files import printable
+from simulator.handed import ExactCoin, ExactRows
 from simulator.protocol import Coin, Context, TokenProcess
 from simulator.raised import own_lines
 
@@ -79,7 +80,7 @@ class Own:
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """One tree, checked."""
         try:
-            drawn = self.scheme.draw(draft, coin)
+            drawn = self.scheme.draw(ExactRows(draft), Handed(ExactCoin(coin)))
         except DraftproofError:
             raise
         except Exception as error:
@@ -91,7 +92,7 @@ class Own:
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability; raises `TooLarge` above a million."""
         if hasattr(self.scheme, "count"):
-            return int(self.scheme.count(draft))
+            return int(self.scheme.count(ExactRows(draft)))
         drawn = outcomes(lambda coin: self.draw(draft, coin), arithmetic_of(draft.row(())))
         number = sum(1 for _ in islice(drawn, MOST_OUTCOMES + 1))
         if number > MOST_OUTCOMES:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import Arithmetic
+from simulator.arithmetic import Arithmetic, arithmetic_of
 from simulator.coins import EnumeratingCoin, Handed, outcomes
 from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.handed import ExactCoin, ExactNode
 from simulator.instances.processes import TableProcess, check_table_size, context_index
 from simulator.laws.drawing import drawn_trees
 from simulator.laws.law import BlockLaw
+from simulator.origins import is_library
 from simulator.protocol import (
     AttachedTree,
     Coin,
@@ -95,11 +97,16 @@ def _masses(
 
 
 def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
-    """`verify` on one tree; whatever an outsider's code raises becomes a finding about it, with its line."""
+    """`verify` on one tree; whatever an outsider's code raises becomes a finding about it, with its line.
+
+    In an exact run it gets numbers that compare with every exact number.
+    """
+    crosses = arithmetic_of(root.target).exact and not is_library(verifier)
+    node = ExactNode(root) if crosses else root
 
     def run(coin: Coin) -> Verdict:
         try:
-            verdict = verifier.verify(root, Handed(coin))
+            verdict = verifier.verify(node, Handed(ExactCoin(coin) if crosses else coin))
         except DraftproofError:
             raise
         except (Exception, SystemExit) as error:  # sys.exit(0) would end whoever asks, as if all were well

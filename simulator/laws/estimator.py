@@ -10,6 +10,7 @@ from typing import Any
 
 from simulator.arithmetic import arithmetic_of
 from simulator.coins import outcomes
+from simulator.laws.enumeration import guarded
 from simulator.protocol import Context, DraftNode, Vector, Verifier
 from simulator.structures import Branch, LeafToRoot, branch_of, offered
 
@@ -22,7 +23,7 @@ def tree_efficiency(verifier: Verifier, root: DraftNode) -> Any:
 def tree_efficiency_by_coins(verifier: Verifier, root: DraftNode) -> Any:
     """`tree_efficiency` for any verifier, by enumerating its coin."""
     arithmetic = arithmetic_of(root.target)
-    verdicts = outcomes(lambda coin: verifier.verify(root, coin), arithmetic)
+    verdicts = outcomes(guarded(verifier, root), arithmetic)
     return sum(((len(verdict.accepted) + 1) * mass for verdict, mass in verdicts), start=arithmetic.number(0))
 
 

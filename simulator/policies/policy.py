@@ -8,12 +8,13 @@ at drafted tokens that are then dropped (`simulator.policies.peeking`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from simulator.errors import DraftproofError, InvalidInput
+from simulator.handed import handed
 from simulator.protocol import Context, DraftScheme, TokenProcess, Vector, Verifier
 from simulator.raised import own_lines
 
@@ -46,6 +47,7 @@ class Known:
     target_time: Any = 0
 
 
+_ROWS = ("draft_root", "target_before", "draft_before")
 #: From what is known to what is done. Whether it is a function is looked at wherever one is taken in.
 Policy: TypeAlias = Callable[[Known], Action]
 
@@ -82,7 +84,7 @@ def name_of(policy: Policy) -> str:
 
 def _asked(policy: Policy, known: Known) -> Action:
     try:
-        action = policy(known)
+        action = policy(replace(known, **{name: handed(getattr(known, name)) for name in _ROWS}))
     except DraftproofError:
         raise
     except Exception as error:

@@ -6,6 +6,7 @@ points where the noted atoms have the noted signs the same run makes the same co
 
 from __future__ import annotations
 
+import operator
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -17,8 +18,9 @@ from typing import Any, NoReturn
 import numpy as np
 from flint import fmpq, fmpz
 
+from simulator.arithmetic import comparable
 from simulator.errors import DraftproofError
-from simulator.theorems.origins import is_trusted
+from simulator.origins import is_trusted
 from simulator.theorems.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Ring, sign_of
 from simulator.theorems.ratios import Ratio
 from simulator.theorems.regions import Question, Region
@@ -114,10 +116,20 @@ def _exact(value: Any) -> Any:
     return None
 
 
-def _comparison(mask: int) -> Callable[[Number, Any], Any]:
+def _comparison(mask: int, operate: Callable[[float, float], bool]) -> Callable[[Number, Any], Any]:
     def compare(self: Number, other: Any) -> Any:
         number = self._other(other)
-        return NotImplemented if number is None else self.of_run.holds(self - number, mask)
+        if number is None:
+            try:
+                value = comparable(other)
+            except TypeError:
+                _refuse(f"a number was compared with a {type(other).__name__}")(self)
+            if value is None:
+                return NotImplemented
+            if isinstance(value, float):  # infinite or NaN
+                return operate(0.0, value)
+            number = self.of_run.number(value)
+        return self.of_run.holds(self - number, mask)
 
     return compare
 
@@ -235,12 +247,12 @@ class Number:
             power = power * self
         return power
 
-    __lt__ = _comparison(NEGATIVE)
-    __le__ = _comparison(NEGATIVE | ZERO)
-    __gt__ = _comparison(POSITIVE)
-    __ge__ = _comparison(POSITIVE | ZERO)
-    __ne__ = _comparison(NEGATIVE | POSITIVE)
-    __eq__ = _comparison(ZERO)
+    __lt__ = _comparison(NEGATIVE, operator.lt)
+    __le__ = _comparison(NEGATIVE | ZERO, operator.le)
+    __gt__ = _comparison(POSITIVE, operator.gt)
+    __ge__ = _comparison(POSITIVE | ZERO, operator.ge)
+    __ne__ = _comparison(NEGATIVE | POSITIVE, operator.ne)
+    __eq__ = _comparison(ZERO, operator.eq)
 
     def __bool__(self) -> bool:
         return self.of_run.holds(self, NEGATIVE | POSITIVE)

@@ -21,9 +21,9 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any, TypeVar
 
 from simulator.errors import InvalidVerifier
+from simulator.origins import is_foreign, is_ours
 from simulator.protocol import Coin, DraftNode, Verdict, Verifier
 from simulator.theorems.memory import picture
-from simulator.theorems.origins import is_foreign, is_ours
 
 T = TypeVar("T")
 

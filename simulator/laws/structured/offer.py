@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from typing import Any
 
 from simulator.drafts import Delayed
 from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.protocol import DraftScheme, Verifier
 from simulator.raised import own_lines
-from simulator.structures import OnePath, Selection, Structure, offered
+from simulator.structures import OnePath, Structure, offered, with_functions
 
 
 def structure_of(verifier: Verifier, scheme: DraftScheme) -> Structure | None:
@@ -22,20 +21,8 @@ def structure_of(verifier: Verifier, scheme: DraftScheme) -> Structure | None:
         return None
     if isinstance(structure, OnePath) and structure.selection is None and not verifier.card.single_path:
         return None  # of several paths nobody says which
-    told: Structure = _told(structure, verifier.card.name)
-    return told
-
-
-def _told(structure: Any, name: str) -> Any:
-    """The same with functions whose errors become findings about the verifier, with the lines that led there."""
-    changes: dict[str, Any] = {}
-    for part in fields(structure):
-        value = getattr(structure, part.name)
-        if isinstance(value, Selection):
-            changes[part.name] = _told(value, name)
-        elif callable(value):
-            changes[part.name] = _blamed(value, f"{name}: {part.name} of its structure")
-    return replace(structure, **changes)
+    name = verifier.card.name
+    return with_functions(structure, lambda part, function: _blamed(function, f"{name}: {part} of its structure"))
 
 
 def _blamed(function: Callable[..., Any], where: str) -> Callable[..., Any]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from flint import fmpq
 
-from simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power, real
+from simulator.arithmetic import real
+from simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power
 from simulator.symbolic.numbers.extreme import Extreme
 from simulator.symbolic.numbers.forms import Chain, Linear, Product, Terms
 from simulator.symbolic.numbers.symbol import Symbol, Variable

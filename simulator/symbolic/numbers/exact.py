@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from flint import arb, ctx, fmpq, fmpz
 
 #: Bits of a transcendental number; far beyond what any float of the audited code can tell apart.
@@ -16,21 +14,6 @@ BITS = 256
 _FAR = 100_000
 
 ZERO, ONE = fmpq(0), fmpq(1)
-
-
-def real(value: Any) -> Any:
-    """`value` as `fmpq`, as a float if it is infinite or NaN, None if it is no real number at all."""
-    kind = type(value)
-    if kind is fmpq:
-        return value
-    if kind is float or isinstance(value, (float, np.floating)):
-        value = float(value)
-        return fmpq(*value.as_integer_ratio()) if math.isfinite(value) else value
-    if isinstance(value, (int, np.integer, np.bool_, fmpz)):
-        return fmpq(int(value))
-    if isinstance(value, Fraction):
-        return fmpq(value.numerator, value.denominator)
-    return None
 
 
 def as_float(value: Any) -> float:

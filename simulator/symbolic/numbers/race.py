@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from flint import fmpq
 
-from simulator.symbolic.numbers.exact import exp, real
+from simulator.arithmetic import real
+from simulator.symbolic.numbers.exact import exp
 from simulator.symbolic.numbers.forms import Chain, Linear, Product
 from simulator.symbolic.numbers.symbol import Symbol, Variable
 

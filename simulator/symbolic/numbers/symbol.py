@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 from flint import fmpq
 
+from simulator.arithmetic import real
 from simulator.symbolic.numbers.element import Element
-from simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log, real
+from simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log
 from simulator.symbolic.where import method_called, refusal, refused_operation
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from simulator.symbolic.numbers.exact import real
+from simulator.arithmetic import real
 from simulator.symbolic.numbers.symbol import Symbol
 from simulator.symbolic.where import refusal
 

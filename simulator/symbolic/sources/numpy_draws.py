@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from simulator.arithmetic import real
 from simulator.symbolic.arrays.arrays import wrapped
 from simulator.symbolic.knowledge.session import Session, Stream
-from simulator.symbolic.numbers.exact import ONE, ZERO, real
+from simulator.symbolic.numbers.exact import ONE, ZERO
 from simulator.symbolic.where import refusal
 
 

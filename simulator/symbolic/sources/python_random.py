@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
+from simulator.arithmetic import real
 from simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
-from simulator.symbolic.numbers.exact import ONE, ZERO, real
+from simulator.symbolic.numbers.exact import ONE, ZERO
 from simulator.symbolic.where import refusal
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from simulator.arithmetic import real
 from simulator.lazy import torch
 from simulator.symbolic.knowledge.session import Session
-from simulator.symbolic.numbers.exact import ONE, ZERO, real
+from simulator.symbolic.numbers.exact import ONE, ZERO
 from simulator.symbolic.sources.torch_generators import stream
 from simulator.symbolic.where import refusal
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from simulator.arithmetic import real
 from simulator.symbolic.arrays.arrays import accumulate, along, elementwise, fold, rows_along, tested
 from simulator.symbolic.numbers import race
-from simulator.symbolic.numbers.exact import ONE, real
+from simulator.symbolic.numbers.exact import ONE
 from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random
 from simulator.symbolic.sources.jax_keys import MANTISSA, Bits
 from simulator.symbolic.traced.values import values

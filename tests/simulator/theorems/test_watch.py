@@ -13,6 +13,7 @@ import pickle
 import random
 import sys
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -253,7 +254,7 @@ HONEST = {
     "order": lambda root: sorted(range(2), key=lambda token: root.target[token]) == [],
     "unique": lambda root: len(np.unique(root.target)) > 2,
     "constants": first(lambda x: x > fmpq(3, 2)),
-    "other kinds": first(lambda x: x in (0.25, "1", (0, 1))),
+    "other kinds": first(lambda x: x in (-0.25, Fraction(5, 4), "1", (0, 1))),
     "lists": lambda root: [0, 1].index(1) == {(0, 1): 0}[0, 1],
 }
 
@@ -280,3 +281,15 @@ def test_a_scheme_is_watched_too(monkeypatch):
 
     with pytest.raises(NotFollowed, match="'random' is used"):
         prove(Subject.of(Naive()), Shape(2, Chancy(1, 0, 1)))
+
+
+def test_a_verifier_that_exec_made_is_watched():
+    names = {"time": time, "Naive": Naive, "Verdict": Verdict}
+    lines = (
+        "class Made(Naive):",
+        "    def verify(self, root, coin):",
+        "        return Verdict((), 0) if time.time() < 0 else super().verify(root, coin)",
+    )
+    exec("\n".join(lines), names)
+    with pytest.raises(NotFollowed, match="'time' is used"):
+        prove(Subject.of(names["Made"]()), SHAPE)

@@ -1,0 +1,227 @@
+"""What somebody else's verifier or scheme is handed of an exact run: numbers that compare with every exact number.
+
+`fmpq` answers `==` with False for any float, `Fraction` or `Decimal`, so a decision of theirs could go unnoticed. The
+library itself computes with `fmpq`; numbers change where a call of others begins and ends, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from simulator.arithmetic import as_python, comparable
+from simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
+
+
+def _arithmetic(operate: Callable[[Any, Any], Any]) -> tuple[Callable[[Exact, Any], Any], Callable[[Exact, Any], Any]]:
+    def forwards(self: Exact, other: Any) -> Any:
+        value = operate(self._plain, other._plain if type(other) is Exact else other)
+        return Exact(value) if type(value) is fmpq else NotImplemented
+
+    def reflected(self: Exact, other: Any) -> Any:
+        value = operate(other, self._plain)
+        return Exact(value) if type(value) is fmpq else NotImplemented
+
+    return forwards, reflected
+
+
+def _comparison(operate: Callable[[Any, Any], Any]) -> Callable[[Exact, Any], Any]:
+    def compare(self: Exact, other: Any) -> Any:
+        if type(other) is Exact:
+            return operate(self._plain, other._plain)
+        if type(other) is int:
+            return operate(self._plain, other)
+        number = comparable(other)
+        if number is None:
+            return NotImplemented
+        return operate(0.0, number) if type(number) is float else operate(self._plain, number)  # infinite or NaN
+
+    return compare
+
+
+class Exact:
+    """A rational with the arithmetic of `fmpq` and the comparisons of `Fraction`: equal numbers are equal, and alike as
+    keys; a float is the dyadic number that it stands for. Arithmetic with floats raises `TypeError`.
+    """
+
+    __slots__ = ("_plain",)
+
+    def __init__(self, plain: fmpq) -> None:
+        self._plain = plain
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return fmpq
+
+    __add__, __radd__ = _arithmetic(operator.add)
+    __sub__, __rsub__ = _arithmetic(operator.sub)
+    __mul__, __rmul__ = _arithmetic(operator.mul)
+    __truediv__, __rtruediv__ = _arithmetic(operator.truediv)
+    __pow__, __rpow__ = _arithmetic(operator.pow)
+
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
+
+    def __hash__(self) -> int:
+        return hash(self._plain)
+
+    def __bool__(self) -> bool:
+        return bool(self._plain)
+
+    def __neg__(self) -> Exact:
+        return Exact(-self._plain)
+
+    def __pos__(self) -> Exact:
+        return self
+
+    def __abs__(self) -> Exact:
+        return Exact(abs(self._plain))
+
+    def __float__(self) -> float:
+        return float(self._plain)
+
+    def __int__(self) -> int:
+        return int(self._plain)
+
+    __trunc__ = __int__
+
+    def __floor__(self) -> int:
+        return math.floor(as_python(self._plain))
+
+    def __ceil__(self) -> int:
+        return math.ceil(as_python(self._plain))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        rounded = round(Fraction(as_python(self._plain)), digits)
+        return rounded if digits is None else Exact(fmpq(rounded.numerator, rounded.denominator))
+
+    @property
+    def numerator(self) -> int:
+        return int(self._plain.p)
+
+    @property
+    def denominator(self) -> int:
+        return int(self._plain.q)
+
+    p, q = numerator, denominator
+
+    def __str__(self) -> str:
+        return str(self._plain)
+
+    def __repr__(self) -> str:
+        return repr(self._plain)
+
+    def __copy__(self) -> Exact:
+        return self
+
+    def __deepcopy__(self, memory: Any) -> Exact:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Exact, (self._plain,)
+
+
+def handed(value: Any) -> Any:
+    """A number, an array or nested tuples and lists of them, as others get them."""
+    return _mapped(value, handed, _exact)
+
+
+def taken(value: Any) -> Any:
+    """What others gave back, in the numbers of the library."""
+    if isinstance(value, Iterator):
+        return map(taken, value)
+    return _mapped(value, taken, _plain)
+
+
+def crossing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of others, for numbers of the library."""
+    return lambda *arguments: taken(function(*handed(arguments)))
+
+
+def _exact(value: Any) -> Any:
+    return Exact(value) if type(value) is fmpq else value
+
+
+def _plain(value: Any) -> Any:
+    return value._plain if type(value) is Exact else value
+
+
+def _row(row: Vector) -> Vector:
+    """A row that nobody can write to."""
+    shown = handed(row)
+    if shown is not row:
+        shown.setflags(write=False)
+    return shown
+
+
+def _mapped(value: Any, whole: Callable[[Any], Any], one: Callable[[Any], Any]) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.dtype != object:
+            return value
+        result = np.empty(value.size, dtype=object)
+        result[:] = [one(entry) for entry in value.ravel().tolist()]
+        return result.reshape(value.shape)
+    if type(value) in (tuple, list):
+        return type(value)(map(whole, value))
+    return one(value)
+
+
+class ExactCoin:
+    """A coin that is asked by others."""
+
+    def __init__(self, coin: Coin) -> None:
+        self._coin = coin
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`."""
+        return self._coin.flip(_plain(probability))
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`."""
+        return self._coin.choose(taken(weights if hasattr(weights, "tolist") else list(weights)))
+
+
+class ExactRows:
+    """A process as a scheme of others sees it; see `TokenProcess`."""
+
+    def __init__(self, process: TokenProcess) -> None:
+        self._process = process
+        self.vocab_size = process.vocab_size
+
+    def row(self, context: Context) -> Vector:
+        """The row of a context, read-only."""
+        return _row(self._process.row(context))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return handed(getattr(self._process, name))
+
+
+class ExactNode:
+    """A node of a draft tree as a verifier of others sees it; see `DraftNode`."""
+
+    __slots__ = ("_below", "_node", "children", "context", "draft", "target")
+
+    def __init__(self, node: DraftNode) -> None:
+        self._node = node
+        self._below: dict[int, ExactNode] = {}
+        self.context, self.children = node.context, node.children
+        self.target: Vector = _row(node.target)
+        self.draft: Vector = _row(node.draft)
+
+    def child(self, token: int) -> ExactNode:
+        """The node after a drafted token."""
+        if token not in self._below:
+            self._below[token] = ExactNode(self._node.child(token))
+        return self._below[token]
+
+    def __repr__(self) -> str:
+        return repr(self._node)

@@ -1,0 +1,401 @@
+"""Numbers that others are handed compare with every exact number, and whatever cannot be compared is refused."""
+
+from __future__ import annotations
+
+import copy
+import math
+import operator
+import pickle
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+import draftproof
+from simulator.arithmetic import RATIONAL
+from simulator.coins import EnumeratingCoin
+from simulator.drafts import Delayed, Own
+from simulator.errors import InvalidVerifier
+from simulator.handed import Exact, ExactCoin, ExactRows, handed, taken
+from simulator.instances.processes import TableProcess
+from simulator.origins import is_library
+from simulator.policies.policy import Action, chosen, known_at
+from simulator.protocol import Card, Verdict
+from simulator.structures import LeafToRoot, OnePath, TopDown
+from simulator.theorems.numbers import Run
+from simulator.theorems.polynomials import POSITIVE, Ring
+from simulator.theorems.proof import Subject, prove
+from simulator.theorems.regions import Region
+from simulator.theorems.rows import Shape
+from simulator.theorems.watch import NotFollowed
+from simulator.vectors import one_hot, positive_part, residual
+from simulator.verdicts.lossless import check
+from verifiers import REGISTRY
+from verifiers.naive import Naive
+
+EIGHTHS = [fmpq(3, 8), fmpq(5, 8)]
+#: The number 3/8 as others write it.
+SAME = [0.375, Fraction(3, 8), Decimal("0.375"), np.float64(0.375), np.float32(0.375), np.longdouble(0.375), fmpq(3, 8)]
+LESS = [0, 0.37499999999999994, Fraction(1, 3), Decimal("0.3749"), np.float32(0.37), -math.inf, False, np.int64(0)]
+MORE = [1, 0.37500000000000006, Fraction(2, 5), Decimal("0.3751"), np.float16(0.38), math.inf, True, np.int64(1)]
+NO_NUMBER = [None, "0.375", (), [0.375], math.nan, Decimal("nan")]
+
+
+def matched(x):
+    match x:
+        case 0.375:
+            return True
+    return False
+
+
+#: What others may ask of `x`, which is 3/8, and of `p`, which is (3/8, 5/8); and the answer.
+ASKED = {
+    "in": (lambda x, p: x in (0.1, 0.375), True),
+    "in list of fractions": (lambda x, p: x in [Fraction(1, 3)], False),
+    "match": (lambda x, p: matched(x), True),
+    "any": (lambda x, p: bool((p == 0.375).any()), True),
+    "all": (lambda x, p: bool((p == np.array([0.375, 0.625])).all()), True),
+    "reflected array": (lambda x, p: (np.array([0.375, 0.5]) == p).tolist(), [True, False]),
+    "array of fractions": (lambda x, p: (p >= np.array([Fraction(3, 8), Fraction(7, 8)])).tolist(), [True, False]),
+    "array_equal": (lambda x, p: np.array_equal(p, [0.375, 0.625]), True),
+    "where": (lambda x, p: np.where(p == 0.375, 1, 0).tolist(), [1, 0]),
+    "isin": (lambda x, p: np.isin(p, [0.375, 0.5]).tolist(), [True, False]),
+    "sum": (lambda x, p: p.sum() == 1.0, True),
+    "sum of python": (lambda x, p: sum(p) == Fraction(1), True),
+    "product": (lambda x, p: x * x == 0.140625, True),
+    "quotient": (lambda x, p: x / p[1] == Fraction(3, 5), True),
+    "power": (lambda x, p: x**2 == 0.140625, True),
+    "absolute": (lambda x, p: abs(-x) == 0.375, True),
+    "minus": (lambda x, p: 1 - x == 0.625, True),
+    "max": (lambda x, p: max(x, 0.25) == 0.375, True),
+    "min": (lambda x, p: min(0.5, x) == 0.375, True),
+    "sorted": (lambda x, p: sorted([0.5, x, 0.25])[1] == x, True),
+    "maximum": (lambda x, p: np.maximum(p, 0.5).tolist()[0] == 0.5, True),
+    "positive part": (lambda x, p: positive_part(p - p)[0] == 0.0, True),
+    "residual": (lambda x, p: residual(p, p[::-1])[0] == 0.0, True),
+    "one hot": (lambda x, p: one_hot(p, 1)[0] == 0.0, True),
+    "zero": (lambda x, p: bool(x - x), False),
+    "argmax": (lambda x, p: int(p.argmax()), 1),
+}
+#: What only numbers with a value can answer.
+OF_VALUES = {
+    "key": (lambda x, p: {0.375: "a"}[x], "a"),
+    "key of a fraction": (lambda x, p: {x: "a"}[Fraction(3, 8)], "a"),
+    "set": (lambda x, p: len({x, 0.375, Fraction(3, 8), Decimal("0.375")}), 1),
+    "round": (lambda x, p: round(x, 1) == Fraction(2, 5), True),
+    "round to a whole number": (lambda x, p: round(x) == 0.0, True),
+    "floor": (lambda x, p: math.floor(x) == 0.0 and math.ceil(x) == 1.0, True),
+    "int": (lambda x, p: int(x) == 0.0, True),
+    "numerator": (lambda x, p: (x.numerator == 3.0, x.denominator == 8.0, x.p == 3.0), (True, True, True)),
+    "copy": (lambda x, p: copy.deepcopy(p)[0] == copy.copy(x) == 0.375, True),
+    "pickle": (lambda x, p: pickle.loads(pickle.dumps(x)) == 0.375, True),
+    "float": (lambda x, p: float(x) > 0.37, True),
+    "isclose": (lambda x, p: math.isclose(x, 0.375), True),
+    "as floats": (lambda x, p: p.astype(float).tolist(), [0.375, 0.625]),
+}
+REFUSED = {
+    "plus a float": lambda x, p: x + 0.5,
+    "float minus": lambda x, p: 0.5 - x,
+    "times a fraction": lambda x, p: x * Fraction(1, 2),
+    "row minus a float": lambda x, p: p - 0.5,
+    "numpy float": lambda x, p: np.float64(0.5) * x,
+    "isclose": lambda x, p: np.isclose(p, 0.375),
+    "allclose": lambda x, p: np.allclose(p, 0.375),
+    "floor division": lambda x, p: x // p[1],
+    "root": lambda x, p: x**0.5,
+    "logarithm": lambda x, p: np.log(p),
+    "complex": lambda x, p: x == 0.375 + 0j,
+    "reflected complex": lambda x, p: np.complex128(0.375) == x,
+    "text": lambda x, p: x < "0.375",
+}
+
+
+class Tensor:
+    """A number of another library, which does not know ours."""
+
+    def __float__(self):
+        return 0.375
+
+
+def exact():
+    return Exact(fmpq(3, 8)), handed(np.array(EIGHTHS, dtype=object))
+
+
+def followed():
+    """The same as numbers of a theorem."""
+    ring = Ring(["x"])
+    run = Run(Region(ring, {ring.atom(ring.variables[0]): POSITIVE}), (fmpq(3, 8),))
+    x = run.variable(0)
+    return x, np.array([x, 1 - x], dtype=object)
+
+
+MADE = pytest.mark.parametrize("made", [exact, followed])
+
+
+@MADE
+@pytest.mark.parametrize("other", SAME, ids=repr)
+def test_equal_numbers_are_equal_from_both_sides(made, other):
+    x, _ = made()
+    assert [
+        bool(f(x, other)) for f in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+    ] == [*(True, False, False, True, False, True)]
+    assert bool(other == x)
+    assert not bool(other != x)
+    assert bool(other <= x)
+    assert not bool(other < x)
+
+
+@MADE
+@pytest.mark.parametrize(("other", "more"), [*((y, False) for y in LESS), *((y, True) for y in MORE)], ids=repr)
+def test_other_numbers_are_ordered_by_their_exact_values(made, other, more):
+    x, _ = made()
+    assert (bool(x < other), bool(x > other), bool(other > x), bool(other < x)) == (more, not more, more, not more)
+    assert bool(x == other) is False
+    assert other != x
+
+
+@MADE
+@pytest.mark.parametrize("other", NO_NUMBER, ids=repr)
+def test_what_is_no_number_is_never_equal(made, other):
+    x, _ = made()
+    assert not bool(x == other)
+    assert bool(x != other)
+
+
+@MADE
+@pytest.mark.parametrize("name", ASKED)
+def test_what_others_ask_is_answered_exactly(made, name):
+    asked, answer = ASKED[name]
+    assert asked(*made()) == answer
+
+
+@pytest.mark.parametrize("name", OF_VALUES)
+def test_values_are_keys_and_are_rounded_like_fractions_and_theorems_refuse_that(name):
+    asked, answer = OF_VALUES[name]
+    assert asked(*exact()) == answer
+    if name != "copy":
+        with pytest.raises(NotFollowed, match=r"test_handed\.py line \d+"):
+            asked(*followed())
+
+
+@MADE
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_exact_is_refused(made, name):
+    with pytest.raises((TypeError, NotFollowed)):
+        REFUSED[name](*made())
+
+
+@MADE
+@pytest.mark.parametrize(
+    "ask", [lambda x, y: x == y, lambda x, y: y == x, lambda x, y: x in (1, y), lambda x, y: x < y]
+)
+def test_a_number_without_known_value_is_refused(made, ask):
+    x, _ = made()
+    with pytest.raises((TypeError, NotFollowed), match="Tensor"):
+        ask(x, Tensor())
+
+
+def test_a_tensor_is_refused_from_both_sides():
+    torch = pytest.importorskip("torch")
+    x, _ = exact()
+    for ask in (lambda: x == torch.tensor(0.375), lambda: torch.tensor(0.375) == x, lambda: torch.ones(2) > x):
+        with pytest.raises(TypeError):
+            ask()
+
+
+def test_numbers_hash_like_fractions():
+    for value in (Fraction(3, 8), Fraction(-1), Fraction(1, 2**61 - 1), Fraction(-7, 3), Fraction(0)):
+        assert hash(Exact(fmpq(value.numerator, value.denominator))) == hash(value)
+
+
+def test_numbers_cross_the_border_in_arrays_tuples_lists_and_generators():
+    there = handed((np.array([EIGHTHS] * 2, dtype=object), [fmpq(1, 2)], 3, np.ones(2)))
+    assert [type(each) for each in there[0].ravel()] == [Exact] * 4
+    assert type(there[1][0]) is Exact
+    assert there[3].dtype == np.float64
+    back = taken(iter([there[0], (there[1][0], 1)]))
+    assert [type(each) for each in next(back).ravel()] == [fmpq] * 4
+    assert type(next(back)[0]) is fmpq
+
+
+def test_a_scheme_reads_the_rows_of_a_table_and_cannot_write_to_them():
+    rows = ExactRows(TableProcess([np.array([EIGHTHS], dtype=object)], "draft"))
+    assert rows.row(()).tolist() == [0.375, 0.625]
+    assert rows.tables[0][0, 0] == 0.375
+    assert rows.depth == 0
+    with pytest.raises(ValueError, match="read-only"):
+        rows.row(())[0] = 1
+
+
+def test_the_coin_is_asked_in_numbers_of_the_library():
+    coin = EnumeratingCoin(RATIONAL)
+    coin.start()
+    x, p = exact()
+    assert ExactCoin(coin).flip(x)
+    assert ExactCoin(coin).choose(p) == ExactCoin(coin).choose(weight for weight in p) == 0
+    assert type(coin.weight) is fmpq
+    assert coin.weight == fmpq(27, 512)
+
+
+# Verifiers, schemes, structures and policies of others: each is lossy where it finds a probability of 3/8.
+
+ASKING = {
+    "float": lambda p: p[0] == 0.375,
+    "reflected": lambda p: 0.375 == p[0],  # noqa: SIM300 - the side matters
+    "fraction": lambda p: p[0] == Fraction(3, 8),
+    "decimal": lambda p: Decimal("0.375") == p[0],
+    "numpy": lambda p: np.float64(0.375) == p[0],
+    "in": lambda p: p[0] in (0.25, 0.375),
+    "array": lambda p: (p == 0.375).any(),
+    "two sides": lambda p: p[0] <= 0.375 and p[0] >= Fraction(3, 8),
+    "not unequal": lambda p: not p[0] != 0.375,  # noqa: SIM202 - the operator matters
+    "match": lambda p: matched(p[0]),
+    "sum": lambda p: p[0] * 2 == 0.75,
+}
+KEYS = {
+    "key": lambda p: {0.375: True}.get(p[0], False),
+    "set": lambda p: p[0] in {Fraction(3, 8)},
+    "float": lambda p: float(p[0]) == 0.375,
+    "isclose": lambda p: math.isclose(p[0], 0.375),
+}
+P, Q = ["3/8", "5/8"], ["1/2", "1/2"]
+DELAYED = Delayed(K=1, L1=0, L2=1)
+
+
+class Asking(Naive):
+    """Naive, but for rows of which `ask` says yes: there it emits what was drafted."""
+
+    def __init__(self, ask):
+        self.ask = ask
+
+    @property
+    def structure(self):
+        return None
+
+    def verify(self, root, coin):
+        if root.children and self.ask(root.target):
+            return Verdict((), root.children[0])
+        return super().verify(root, coin)
+
+
+@pytest.mark.parametrize("ask", [*ASKING.values(), *KEYS.values()], ids=[*ASKING, *(f"by {key}" for key in KEYS)])
+def test_a_check_finds_what_is_wrong_at_one_number(ask):
+    found = draftproof.check(Asking(ask), P, Q, DELAYED)
+    assert found.engine == "enumerate"
+    assert found.violation.found == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("ask", ASKING.values(), ids=ASKING)
+def test_no_theorem_passes_over_one_number(ask):
+    pytest.importorskip("z3")
+    proof = prove(Subject.of(Asking(ask)), Shape(2, DELAYED))
+    assert proof.refutation is not None
+    assert any(ask(handed(row)) for row in proof.refutation.instance.target.tables[0])
+
+
+@pytest.mark.parametrize("ask", KEYS.values(), ids=KEYS)
+def test_no_theorem_follows_keys_and_floats(ask, monkeypatch):
+    pytest.importorskip("z3")
+    monkeypatch.setattr("simulator.theorems.proof.trial_points", lambda *_: [])
+    with pytest.raises(NotFollowed, match=r"test_handed\.py line \d+"):
+        prove(Subject.of(Asking(ask)), Shape(2, DELAYED))
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda p: p[0] == Tensor(), lambda p: p[0] - 0.5 > 0, lambda p: np.isclose(p, 0.375).any()]
+)
+def test_what_is_refused_names_the_line_of_the_verifier(ask):
+    with pytest.raises(
+        InvalidVerifier, match=r"\(test_handed\.py line \d+, in verify: .*test_handed\.py line \d+, in <lambda>"
+    ) as told:
+        draftproof.check(Asking(ask), P, Q, DELAYED)
+    assert "handed.py line" not in str(told.value).replace("test_handed.py", "")
+
+
+def test_every_way_to_ask_says_the_same():
+    verifier = Asking(lambda p: p[0] == 0.5)
+    assert draftproof.find_witness(verifier, DELAYED).violation.deviation > 0
+    with pytest.raises(AssertionError, match="not lossless"):
+        draftproof.assert_lossless(verifier)
+    with pytest.raises(AssertionError, match="not lossless"):
+        draftproof.assert_lossless(verifier, Q, P, DELAYED)
+    [row] = draftproof.compare([verifier], Q, P, [DELAYED], arithmetic="rational")
+    assert not row["lossless"]
+
+
+@dataclass(frozen=True)
+class OneToken:
+    """Drafts one token; where its probability would be 3/8 always the first one."""
+
+    depth: int = 1
+
+    def draw(self, draft, coin):
+        q = draft.row(())
+        return [(0,)] if q[0] == 0.375 else [(coin.choose(q),)]
+
+
+def test_a_scheme_finds_the_number_too():
+    assert draftproof.check("naive", Q, P, OneToken()).violation is not None
+    assert draftproof.check("naive", Q, ["1/4", "3/4"], OneToken()).lossless
+
+
+def test_no_theorem_passes_over_a_number_in_a_scheme():
+    pytest.importorskip("z3")
+    proof = prove(Subject.of(REGISTRY["naive"]), Shape(2, Own(OneToken())))
+    assert proof.refutation is not None
+    assert proof.refutation.instance.draft.row(())[0] == fmpq(3, 8)
+
+
+def _branch(p, q, drafted):
+    return one_hot(p, drafted[0]) if p[0] == 0.375 else REGISTRY["specinfer"].structure.branch(p, q, drafted)
+
+
+def _child_law(p, q, k):
+    if (p == 0.375).any():
+        return np.stack([q * 0, q])
+    return REGISTRY["naive"].structure.child_law(p, q, k)
+
+
+def _weights(weight, p, q):
+    return p * 0 + 1 if (p[..., 0] == 0.375).any() else REGISTRY["block"].structure.child_weights(weight, p, q)
+
+
+STRUCTURES = {
+    "branch": TopDown(branch=_branch),
+    "child law": TopDown(child_law=_child_law),
+    "path": OnePath(_weights, REGISTRY["block"].structure.settle),
+    "leaf to root": LeafToRoot(_weights, REGISTRY["traversal"].structure.reject),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_a_structure_finds_the_number_too(name):
+    class Offering:
+        card = Card(name="offering", title="lossy at 3/8", source=None, single_path=True)
+        structure = STRUCTURES[name]
+
+        def verify(self, root, coin):
+            raise NotImplementedError
+
+    target = TableProcess([np.array([P]), np.array([Q] * 2)], "target")
+    draft = TableProcess([np.array([Q])], "draft")
+    found = check(Offering(), target, draft, DELAYED, engine="structured")
+    assert found.violation.expected - found.violation.found in (Fraction(1, 8), Fraction(-1, 8))
+    assert type(next(iter(found.metrics.depth_distribution))) is Fraction
+
+
+def test_a_policy_finds_the_number_too():
+    actions = [Action(Delayed(1, 0, depth), REGISTRY["naive"]) for depth in (1, 2)]
+    process = TableProcess([np.array([P])], "draft")
+    assert chosen(lambda known: actions[known.draft_root[0] == 0.375], known_at(process, process, ())) == actions[1]
+
+
+def test_what_is_of_the_library_computes_without_the_border():
+    assert is_library(REGISTRY["layer_transport"])
+    assert not is_library(Asking(None))
+    made = {}
+    exec("class Mine:\n    def verify(self, root, coin): ...", made)
+    assert not is_library(made["Mine"]())
