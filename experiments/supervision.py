@@ -24,6 +24,7 @@ from typing import Any
 
 from experiments.shared.lifetime import end_with, ended
 from experiments.shared.progress import remark
+from simulator.protocol import Card
 
 #: Exit codes that say something about a verifier: lossless, refuted, a proof with gaps.
 VERDICTS = (0, 1, 3)
@@ -141,6 +142,11 @@ def _failed(error: BaseException) -> dict[str, Any]:
     return {"fatal": cut(f"{type(error).__name__}: {error}")}
 
 
+def _card_fields(card: Card) -> dict[str, Any]:
+    """A card as JSON."""
+    return {**asdict(card), "needs": None if card.needs is None else card.needs.value}
+
+
 def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """What is told of what was loaded, and what answers the requests."""
     from simulator import files
@@ -153,7 +159,7 @@ def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
         verifier = find_verifier(wanted["verifier"]).verifier
         runner = Runner(lambda settings: lambda roots, coin, told: [guarded(verifier, roots[0])(coin)])
-        return {"card": asdict(verifier.card), "answer": runner.reply}
+        return {"card": _card_fields(verifier.card), "answer": runner.reply}
 
     from experiments.commands.audit.plan import load_audit
     from simulator.audit.audited import Log

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 #: The folders of the library itself.
@@ -45,9 +45,23 @@ def is_ours(kind: type) -> bool:
 
 
 def is_library(thing: Any) -> bool:
-    """Whether a verifier or a scheme, with the verifiers that it holds, is one of the library itself."""
-    file = getattr(sys.modules.get(type(thing).__module__), "__file__", None)
-    held = getattr(thing, "__dict__", {}).values()
-    return (
-        file is not None and file.startswith(ROOMS) and all(map(is_library, (x for x in held if hasattr(x, "verify"))))
-    )
+    """Whether a verifier or a scheme is one of the library itself: nothing of somebody else's was put into the object.
+
+    Of these alone the structure is known to be that of `verify`.
+    """
+    kind = type(thing)
+    home = sys.modules.get(kind.__module__)
+    file = getattr(home, "__file__", None)
+    held = getattr(thing, "__dict__", {})
+    made_there = file is not None and file.startswith(ROOMS) and getattr(home, kind.__qualname__, None) is kind
+    return made_there and not {"verify", "structure", "draw"} & set(held) and all(map(_is_library_part, held.values()))
+
+
+def _is_library_part(value: Any) -> bool:
+    if isinstance(value, FunctionType):
+        return not is_foreign(value.__code__)
+    if isinstance(value, partial):
+        return all(map(_is_library_part, (value.func, *value.args, *value.keywords.values())))
+    if hasattr(value, "verify") or hasattr(value, "draw"):
+        return is_library(value)
+    return not callable(value) or is_ours(value if isinstance(value, type) else type(value))

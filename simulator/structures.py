@@ -7,7 +7,6 @@ its tests; that of any other verifier is used only where it is asked for, and pr
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -123,8 +122,6 @@ class Continued:
     name: ClassVar[str] = "continued"
 
 
-#: Packages of the project.
-_ROOMS = ("verifiers.", "simulator.", "lp_analysis.", "experiments.")
 S = TypeVar("S", bound="Structure | Selection")
 Structure: TypeAlias = TopDown | OnePath | LeafToRoot | Layered | Continued
 
@@ -155,17 +152,6 @@ def with_functions(structure: S, change: Callable[[str, Callable[..., Any]], Cal
         elif callable(value):
             changes[part.name] = change(part.name, value)
     return replace(structure, **changes)
-
-
-def is_ours(verifier: Verifier) -> bool:
-    """Whether a verifier is one of the project's own, as it is in its module: nobody has put anything into the object.
-
-    Of these alone the structure is known to be that of `verify`.
-    """
-    kind = type(verifier)
-    home = sys.modules.get(kind.__module__)
-    known = kind.__module__.startswith(_ROOMS) and getattr(home, kind.__qualname__, None) is kind
-    return known and not {"verify", "structure"} & set(getattr(verifier, "__dict__", ()))
 
 
 def branch_of(verifier: Verifier) -> Branch | None:

@@ -20,7 +20,7 @@ from typing import Any
 from experiments.shared.lifetime import ended
 from simulator.errors import InvalidInput, InvalidVerifier
 from simulator.files import allowed
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
 from simulator.relay import Relay, Relayed, error_from
 
 #: Bytes of one reply at most.
@@ -127,8 +127,8 @@ class ElsewhereVerifier(Relayed):
         self._relay = Relay(self._host.ask)
         fields = dict(self._host.about["card"])
         fields["source"] = None if fields["source"] is None else Source(**fields["source"])
-        lists = {name: tuple(fields[name]) for name in ("lossless_for", "dominates")}
-        self.card = Card(**{**fields, **lists})
+        fields["needs"] = None if fields["needs"] is None else Draws(fields["needs"])
+        self.card = Card(**{**fields, "dominates": tuple(fields["dominates"])})
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """See `Verifier.verify`."""

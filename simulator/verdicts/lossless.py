@@ -19,9 +19,10 @@ from simulator.laws.structured.collapsed import CollapsedTopDown
 from simulator.laws.structured.rows import common_state
 from simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, structured_work
 from simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
+from simulator.origins import is_library
 from simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
 from simulator.shown import fields_html, number_text
-from simulator.structures import TopDown, is_ours
+from simulator.structures import TopDown
 from simulator.verdicts.doors import check_scheme, check_verifier
 
 ENGINES = ("auto", "enumerate", "structured")
@@ -104,7 +105,7 @@ def choose_engine(verifier: Verifier, scheme: DraftScheme, engine: str = "auto")
     check_scheme(scheme)
     if engine not in ENGINES:
         raise InvalidInput(f"unknown engine {engine!r}; choose one of {', '.join(ENGINES)}")
-    enumerated = engine == "enumerate" or (engine == "auto" and not is_ours(verifier))
+    enumerated = engine == "enumerate" or (engine == "auto" and not is_library(verifier))
     structure = None if enumerated else structure_of(verifier, scheme)
     if engine == "structured" and structure is None:
         raise InvalidInput(
@@ -197,7 +198,7 @@ class Evaluator:
         return steady_by_laws(self.verifier, MarkovRows(*pair, device=self.device), scheme)
 
     def _verdict(self, scheme: DraftScheme, engine: str, found: Metrics) -> Check:
-        assumed = engine != "enumerate" and not is_ours(self.verifier)
+        assumed = engine != "enumerate" and not is_library(self.verifier)
         return Check(self.verifier.card.name, scheme, self.arithmetic, engine, found, assumed=assumed)
 
     def _by_states(self, target: MarkovProcess, draft: MarkovProcess) -> CollapsedTopDown:

@@ -91,7 +91,7 @@ def test_what_rests_on_a_structure_is_said_and_not_called_proved(draftproof):
 
 
 def test_ours_are_proved_by_their_structure_unless_somebody_put_another_into_them():
-    from simulator.structures import is_ours
+    from simulator.origins import is_library
     from verifiers import make
 
     kind = type(make("naive_tree"))
@@ -101,6 +101,8 @@ def test_ours_are_proved_by_their_structure_unless_somebody_put_another_into_the
 
     patched = kind()
     object.__setattr__(patched, "verify", make("nss").verify)
-    assert is_ours(make("naive_tree"))
-    assert not is_ours(Inherits())
-    assert not is_ours(patched)
+    assert is_library(make("naive_tree"))
+    assert not is_library(Inherits())
+    assert not is_library(patched)
+    assert is_library(make("spectr"))
+    assert not is_library(type(make("spectr"))(lambda p, q, k: k))
