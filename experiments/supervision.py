@@ -117,7 +117,7 @@ def serve(channel: str, parent: str) -> None:
     number = supervised(channel, parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.set_int_max_str_digits(0)
-    with socket.socket(fileno=number) as connection, connection.makefile("rwb") as stream:
+    with suppress(OSError), socket.socket(fileno=number) as connection, connection.makefile("rwb") as stream:
         answer: Callable[[Mapping[str, Any]], dict[str, Any]] = _loaded
         for line in stream:
             request = json.loads(line)
