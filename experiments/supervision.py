@@ -31,13 +31,17 @@ VERDICTS = (0, 1, 3)
 #: Seconds that a command has to end by itself after Ctrl-C or SIGTERM.
 PATIENCE = 5.0
 _FILE = re.compile(r"\.py(:|$)")
+#: Options that let a command run code which the command line itself does not name.
+_OPTIONS = ("--allow-code", "--checkout")
 _PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import supervised; supervised()"
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def names_code(arguments: Sequence[str]) -> bool:
-    """Whether a Python file is named, which will be run, or a module, as only `audit` takes one."""
-    return "audit" in arguments or any(_FILE.search(argument) for argument in arguments)
+    """Whether code of others may be run: a Python file, a module (`audit`), a checkout, or files that a TOML names."""
+    return "audit" in arguments or any(
+        _FILE.search(argument) or argument.partition("=")[0] in _OPTIONS for argument in arguments
+    )
 
 
 def is_asked_for_runs(arguments: Sequence[str]) -> bool:

@@ -121,6 +121,32 @@ def test_a_module_that_ends_the_process_is_no_verdict(tmp_path, monkeypatch):
     assert "no verdict: the process that ran your code was ended with exit code 0" in err
 
 
+@pytest.mark.parametrize(
+    "where", ["verifier", pytest.param("scheme", marks=pytest.mark.heavy), pytest.param("run", marks=pytest.mark.heavy)]
+)
+def test_a_file_named_in_a_toml_that_ends_the_process_is_no_verdict(hostile, where):
+    (hostile / "ends.py").write_text("import os\nos._exit(0)\n")
+    verifier = {"verifier": "ends.py:Any", "scheme": "naive", "run": "hostile.py:Ends"}[where]
+    scheme = "ends.py:Any" if where == "scheme" else "delayed:K=1,L1=0,L2=1"
+    world = '[[worlds]]\nfamily = "perturbed:s=1"\nvocab = 2\n'
+    (hostile / "given.toml").write_text(
+        f'[sweep]\nverifiers = ["{verifier}"]\n{world}[[schemes]]\nscheme = "{scheme}"\n'
+    )
+    found, out, err = ran(hostile, "sweep", "given.toml", "--allow-code", "--jobs", "1")
+    assert (found, out) == (2, "")
+    assert "no verdict: the process that ran your code was ended with exit code 0" in err
+
+
+def test_code_of_a_checkout_that_ends_the_process_is_no_verdict(tmp_path):
+    pytest.importorskip("torch")
+    file = tmp_path / "EAGLE" / "eagle" / "model" / "utils.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("import os\nos._exit(0)\n")
+    found, out, err = ran(tmp_path, "gallery", "eagle-posterior", "--checkout", ".")
+    assert (found, out) == (2, "")
+    assert "no verdict: the process that ran your code was ended with exit code 0" in err
+
+
 @pytest.mark.parametrize("error", ["BaseException('mine')", "GeneratorExit('mine')"])
 def test_an_error_that_is_no_exception_is_one_line(draftproof, hostile, error):
     (hostile / "raises.py").write_text(f"raise {error}\n")

@@ -45,7 +45,7 @@ from typing import Any
 
 from experiments.commands.compare.planning import shapes
 from experiments.commands.given import Given, choose_problem
-from experiments.shared.names import NamedVerifier, find_verifier, parse_range
+from experiments.shared.names import NamedVerifier, find_verifier, from_file, parse_range
 from experiments.shared.options import build_scheme
 from experiments.shared.problem import Problem
 from simulator.arithmetic import arithmetic_named
@@ -132,8 +132,11 @@ class _Lines:
         return start
 
 
-def read(path: str) -> Asked:
-    """The sweep of a file; raises `InvalidInput` naming the line."""
+def read(path: str, allow_code: bool = False) -> Asked:
+    """The sweep of a file; raises `InvalidInput` naming the line.
+
+    allow_code: whether Python files that it names are run; otherwise they are refused.
+    """
     text = read_text(path, "sweep")
     try:
         fields = tomllib.loads(text)
@@ -149,11 +152,11 @@ def read(path: str) -> Asked:
             raise lines.wrong((name, 0), name, f"unknown {cut(name)!r}; known: [sweep], [[worlds]], [[schemes]]")
     head = _table(lines, ("sweep", 0), fields.get("sweep", {}), _SWEEP)
     return Asked(
-        _verifiers(lines, head),
+        _verifiers(lines, head, allow_code),
         _named(lines, head, "arithmetic", "float64", lambda name: arithmetic_named(name).name),
         _questions(lines, head),
         tuple(_worlds(lines, _listed(lines, fields, "worlds"))),
-        tuple(dict.fromkeys(_schemes(lines, _listed(lines, fields, "schemes")))),
+        tuple(dict.fromkeys(_schemes(lines, _listed(lines, fields, "schemes"), allow_code))),
         head.get("most_runs"),
         head.get("most_steps"),
         head.get("most_paths"),
@@ -183,12 +186,19 @@ def _named(lines: _Lines, head: Mapping[str, Any], key: str, usual: str, of: Cal
         return of(head.get(key, usual))
 
 
-def _verifiers(lines: _Lines, head: Mapping[str, Any]) -> tuple[NamedVerifier, ...]:
+def _verifiers(lines: _Lines, head: Mapping[str, Any], allow_code: bool) -> tuple[NamedVerifier, ...]:
     specs = head.get("verifiers", [])
     if not specs or not all(isinstance(spec, str) for spec in specs):
         raise lines.wrong(("sweep", 0), "verifiers", 'verifiers must be a list of names, such as ["naive", "block"]')
     with _at(lines, ("sweep", 0), "verifiers"):
-        return tuple(find_verifier(spec) for spec in dict.fromkeys(specs))
+        return tuple(find_verifier(_allowed(spec, allow_code)) for spec in dict.fromkeys(specs))
+
+
+def _allowed(spec: str, allow_code: bool) -> str:
+    """The text of a verifier or a scheme; raises `InvalidInput` where it means code that may not be run."""
+    if from_file(spec) and not allow_code:
+        raise InvalidInput(f"{cut(spec)} is a Python file; it is run only with --allow-code")
+    return spec
 
 
 def _questions(lines: _Lines, head: Mapping[str, Any]) -> tuple[str, ...]:
@@ -243,7 +253,7 @@ def _range(lines: _Lines, place: tuple[str, int], fields: dict[str, Any], key: s
     return list(range(int(match[1]), int(match[2] or match[1]) + 1))
 
 
-def _schemes(lines: _Lines, tables: list[Any]) -> Iterator[DraftScheme]:
+def _schemes(lines: _Lines, tables: list[Any], allow_code: bool) -> Iterator[DraftScheme]:
     for number, table in enumerate(tables):
         place = ("schemes", number)
         fields = _table(lines, place, table, _SCHEME)
@@ -254,6 +264,7 @@ def _schemes(lines: _Lines, tables: list[Any]) -> Iterator[DraftScheme]:
                 with _at(lines, place, flag):
                     ranges[flag] = parse_range(str(fields[flag]), flag)
         with _at(lines, place, "scheme"):
+            _allowed(spec, allow_code)
             made = shapes(
                 lambda spec=spec, **shape: build_scheme(spec, None, None, **shape),
                 ranges, fields.get("budget"), fields.get("max_nodes"),

@@ -16,6 +16,7 @@ _CORES = os.cpu_count() or 1
 File = Annotated[str | None, typer.Argument(metavar="[FILE.toml]", help="Worlds, verifiers, schemes and questions.")]
 Place = Annotated[str, typer.Option("--store", help="File where rows are kept as they come, and found again.")]
 Planned = Annotated[bool, typer.Option("--plan", help="Say rows and hours, and compute no row.")]
+Allowed = Annotated[bool, typer.Option("--allow-code", help="Run the Python files that FILE.toml names.")]
 Exported = Annotated[str | None, typer.Option("--export", help="All rows of the store, as .csv or .parquet.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes of this machine.")]
 Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, as tcp://HOST:PORT, in place of them.")]
@@ -25,6 +26,7 @@ def sweep(
     file: File = None,
     store: Place = "sweep.db",
     plan: Planned = False,
+    allow_code: Allowed = False,
     export: Exported = None,
     jobs: Jobs = _CORES,
     dask: Cluster = None,
@@ -43,9 +45,12 @@ def sweep(
     check_export(export)
     if file is None and (export is None or plan):
         raise InvalidInput("there is nothing to do; give a FILE.toml, or --export FILE.csv for what a store has")
+    if plan and allow_code:
+        raise InvalidInput("--plan runs no code of a FILE.toml; leave out --plan, or --allow-code")
     console = console_for(json_target)
     told: dict[str, object] = {"store": store}
-    planned = None if file is None else work.plan(asked.read(file))  # before a store is made: the file may be wrong
+    # before a store is made: the file may be wrong
+    planned = None if file is None else work.plan(asked.read(file, allow_code))
     kept = None if plan or file is None else Store(store)
     if planned is not None:
         missing = [group for group in planned.groups if kept is None or not kept.has(group.ids)]

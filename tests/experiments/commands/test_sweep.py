@@ -109,6 +109,39 @@ def test_a_list_that_says_no_sampling_is_refused_in_one_line(draftproof, tmp_pat
     assert "or a list of such" in ran.err
 
 
+#: Says that it was run, in a file.
+SEEN = """
+from pathlib import Path
+Path("ran").touch()
+from verifiers.naive import Naive as Mine
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--plan",)], ids=str)
+@pytest.mark.parametrize(
+    ("ours", "theirs", "line"), [('"naive"', '"mine.py:Mine"', 2), ('"dyspec:nodes=2"', '"mine.py:Mine"', 17)]
+)
+def test_a_python_file_named_in_the_toml_is_not_run(draftproof, small, ours, theirs, line, options):
+    Path("mine.py").write_text(SEEN)
+    Path(small).write_text(SMALL.replace(ours, theirs))
+    ran = swept(draftproof, small, *options)
+    said = f"draftproof: small.toml line {line}: mine.py:Mine is a Python file; it is run only with --allow-code\n"
+    assert (ran.code, ran.err) == (2, said)
+    assert not Path("ran").exists()
+
+
+def test_a_python_file_is_run_where_the_command_line_allows_it_and_never_for_a_plan(draftproof, small):
+    Path("mine.py").write_text(SEEN)
+    Path(small).write_text(SMALL.replace('"naive"', '"mine.py:Mine"'))
+    planned = swept(draftproof, small, "--plan", "--allow-code")
+    assert (planned.code, planned.err.count("\n")) == (2, 1)
+    assert "--plan runs no code" in planned.err
+    assert not Path("ran").exists()
+    assert swept(draftproof, small, "--allow-code").code == 0
+    assert Path("ran").exists()
+    assert len(texts("sweep.db")) == ROWS
+
+
 def test_a_store_alone_is_exported(draftproof, small):
     assert swept(draftproof, small).code == 0
     ran = draftproof("sweep", "--export", "again.csv")
