@@ -11,6 +11,7 @@ behind it, whatever the target is made of; trees and their passes are those of t
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -19,6 +20,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from experiments.models.drafts.features import heard, shifted
 from experiments.models.pair.devices import quiet_loading
+from experiments.models.pair.loading import Located, check_files
 from simulator.errors import InvalidInput
 
 
@@ -154,13 +156,18 @@ def new_head(target: Any, seed: int) -> EagleHead:
 
 def load_head(folder: str, target: Any) -> EagleHead:
     """A head that `draftproof train-head` saved; raises `InvalidInput` for a folder without one."""
+    none = InvalidInput(f"{folder} holds no head; make one: draftproof train-head --pair FOLDER --out {folder}")
+    if not Path(folder, "config.json").is_file():
+        raise none
+    check_files(Located("head", folder, local=True))
+    options = {"local_files_only": True, "use_safetensors": True, "output_loading_info": True}
     try:
         with quiet_loading():
-            made = EagleHead.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError):
-        raise InvalidInput(
-            f"{folder} holds no head; make one: draftproof train-head --pair FOLDER --out {folder}"
-        ) from None
+            made, report = EagleHead.from_pretrained(folder, **options)
+    except Exception:  # a field of another kind fails in whatever way its use does
+        raise none from None
+    if report["missing_keys"]:
+        raise none
     made.eval()
     made.requires_grad_(False)
     head: EagleHead = made.of(target)

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from experiments.models.pair.devices import check_space, libraries, quiet_loading, within_memory
 from experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer
 from simulator.errors import InvalidInput
-from simulator.files import cut
+from simulator.files import cut, parse_json, read_text
 
 #: Seconds to wait for the model hub's first answer.
 HUB_TIMEOUT = 5.0
 _CAUSAL = re.compile(r"(ForCausalLM|LMHeadModel)$")
+#: Ways to compute a layer that transformers has itself; it fetches the code of others from a hub.
+_OWN_WAYS = (None, "eager", "sdpa", "batched_mm", "grouped_mm")
+#: Fields of config.json that make transformers read other files, or weights that are not numbers.
+_OTHER_FILES = ("configuration_files", "transformers_weights", "quantization_config", "compression_config")
+#: Fields of config.json that say how many layers there are, and how large other parts are.
+_LAYERS = re.compile(r"(num(_hidden|_encoder|_decoder)?|encoder|decoder|n)_layers?")
+_SIZES = re.compile(
+    r"vocab_size|((moe_|shared_expert_)?intermediate|hidden|ffn_hidden|embedding)_size|d_model|n_embd|n_inner|ffn_dim"
+    r"|head_dim|(num_(attention_|key_value_)?|n_|num_kv_|(en|de)coder_attention_)heads?|num_labels"
+    r"|num_local_experts|num_experts|n_routed_experts"
+)
 
 
 @dataclass(frozen=True)
@@ -80,9 +93,92 @@ def _ask_the_hub(role: str, name: str) -> None:
         ) from None
 
 
+def check_files(located: Located) -> None:
+    """Raise `InvalidInput` for a model that would fetch code, hold a pickle, or be far larger than its weights."""
+    with quiet_loading():
+        path = _file_of(located, "config.json")
+        what = f"the config.json of {located}"
+        fields = parse_json(read_text(path, what), what) if path else None
+    if not isinstance(fields, dict):
+        raise InvalidInput(f"{located} has no configuration that transformers can read: it holds no fields")
+    named = dict(_named(fields))
+    for key, value in named.items():
+        if _last(key) in _OTHER_FILES and value:
+            raise InvalidInput(
+                f"{located} has {cut(key)} in its config.json; save the plain model with save_pretrained"
+            )
+        if "_implementation" in key and not isinstance(value, dict) and value not in _OWN_WAYS:
+            raise InvalidInput(
+                f"{located} has {cut(key)} {cut(repr(value))} in its config.json, code of a hub or of an extension; "
+                "take it out, or write 'sdpa'"
+            )
+    if Path(located.name, "adapter_config.json").exists():
+        raise InvalidInput(f"{located} holds an adapter; merge it into its model (merge_and_unload) and save that")
+    shapes = _saved_shapes(located)
+    largest = max([len(shapes), *(size for shape in shapes for size in shape)])
+    for key, value in named.items():
+        name = _last(key)
+        most = len(shapes) if _LAYERS.fullmatch(name) else largest if _SIZES.fullmatch(name) else None
+        if most is not None and isinstance(value, int | float) and not value <= most:
+            raise InvalidInput(
+                f"{located} does not fit its config.json: {cut(key)} is {cut(value)}, and its weights are "
+                f"{len(shapes)} tensors whose largest side is {largest}; save the whole model with save_pretrained"
+            )
+
+
+def _named(fields: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Every field with its name, nested ones as in `text_config.vocab_size`."""
+    for key, value in fields.items() if isinstance(fields, dict) else enumerate(fields):
+        yield f"{above}{key}", value
+        if isinstance(value, dict | list):
+            yield from _named(value, f"{above}{key}.")
+
+
+def _last(name: str) -> str:
+    """The field that a nested one stands in or is, without places in lists."""
+    return next((part for part in reversed(name.split(".")) if not part.isdigit()), name)
+
+
+def _file_of(located: Located, name: str) -> str | None:
+    """Where a file of the model is, fetched if it has to be; None where there is none."""
+    from transformers.utils.hub import cached_file
+
+    return cached_file(
+        located.name,
+        name,
+        local_files_only=located.local,
+        _raise_exceptions_for_missing_entries=False,
+        _raise_exceptions_for_connection_errors=False,
+    )
+
+
+def _saved_shapes(located: Located) -> list[tuple[int, ...]]:
+    """The shapes of all saved weights, from the beginnings of their files; raises `InvalidInput`."""
+    from safetensors import safe_open
+
+    wrong = f"{located} has no weights that can be read"
+    shapes: list[tuple[int, ...]] = []
+    try:
+        names = ["model.safetensors"]
+        if _file_of(located, names[0]) is None and (index := _file_of(located, f"{names[0]}.index.json")):
+            names = sorted(set(parse_json(read_text(index, "weights"), "weights")["weight_map"].values()))
+        for name in names:
+            path = _file_of(located, name)
+            if path is None:
+                raise InvalidInput(f"{wrong}: there is no {cut(name)}; save the whole model with save_pretrained")
+            with safe_open(path, framework="pt") as file:
+                shapes += [tuple(file.get_slice(key).get_shape()) for key in file.keys()]  # noqa: SIM118
+    except InvalidInput:
+        raise
+    except Exception as error:  # whatever reading a damaged file raises
+        raise InvalidInput(f"{wrong}: {_first_line(error)}") from None
+    return shapes
+
+
 def read_config(located: Located) -> Any:
     """The configuration; raises `InvalidInput` for what is no causal language model."""
     _, transformers = libraries()
+    check_files(located)
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
 
     try:
@@ -118,6 +214,12 @@ def read_model(located: Located, config: Any, device: Any, dtype: Any) -> Any:
         needed = weight_bytes(config, dtype)
     except Exception as error:  # such as a number of heads of 0
         raise InvalidInput(f"{located} has no config.json of which a model is made: {_first_line(error)}") from None
+    saved = sum(prod(shape) for shape in _saved_shapes(located)) * dtype.itemsize
+    if needed > 2 * saved + 2**20:  # what is not saved is small: tables of positions, weights that are used twice
+        raise InvalidInput(
+            f"{located} does not fit its config.json, which asks for {needed:,} bytes where {saved:,} are saved; "
+            "save the whole model with save_pretrained"
+        )
     check_space(str(located), needed, device)
     try:
         with within_memory(f"loading {located}", device), quiet_loading():
@@ -127,6 +229,7 @@ def read_model(located: Located, config: Any, device: Any, dtype: Any) -> Any:
                 dtype=dtype,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # they are told below, in one line
+                use_safetensors=True,  # others are pickles
                 **located.options,
             )
             model = model.to(device)
@@ -149,11 +252,13 @@ def read_model(located: Located, config: Any, device: Any, dtype: Any) -> Any:
 
 
 def weight_bytes(config: Any, dtype: Any) -> int:
-    """Bytes of all weights in this precision, counted without making them."""
+    """Bytes of all weights in this precision and of all buffers, counted without making them."""
     torch, transformers = libraries()
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(config)
-    return int(sum(each.numel() for each in model.parameters()) * dtype.itemsize)
+    return int(sum(each.numel() for each in model.parameters()) * dtype.itemsize) + int(
+        sum(each.numel() * each.itemsize for each in model.buffers())
+    )
 
 
 def _first_line(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import Counter
 from collections.abc import Callable
 from itertools import product
@@ -187,6 +188,25 @@ def test_a_head_is_trained_saved_and_found_in_the_folder_of_its_pair(
     assert "not trained again" in same.output
     assert "holds a head with steps 60, not 2; choose another --out" in str(other.exception)
     assert "is there and holds no head" in str(none.exception)
+
+
+def test_a_head_that_fetches_code_or_lacks_weights_is_refused(pair: Pair, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "head"
+    pair.draft.save_pretrained(folder)
+    weights, config = folder / "model.safetensors", folder / "config.json"
+    assert make_draft(f"eagle:{folder}", pair.target).config.hidden_size == 32
+    written = config.read_text()
+    config.write_text(json.dumps({**json.loads(written), "attn_implementation": "someone/kernel"}))
+    with pytest.raises(InvalidInput, match=r"^head .* has attn_implementation 'someone/kernel' in its config\.json"):
+        make_draft(f"eagle:{folder}", pair.target)
+    config.write_text(written)
+    kept = load_file(weights)
+    del kept["joined.weight"]
+    save_file(kept, weights, {"format": "pt"})
+    with pytest.raises(InvalidInput, match="holds no head"):
+        make_draft(f"eagle:{folder}", pair.target)
 
 
 def test_what_a_head_cannot_do_is_refused(pair: Pair, tiny_folder: Path, random_pair: Callable[..., Pair]) -> None:

@@ -99,6 +99,7 @@ def test_paths_that_hold_no_model_are_named(tmp_path: Path, tiny_folder: Path) -
     assert "has no weights that can be read" in refusal(broken, good)
     (broken / "model.safetensors").unlink()
     assert "has no weights that can be read" in refusal(broken, good)
+    shutil.copy(good / "model.safetensors", broken)
     (broken / "config.json").write_text("{}", encoding="utf-8")
     assert "has no configuration that transformers can read" in refusal(broken, good)
     with pytest.raises(InvalidInput, match="holds no trained pair; name a folder that draftproof train has made, or"):
@@ -147,7 +148,7 @@ def test_a_number_of_a_million_digits_is_not_waited_for(tmp_path: Path, tiny_fol
     sys.set_int_max_str_digits(0)  # as the command line does
     try:
         if name == "config.json":
-            assert "Exceeds the limit" in refusal(tmp_path / "long", tiny_folder / "draft")
+            assert "a whole number has too many digits" in refusal(tmp_path / "long", tiny_folder / "draft")
         else:  # one of the two tokenizers is enough
             found = load_pair(str(tmp_path / "long"), str(tiny_folder / "draft"), "cpu").tokenizer
             assert found is not None
@@ -155,6 +156,73 @@ def test_a_number_of_a_million_digits_is_not_waited_for(tmp_path: Path, tiny_fol
         assert sys.get_int_max_str_digits() == 0
     finally:
         sys.set_int_max_str_digits(digits)
+
+
+#: What a hub, a pickle or memory would be asked for, with what is said about it.
+_TOO_MUCH = [
+    ({"attn_implementation": "kernels-community/flash-attn"}, "attn_implementation 'kernels-community/flash-attn' in"),
+    ({"_attn_implementation": "paged|someone/kernel@main:run"}, "_attn_implementation 'paged|someone/kernel@main:run'"),
+    ({"_attn_implementation_internal": "someone/kernel"}, "_attn_implementation_internal 'someone/kernel' in its"),
+    ({"attn_implementation": {"": "sdpa", "text_config": "a/b"}}, "attn_implementation.text_config 'a/b' in its"),
+    ({"attn_implementation": "flash_attention_2"}, "attn_implementation 'flash_attention_2' in its config.json"),
+    ({"experts_implementation": "deepgemm"}, "experts_implementation 'deepgemm' in its config.json"),
+    ({"text_config": {"attn_implementation": "a/b"}}, "text_config.attn_implementation 'a/b' in its config.json"),
+    ({"configuration_files": ["config.4.0.0.json"]}, "has configuration_files in its config.json; save the plain"),
+    ({"quantization_config": {"quant_method": "mxfp4"}}, "has quantization_config in its config.json; save the plain"),
+    ({"transformers_weights": "../other.safetensors"}, "has transformers_weights in its config.json"),
+    ({"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000, and its weights are 12 tensors whose largest side"),
+    ({"num_hidden_layers": 13}, "num_hidden_layers is 13, and its weights are 12 tensors whose largest side is 48"),
+    ({"vocab_size": 10**12}, "vocab_size is 1000000000000, and its weights are"),
+    ({"hidden_size": 10**9}, "hidden_size is 1000000000, and its weights are"),
+    ({"num_labels": 10**10}, "num_labels is 10000000000, and its weights are"),
+    ({"num_attention_heads": 10**9}, "num_attention_heads is 1000000000, and"),
+    ({"intermediate_size": [16, 10**9]}, "intermediate_size.1 is 1000000000, and"),
+    ({"head_dim": 1e300}, "head_dim is 1e+300, and"),
+    ({"hidden_size": float("nan")}, "hidden_size is nan, and"),
+]
+
+
+@pytest.mark.parametrize(("fields", "words"), _TOO_MUCH, ids=[str(fields)[:60] for fields, _ in _TOO_MUCH])
+def test_a_configuration_that_fetches_code_or_fills_memory_is_refused_before_a_model_is_made(
+    tmp_path: Path, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], words: str
+) -> None:
+    folder = tmp_path / "odd"
+    shutil.copytree(tiny_folder / "draft", folder)
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", lambda *_, **__: pytest.fail("it was made"))
+    said = refusal(folder, tiny_folder / "target")
+    assert said.startswith(f"target {folder} ")
+    assert words in said
+
+
+def test_a_model_far_larger_than_its_weights_is_not_made(tmp_path: Path) -> None:
+    config = transformers.GPT2Config(vocab_size=8, n_embd=8, n_layer=1, n_head=1, n_positions=16)
+    folder = saved(transformers.GPT2LMHeadModel(config), tmp_path / "gpt")
+    path = Path(folder) / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "n_positions": 10**8}))
+    assert "which asks for 3,200,00" in refusal(folder, folder)
+
+
+def test_pickled_weights_and_adapters_are_refused(tmp_path: Path, tiny_folder: Path) -> None:
+    from safetensors.torch import load_file
+
+    folder = tmp_path / "pickled"
+    shutil.copytree(tiny_folder / "draft", folder)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    assert "there is no model.safetensors; save the whole model" in refusal(folder, tiny_folder / "draft")
+    other = tmp_path / "adapter"
+    shutil.copytree(tiny_folder / "draft", other)
+    (other / "adapter_config.json").write_text("{}")
+    assert "holds an adapter; merge it into its model" in refusal(other, tiny_folder / "draft")
+
+
+def test_weights_in_several_files_are_read(tmp_path: Path, tiny_pair: Pair) -> None:
+    folder = tmp_path / "parts"
+    tiny_pair.target.save_pretrained(folder, max_shard_size="10KB")
+    assert len(list(folder.glob("*.safetensors"))) > 2
+    assert load_pair(str(folder), str(folder), "cpu").vocab_size == 8
 
 
 def test_weights_of_another_shape_than_the_configuration_says_are_not_made_up(
@@ -259,7 +327,8 @@ def test_no_space_is_one_clear_line(tiny_folder: Path, tiny_pair: Pair, monkeypa
 
 def test_the_bytes_of_weights_are_counted_without_making_them(tiny_pair: Pair) -> None:
     counted = loading.weight_bytes(tiny_pair.target.config, torch.float32)
-    assert counted == sum(each.numel() * 4 for each in tiny_pair.target.parameters())
+    model = tiny_pair.target
+    assert counted == sum(each.numel() * 4 for each in [*model.parameters(), *model.buffers()])
     assert devices.free_bytes(torch.device("cpu")) > counted
 
 
