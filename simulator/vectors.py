@@ -21,6 +21,11 @@ from simulator.protocol import Vector
 #: Up to this vocabulary size comparing all pairs of tokens is faster than sorting, where there are many instances.
 IN_PAIRS = 16
 
+#: float64 quotients are ranked by their first 34 binary digits: two that are equal as rationals rarely share all 53.
+_FIRST_DIGITS = 2.0**19 + 1
+#: Larger quotients are ranked as equal, so that nothing overflows.
+_LARGEST_QUOTIENT = 2.0**900
+
 #: An exact zero: the number 0 would put a Python int among rationals.
 _ZERO = np.array(fmpq(0), dtype=object)
 
@@ -196,9 +201,27 @@ def one_draft_law(q: Vector, accepted: Vector, correction: Vector, k: int) -> An
 
 
 def ascending_ratio(p: Vector, q: Vector) -> list[int]:
-    """The tokens by `p/q`, smallest first, ties by token number; tokens with `q = 0` count as if `q` were 1."""
+    """The tokens by `ranked_ratio`, smallest first, ties by token number."""
+    return [int(token) for token in ranked_ratio(p, q).argsort(stable=True).tolist()]
+
+
+def ranked_ratio(p: Vector, q: Vector) -> Vector:
+    """`p/q` as tokens are ranked by it, shape `(n.., V)`; tokens with `q = 0` count as if `q` were 1.
+
+    In float64 it is rounded to 34 binary digits, so that quotients which are equal as rationals are equal here. For
+    rows in multiples of `1/D`, `D <= 2^16`, floats then rank as rationals do: two different quotients differ by at
+    least `1/D^2` of their size, and none lies close enough to where rounding turns.
+    """
     ratio = p / (q + (q == 0))
-    return [int(token) for token in ratio.argsort(stable=True).tolist()]
+    if not _is_float64(ratio):
+        return ratio
+    ratio = ratio.clip(max=_LARGEST_QUOTIENT)
+    above = ratio * _FIRST_DIGITS
+    return above - (above - ratio)
+
+
+def _is_float64(x: Vector) -> bool:
+    return bool(x.dtype == (torch.float64 if is_tensor(x) else np.float64))
 
 
 def top_tokens(q: Vector, count: int) -> tuple[int, ...]:
@@ -212,7 +235,7 @@ def top_tokens(q: Vector, count: int) -> tuple[int, ...]:
 
 def mass_below(p: Vector, q: Vector) -> Vector:
     """For each token the `q`-mass of the tokens that `ascending_ratio` puts before it, shape `(n.., V)`."""
-    ratio = p / (q + (q == 0))
+    ratio = ranked_ratio(p, q)
     if q.shape[-1] <= IN_PAIRS and many_floats(q):
         return _mass_below_in_pairs(ratio, q)
     order = _ascending(ratio)
@@ -237,7 +260,7 @@ def _ascending(ratio: Vector) -> Any:
 
 def mass_before(p: Vector, q: Vector, token: int) -> Any:
     """`mass_below` of one token, without sorting; p, q: shape `(V,)`."""
-    ratio = p / (q + (q == 0))
+    ratio = ranked_ratio(p, q)
     one = ratio[token]
     return (q * (ratio < one)).sum() + (q[:token] * (ratio[:token] == one)).sum()
 

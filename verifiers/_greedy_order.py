@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from simulator.protocol import DraftNode, Vector
-from simulator.vectors import mass_before, mass_below
+from simulator.vectors import ascending_ratio, mass_before, mass_below, ranked_ratio
 from verifiers._paths import Drawn
 
 #: What the law of the rest of the path depends on: mass of the trunk, `x` and `A`.
@@ -30,15 +30,14 @@ def greedy_path(root: DraftNode) -> list[DraftNode]:
 
 def ranked_below(p: Vector, q: Vector) -> Any:
     """Whether the second token has a lower rank than the first, booleans of shape `(n.., V, V)`."""
-    ranks = (p / (q + (q == 0))).argsort(stable=True).argsort(stable=True)
+    ranks = ranked_ratio(p, q).argsort(stable=True).argsort(stable=True)
     return ranks[..., None, :] < ranks[..., :, None]
 
 
 def _best(node: DraftNode) -> int:
     """The drafted token of the largest `p/q`, among equals the larger one."""
     tokens = sorted(set(node.children))
-    p, q = node.target, node.draft
-    return max(tokens, key=lambda token: (p[token] / q[token], token)) if len(tokens) > 1 else tokens[0]
+    return tokens[ascending_ratio(node.target[tokens], node.draft[tokens])[-1]] if len(tokens) > 1 else tokens[0]
 
 
 def greedy_root(one: Any) -> State:

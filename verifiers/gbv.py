@@ -24,10 +24,7 @@ from verifiers._weights import child_weights, settle
 
 @dataclass(frozen=True)
 class GreedyBlock:
-    """See the module. Raises `UnsupportedTree` unless the branches are i.i.d.
-
-    Ranks come from quotients `p/q`; in float64 ties may break otherwise, just as losslessly.
-    """
+    """See the module. Raises `UnsupportedTree` unless the branches are i.i.d."""
 
     card: ClassVar[Card] = Card(
         name="gbv",

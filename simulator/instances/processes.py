@@ -77,6 +77,8 @@ class TableProcess:
         self.arithmetic = arithmetic_of(arrays[0])
         self.name = name
         self.tables = [self._checked(array, depth) for depth, array in enumerate(arrays)]
+        #: The exact tables that these are the floats of, None where there are none.
+        self.exact: list[Any] | None = None
         self._rows: dict[Context, Vector] = {}
 
     @property
@@ -160,6 +162,11 @@ class MarkovProcess:
         """The row of every context of length `m`, shape `(V**m, V)`, read-only."""
         return self._tables[self.arithmetic.name]
 
+    @property
+    def exact(self) -> Any:
+        """The exact rows that `states` are or are the floats of; None where there are none."""
+        return self._tables.get(RATIONAL.name)
+
     def table(self, depth: int) -> Any:
         """The rows of all contexts of length `depth` after the root, shape `(V**depth, V)`."""
         check_table_size(self.vocab_size, depth, self.arithmetic)
@@ -208,7 +215,10 @@ def tabulate(process: TokenProcess, depth: int, arithmetic: Arithmetic, name: st
     check_table_size(process.vocab_size, depth, arithmetic)
     if isinstance(process, TableProcess) and process.arithmetic is arithmetic and process.depth == depth:
         return process
-    return TableProcess([_converted(_rows(process, length), arithmetic, name) for length in range(depth + 1)], name)
+    rows = [_rows(process, length) for length in range(depth + 1)]
+    made = TableProcess([_converted(table, arithmetic, name) for table in rows], name)
+    made.exact = rows if arithmetic_of(rows[0]).exact else getattr(process, "exact", None)
+    return made
 
 
 def _rows(process: TokenProcess, length: int) -> Any:

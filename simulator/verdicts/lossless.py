@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from simulator.arithmetic import arithmetic_named
+from simulator.arithmetic import FLOAT64, arithmetic_named
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
@@ -24,6 +24,7 @@ from simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
 from simulator.shown import fields_html, number_text
 from simulator.structures import TopDown
 from simulator.verdicts.doors import check_scheme, check_verifier
+from simulator.verdicts.ties import rounding_decides
 
 ENGINES = ("auto", "enumerate", "structured")
 #: What is said with a verdict that rests on a structure of somebody else's verifier.
@@ -39,6 +40,7 @@ class Check:
     tolerance: another one than that of the arithmetic, where the verifier computes in numbers of its own.
     assumed: whether it rests on the structure of a verifier that is not the project's own: then it says nothing about
     `verify`, which was not run on every instance.
+    rounding_decides: whether how many tokens are accepted hangs on how float64 ranks tokens whose `p/q` (nearly) tie.
     """
 
     verifier: str
@@ -48,6 +50,7 @@ class Check:
     metrics: Metrics
     tolerance: float | None = None
     assumed: bool = False
+    rounding_decides: bool = False
 
     @property
     def lossless(self) -> bool:
@@ -77,12 +80,13 @@ class Check:
         about = {"verifier": self.verifier, "scheme": str(self.scheme), "arithmetic": self.arithmetic}
         violation = self.violation.to_dict() if self.violation is not None else None
         numbers = {**self.metrics.to_dict(), "violation": violation}
-        return {**about, "engine": self.engine, "lossless": self.lossless, "assumed": self.assumed, **numbers}
+        told = {"engine": self.engine, "lossless": self.lossless, "assumed": self.assumed}
+        return {**about, **told, "rounding_decides": self.rounding_decides, **numbers}
 
     def __repr__(self) -> str:
         verdict = "lossless" if self.lossless else f"NOT lossless, max deviation {number_text(self.max_deviation)}"
         verdict += f" {ASSUMED}" if self.assumed else ""
-        how = f"{self.arithmetic}, {self.engine}"
+        how = f"{self.arithmetic}{', NOT to rounding' if self.rounding_decides else ''}, {self.engine}"
         tokens = f"block efficiency {number_text(self.block_efficiency)}"
         return f"Check({self.verifier} on {self.scheme}: {verdict}; {tokens}; {how})"
 
@@ -141,7 +145,8 @@ class Evaluator:
     """One verifier, to be checked on many instances and shapes with the same means.
 
     arithmetic: "rational" or "float64". engine: "auto", "enumerate" or "structured". device: a torch device for
-    structured engines, None for numpy. memory: bytes that they may take.
+    structured engines, None for numpy. memory: bytes that they may take. ties_tested: whether the verifier is known to
+    rank tokens whose `p/q` tie in float64 as in rationals; any other is looked at where there are ties.
     What Markov processes with the same tables share is computed once.
     """
 
@@ -150,6 +155,7 @@ class Evaluator:
     engine: str = "auto"
     device: str | None = None
     memory: float = MEMORY
+    ties_tested: bool = False
     _collapsed: dict[Any, CollapsedTopDown] = field(default_factory=dict, repr=False)
     _held: list[Any] = field(default_factory=list, repr=False)
 
@@ -158,9 +164,32 @@ class Evaluator:
     ) -> Check:
         """Whether the verifier is lossless on this instance, by the balance equation.
 
+        In float64 also whether rounding decides how many tokens are accepted, see `simulator.verdicts.ties`.
+        Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
+        """
+        found = self._found(target, draft, scheme, progress)
+        if arithmetic_named(self.arithmetic).exact:
+            return found
+        if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess):
+            pair: tuple[Any, Any] = target.converted(FLOAT64, "target"), draft.converted(FLOAT64, "draft")
+        else:
+            instance = Instance.of(target, draft, scheme.depth, FLOAT64)
+            pair = instance.target, instance.draft
+
+        def depths(other: TokenProcess) -> list[Fraction | float]:
+            apart = replace(self, _collapsed={}, _held=[])
+            return apart._found(other, pair[1], scheme).metrics.depth_distribution
+
+        decides = rounding_decides(found.metrics.depth_distribution, depths, *pair, self.ties_tested)
+        return replace(found, rounding_decides=decides)
+
+    def _found(
+        self, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, progress: Progress | None = None
+    ) -> Check:
+        """What one evaluation says.
+
         A structured engine keeps the whole law where it fits, and else only sums it up: by states for top-down
         verifiers on Markov processes, by chunks of contexts otherwise.
-        Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
         """
         engine = choose_engine(self.verifier, scheme, self.engine)
         numbers = arithmetic_named(self.arithmetic)

@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.vectors import acceptance, mass_before, mass_below, positive_part, residual, top_tokens, without
+from simulator.vectors import (
+    acceptance,
+    ascending_ratio,
+    mass_before,
+    mass_below,
+    positive_part,
+    residual,
+    top_tokens,
+    without,
+)
 
 
 @st.composite
@@ -81,6 +90,29 @@ def test_float64_agrees_with_rational(pair: list[Any]) -> None:
         assert gap < 1e-12
     if q[0] != 1:
         assert abs(without(rounded_q, 0) - FLOAT64.vector(without(q, 0))).max() < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+@pytest.mark.parametrize("denominator", [13, 1000, 2**16])
+def test_floats_are_ranked_as_the_rationals_that_they_stand_for(kind: str, denominator: int) -> None:
+    """Every row has equal quotients that differ as floats, and random ones."""
+    generator = np.random.default_rng(denominator)
+    differ = 0
+    for _ in range(100):
+        units = generator.integers(1, max(denominator // 40, 3), size=(2, 4))
+        factor = generator.integers(2, 10)
+        p, q = (np.concatenate([row, row * factor]) for row in units)
+        p[0] += denominator - p.sum() if denominator > p.sum() else 0
+        p, q = (RATIONAL.vector(row) / denominator for row in (p, q))
+        floats = [FLOAT64.vector(row) for row in (p, q)]
+        differ += len(set(floats[0] / floats[1])) > len(set(p / q))
+        if kind == "torch":
+            floats = [pytest.importorskip("torch").tensor(row) for row in floats]
+        assert ascending_ratio(*floats) == ascending_ratio(p, q)
+        below = mass_below(p, q)
+        assert abs(np.asarray(mass_below(*floats)) - FLOAT64.vector(below)).max() < 1e-12 * denominator
+        assert all(abs(float(mass_before(*floats, y)) - float(below[y])) < 1e-12 * denominator for y in range(8))
+    assert differ > 10
 
 
 def test_functions_leave_read_only_rows_alone() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator import FAMILIES, Delayed, block_law
-from simulator.arithmetic import FLOAT64
+from simulator import FAMILIES, Delayed, Instance, TableProcess, block_law
+from simulator.arithmetic import FLOAT64, RATIONAL
 from verifiers import STANDALONE, make
 from verifiers._weights import stop_probability
 
@@ -27,6 +27,41 @@ def test_float64_law_agrees_with_the_rational_one(
     for ours, theirs in zip(exact.correction, rounded.correction, strict=True):
         # Sums of at most some hundred products of numbers of at most 1.
         assert abs(ours.astype(np.float64) - theirs).max() <= FLOAT64.tolerance
+
+
+def tied(size: int, depth: int, seed: int) -> Instance:
+    """Rows where tokens have the same `p/q`: `p` is `q` with one factor on some tokens and another on the rest."""
+    generator = np.random.default_rng(seed)
+    target, draft = [], []
+    for length in range(depth + 1):
+        units = generator.integers(1, 12, size=(size**length, size))
+        q = RATIONAL.vector(units) / RATIONAL.vector(units.sum(axis=1, keepdims=True))
+        first = RATIONAL.vector(generator.integers(0, 2, size=q.shape))
+        mass = (q * first).sum(axis=1, keepdims=True)
+        share = RATIONAL.vector(generator.integers(1, 13, size=mass.shape)) / 13
+        both = (mass > 0) & (mass < 1)
+        p = q * (first * share / (mass + (mass == 0)) + (1 - first) * (1 - share) / (1 - mass + (mass == 1)))
+        target.append(np.where(both, p, q))
+        draft.append(q)
+    return Instance(TableProcess(target, "target"), TableProcess(draft, "draft"))
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(3, Delayed(2, 0, 1)), (4, Delayed(2, 0, 1)), (3, Delayed(2, 0, 2))], ids=str
+)
+@pytest.mark.parametrize("engine", ["auto", "enumerate"])
+@pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])
+def test_float64_ranks_tokens_of_equal_quotients_as_rationals_do(
+    name: str, engine: str, size: int, scheme: Delayed
+) -> None:
+    for seed in range(4 if scheme.depth == 1 else 2):
+        instance = tied(size, scheme.depth, seed)
+        exact, rounded = (
+            block_law(make(name), instance.target, instance.draft, scheme, arithmetic, engine)
+            for arithmetic in ("rational", "float64")
+        )
+        for ours, theirs in zip(exact.correction, rounded.correction, strict=True):
+            assert abs(ours.astype(np.float64) - theirs).max() <= FLOAT64.tolerance  # as above
 
 
 def test_stop_probability_is_a_probability_where_rows_differ_by_rounding_only() -> None:

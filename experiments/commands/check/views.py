@@ -87,6 +87,11 @@ def show_report(console: Console, report: Report) -> None:
         f"  block efficiency E[tau+1] {fields['block_efficiency_float']:.6f}{exact_value}{over}, "
         f"Var[tau] {fields['variance_float']:.4f}, P(tau = 0, 1, ..) {masses}",
     )
+    if report.rounding_decides:
+        console.print(
+            "  NOT to rounding: E[tau+1] hangs on how rounding ranks tokens with (nearly) the same p/q; "
+            "--arithmetic rational ranks them as they are"
+        )
 
 
 def _known(value: Fraction | float | None) -> str:

@@ -15,7 +15,7 @@ from experiments.shared.planned import Planned
 from experiments.shared.problem import FamilyProblem, FileProblem, Problem
 from experiments.shared.progress import Tick, bar, named_errors, quiet, remark
 from experiments.shared.rows import accepted_length, largest, mixture, versions
-from simulator.arithmetic import Arithmetic
+from simulator.arithmetic import Arithmetic, arithmetic_named
 from simulator.errors import DraftproofError, InvalidInput
 from simulator.instances.case import Case
 from simulator.instances.instance import Instance
@@ -94,6 +94,7 @@ class Report:
     weights: list[Fraction] = field(default_factory=list)
     distributions: list[list[Fraction | float]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    rounding_decides: bool = False
     failed: Case | None = None
     failed_check: Check | None = None
 
@@ -123,6 +124,7 @@ class Report:
         self.variations.append(found.total_variation)
         self.weights.append(root.weight)
         self.labels.append(root.name)
+        self.rounding_decides |= found.rounding_decides
         self.distributions.append(found.metrics.depth_distribution)
         if self.failed is None and not found.lossless:
             self.failed, self.failed_check = root, found
@@ -147,6 +149,7 @@ class Report:
             "versions": versions(),
             "lossless": self.lossless,
             "assumed": self.assumed,
+            "rounding_decides": self.rounding_decides,
             **number_fields("max_deviation", self.max_deviation),
             **number_fields("total_variation", self.total_variation),
             **accepted_length(self.average()),
@@ -203,7 +206,8 @@ def _steps(report: Report) -> tuple[float, str]:
     """What the bar of a single instance counts."""
     first, depth = next(report.stream.open()), report.scheme.depth
     if report.engine == "enumerate":
-        return float(report.scheme.count(first.rows(depth).draft)), "draft trees"
+        rows = first.converted(arithmetic_named(report.settings.arithmetic), depth)
+        return float(report.scheme.count(rows.draft)), "draft trees"
     return table_entries(first.target.vocab_size, depth) / max(first.target.vocab_size - 1, 1), "contexts"
 
 

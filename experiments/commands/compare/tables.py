@@ -37,13 +37,18 @@ def _extra(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def verdict_text(row: dict[str, Any]) -> Text:
-    """`proved`, `to rounding` or `NO`; `-` where nothing was checked, `by its structure` where `verify` was not."""
+    """`proved`, `to rounding`, `NOT to rounding` or `NO`; `-` where nothing was checked.
+
+    `by its structure` where `verify` was not run.
+    """
     if row["lossless"] is None:
         return Text("-")
     if not row["lossless"]:
         return Text("NO", style="bold red")
     if row.get("assumed"):
         return Text("by its structure", style="yellow")
+    if row.get("rounding_decides"):
+        return Text("NOT to rounding", style="bold yellow")
     return Text("proved", style="green") if row["arithmetic"] == "rational" else Text("to rounding", style="green")
 
 
@@ -85,6 +90,11 @@ def compare_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
         "deviation: largest violation of the balance equation. E[tau+1] of a lossy verifier is no merit.\n"
         f"engine: {engines(rows)}"
     )
+    if any(row.get("rounding_decides") for row in rows):
+        table.caption += (
+            "\nNOT to rounding: E[tau+1] hangs on how rounding ranks tokens with (nearly) the same p/q; "
+            "--arithmetic rational ranks them as they are."
+        )
     if "at_most_float" in extra:
         table.caption += (
             "\noptimum, at most: the best lossless verifier of the whole vocabulary lies between; E[tau+1] is exact "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -11,7 +13,7 @@ from typing import Any, TypeAlias
 from experiments.commands.compare.planning import GOAL, BoundTask, Task, shape_label
 from experiments.shared.bounds import bound_fields, bound_root
 from experiments.shared.cost import Settings, Workload
-from experiments.shared.names import find_verifier
+from experiments.shared.names import NamedVerifier, find_verifier
 from experiments.shared.output import number_fields
 from experiments.shared.planned import Planned
 from experiments.shared.pool import PERIOD, spread
@@ -22,7 +24,7 @@ from experiments.shared.schemes import find_scheme, scheme_spec
 from experiments.shared.sharing import unclaimed
 from simulator.arithmetic import RATIONAL, arithmetic_named
 from simulator.drafts import Delayed, Own
-from simulator.errors import InvalidInput
+from simulator.errors import InvalidInput, TooLarge
 from simulator.instances.case import Case
 from simulator.protocol import DraftScheme
 from simulator.verdicts.lossless import Check, Evaluator
@@ -55,14 +57,22 @@ class Workplace:
         planned = isinstance(named.verifier, Planned)  # made from exact rows, whatever it then runs in
         roots = self._given(scheme.depth)
         checks = []
-        for root in roots if planned else self._roots(scheme.depth):
+        for given, root in zip(roots, roots if planned else self._roots(scheme.depth), strict=True):
             with named_errors(f"{named.label} on {scheme}, root {root.name!r}"):
-                checks.append(self._evaluators[named.spec].check(root.target, root.draft, scheme))
+                found = self._evaluators[named.spec].check(root.target, root.draft, scheme)
+                checks.append(self._exact(found, named, given) if found.rounding_decides else found)
         fields = _row_fields(task, roots, checks)
         if self._settings.steady:
             fields |= number_fields("steady_state", self._steady_state(task, roots[0]))
         fields |= {"arithmetic": self._settings.arithmetic, "source": self._source, "versions": versions()}
         return {**fields, "seconds": round(time.perf_counter() - started, 3)}
+
+    def _exact(self, found: Check, named: NamedVerifier, root: Case) -> Check:
+        """The same in rationals; what was found where the rows are floats, or too many."""
+        with suppress(InvalidInput, TooLarge):
+            exact = replace(self._settings, arithmetic=RATIONAL.name, device=None).evaluator(named)
+            return exact.check(root.target, root.draft, found.scheme)
+        return found
 
     def _steady_state(self, task: Task, root: Case) -> Fraction | float:
         if not isinstance(task.scheme, Delayed):
@@ -90,6 +100,7 @@ def _row_fields(task: Task, roots: Sequence[Case], checks: Sequence[Check]) -> d
         "control": task.verifier.verifier.card.control,
         "lossless": all(each.lossless for each in checks),
         "assumed": any(each.assumed for each in checks),
+        "rounding_decides": any(each.rounding_decides for each in checks),
         **number_fields("max_deviation", max(each.max_deviation for each in checks)),
         **number_fields("total_variation", largest([each.total_variation for each in checks])),
         "roots": [_root_fields(root, each) for root, each in zip(roots, checks, strict=True)],

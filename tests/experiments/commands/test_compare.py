@@ -42,6 +42,26 @@ def test_golden_values_on_the_committed_instance(draftproof):
     assert all(row["lossless"] and row["max_deviation"] == "0" for row in ran.json["rows"])
 
 
+def test_rows_of_a_verifier_that_ranks_quotients_are_exact_where_rounding_would_decide(draftproof):
+    """Its ties are decided in rationals, and where there are only floats the row and the table say so."""
+    file = Path(__file__).parents[2] / "simulator" / "verdicts" / "test_ties.py"
+    tied = {"": ["1/5", "3/5", "1/5"], **{each: ["1/3", "1/3", "1/3"] for each in "012"}}
+    fields = {"vocab_size": 3, "depth": 1, "target": tied, "draft": {"": ["1/8", "3/8", "4/8"]}}
+    Path("tied.json").write_text(json.dumps(fields))
+    given = (f"{file}:RanksQuotients", "--instance", "tied.json", "--K", 2, "--L1", 0, "--L2", 1, "--json", "-")
+    (exact,), (row,) = (
+        draftproof("compare", *given, *more).json["rows"] for more in (("--arithmetic", "rational"), ())
+    )
+    assert row["block_efficiency_float"] == exact["block_efficiency_float"]
+    assert not row["rounding_decides"]
+    floats = {key: [repr(float(Fraction(x))) for x in values] for key, values in tied.items()}
+    Path("floats.json").write_text(json.dumps({**fields, "arithmetic": "float64", "target": floats}))
+    shown = draftproof("compare", *given[:1], "--instance", "floats.json", *given[3:-2], "--no-optimum")
+    assert "NOT to rounding" in shown.out
+    checked = draftproof("check", *given[:1], "--instance", "floats.json", *given[3:-2], "--arithmetic", "float64")
+    assert "NOT to rounding" in checked.out
+
+
 def test_default_is_what_claims_the_scheme_and_what_is_there_to_be_refuted(draftproof):
     """Whoever is for other trees is left out by name; asked for by name it is judged, or it refuses."""
     ran = draftproof("compare", "--vocab", 2, "--K", 3, "--json", "-")

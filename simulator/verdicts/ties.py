@@ -1,0 +1,99 @@
+"""Whether a float64 result hangs on rounding: a verifier that ranks tokens by `p/q` jumps where two quotients tie.
+
+Where some nearly tie, the target is moved by a little, so that they rank one way and then the other: a distribution of
+accepted depths that moves by more than the rows did is not one that rounding leaves alone. Equal tokens, and tokens
+with `p = q`, tie in floats whenever they do in rationals; they are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from simulator.arithmetic import FLOAT64
+from simulator.instances.processes import MarkovProcess, TableProcess
+from simulator.protocol import TokenProcess
+
+#: Quotients nearly tie where one differs from the next by no more of its size.
+NEAR = 2.0**-32
+#: Those of floats count as tied up to this, which is what rounding makes of a tie; those of exact rows tie or do not.
+ROUNDED = 2.0**-48
+#: Rows that are sorted together.
+_CHUNK = 2**16
+
+#: Probabilities of the accepted depths.
+Depths: TypeAlias = list[Fraction | float]
+
+
+def rounding_decides(
+    found: Depths,
+    depths: Callable[[TokenProcess], Depths],
+    target: TokenProcess,
+    draft: TokenProcess,
+    ties_tested: bool,
+) -> bool:
+    """Whether the distribution of accepted depths hangs on how rounding ranks nearly tied tokens.
+
+    target, draft: both Markov, or both tables, in float64. found: their distribution; depths: that with another target.
+    ties_tested: whether the verifier is known to rank tokens that tie as rationals in float64 as it does there.
+    """
+    near = [differ for rows in _rows(target, draft) if (differ := _some_differ(*rows)) is not None]
+    if not near or (ties_tested and not any(near)):
+        return False
+    step = 2 * (NEAR if any(near) else ROUNDED)
+    all_found = found, depths(_moved(target, step)), depths(_moved(target, -step))
+    # Without a jump the law moves as the rows do, at every depth by no more than some ten times as much.
+    allowed = FLOAT64.tolerance + 10 * len(found) ** 2 * target.vocab_size * step
+    return any(max(masses) - min(masses) > allowed for masses in zip(*all_found, strict=True))
+
+
+def _moved(target: TokenProcess, step: float) -> TokenProcess:
+    """The target with more mass on later tokens, on earlier ones for a negative step."""
+    factors = 1 + step * np.arange(target.vocab_size)
+    if isinstance(target, MarkovProcess):
+        return MarkovProcess(_scaled(target.states, factors), target.root, target.name)
+    assert isinstance(target, TableProcess)
+    return TableProcess([_scaled(table, factors) for table in target.tables], target.name)
+
+
+def _scaled(table: Any, factors: Any) -> Any:
+    scaled = table * factors
+    return scaled / scaled.sum(axis=1, keepdims=True)
+
+
+def _rows(target: TokenProcess, draft: TokenProcess) -> Iterator[tuple[Any, Any, Any]]:
+    """Rows of target and draft, shape `(n, V)`, and both as exact rows, None where these are not known."""
+    if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess):
+        states = np.arange(target.vocab_size ** max(target.order, draft.order))
+        p, q = (process.states[states % len(process.states)] for process in (target, draft))
+        known = [process.exact for process in (target, draft)]
+        yield p, q, None if known[0] is None or known[1] is None else [rows[states % len(rows)] for rows in known]
+        return
+    assert isinstance(target, TableProcess)
+    assert isinstance(draft, TableProcess)
+    for depth, (p, q) in enumerate(zip(target.tables, draft.tables, strict=False)):
+        exact = None if target.exact is None or draft.exact is None else (target.exact[depth], draft.exact[depth])
+        for start in range(0, len(p), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            yield p[part], q[part], exact and [rows[part] for rows in exact]
+
+
+def _some_differ(p: Any, q: Any, exact: Any) -> bool | None:
+    """Whether some nearly tied quotients differ; None where none nearly tie."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where((p > 0) & (q > 0), p / q, np.nan)
+    order = ratio.argsort(axis=1)
+    ranked = np.take_along_axis(ratio, order, axis=1)
+    gaps = ranked[:, 1:] - ranked[:, :-1]
+    rows, places = np.nonzero(gaps <= NEAR * ranked[:, 1:])
+    one, other = (rows, order[rows, places]), (rows, order[rows, places + 1])
+    alike = (p[one] == p[other]) & (q[one] == q[other]) | (p[one] == q[one]) & (p[other] == q[other])
+    if alike.all():
+        return None
+    if exact is None:
+        return bool((gaps[rows, places] > ROUNDED * ranked[rows, places])[~alike].any())
+    one, other = ((rows[~alike], tokens[~alike]) for rows, tokens in (one, other))
+    return bool((exact[0][one] * exact[1][other] != exact[0][other] * exact[1][one]).any())
