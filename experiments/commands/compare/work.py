@@ -48,8 +48,8 @@ class Workplace:
         started = time.perf_counter()
         if isinstance(task, BoundTask):
             exact = self._problem.roots(task.scheme.depth, RATIONAL)
-            found = [bound_root(root, task.scheme, GOAL) for root in exact]
-            fields = {"kind": "bound", **bound_fields(found, task.scheme, ()), "strong_id": task.strong_id}
+            bounds = [bound_root(root, task.scheme, GOAL) for root in exact]
+            fields = {"kind": "bound", **bound_fields(bounds, task.scheme, ()), "strong_id": task.strong_id}
             return {**fields, "source": self._source, "versions": versions()}
         named, scheme = task.verifier, task.scheme
         if named.spec not in self._evaluators:

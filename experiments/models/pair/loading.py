@@ -143,13 +143,14 @@ def _file_of(located: Located, name: str) -> str | None:
     """Where a file of the model is, fetched if it has to be; None where there is none."""
     from transformers.utils.hub import cached_file
 
-    return cached_file(
+    found: str | None = cached_file(
         located.name,
         name,
         local_files_only=located.local,
         _raise_exceptions_for_missing_entries=False,
         _raise_exceptions_for_connection_errors=False,
     )
+    return found
 
 
 def _saved_shapes(located: Located) -> list[tuple[int, ...]]:
