@@ -39,32 +39,6 @@ def sources(room: str) -> list[Path]:
     return sorted((ROOT / room).rglob("*.py"))
 
 
-#: Lines of a file of Python, tests included: what one reads in a sitting.
-LINES = 300
-
-
-def long_files(root: Path) -> dict[str, int]:
-    """Files of Python below `root` that have more lines than that, by their path."""
-    lines = {
-        path.relative_to(root).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
-        for folder in (*ROOMS, "tests")
-        for path in (root / folder).rglob("*.py")
-    }
-    lines |= {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in root.glob("*.py")}
-    return {name: number for name, number in lines.items() if number > LINES}
-
-
-def test_no_file_is_longer_than_a_sitting() -> None:
-    assert long_files(ROOT) == {}
-
-
-def test_a_long_file_is_seen_wherever_it_stands(tmp_path: Path) -> None:
-    for name, number in (("long.py", 301), ("tests/deep/long.py", 302), ("simulator/short.py", 300)):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x = 1\n" * number, encoding="utf-8")
-    assert long_files(tmp_path) == {"long.py": 301, "tests/deep/long.py": 302}
-
-
 def imported(source: str) -> set[str]:
     """Top-level names of everything imported absolutely, inside functions and by name included."""
     names = set()
