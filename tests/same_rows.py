@@ -206,9 +206,9 @@ COMMANDS = {
     "validate": "validate naive traversal --pair pair --quick --device cpu --K 2 --L1 0 --L2 2 --markdown valid.md",
     "choose": "choose naive traversal --pair pair --device cpu --roots 2 --tokens 4 --rounds 2 --K 1 --L1 0 --L2 1..2",
 }
-#: What differs from run to run, or says where and by which version a row was made.
+#: What differs from run to run, or says where and by which version a row was made. history: bounds by seconds.
 _VOLATILE = re.compile(
-    r"second|hour|version|digest|hash|sha256|strong_id|^id$|^pair$|^command$|^day$|^file$|^cost$|^threads$"
+    r"second|hour|version|digest|hash|sha256|strong_id|^id$|^pair$|^command$|^day$|^file$|^cost$|^threads$|^history$"
 )
 #: Of these commands only the exit code and these keys of each row: the rest follows the clock.
 _BESIDE_CLOCK = {"choose": ("verifier", "scheme", "most_block_efficiency")}
@@ -228,8 +228,6 @@ def read(path: Path) -> Any:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".json":
         return json.loads(text)
-    if path.suffix == ".jsonl":
-        return [json.loads(line) for line in text.splitlines()]
     if path.suffix == ".csv":
         return list(csv.DictReader(text.splitlines()))
     return text.splitlines()
@@ -244,7 +242,7 @@ def record(name: str, line: str, folder: Path) -> dict[str, Any]:
     ran = subprocess.run(
         [sys.executable, "-m", "draftproof", *arguments], cwd=folder, env=variables, capture_output=True, check=False
     )
-    result: dict[str, Any] = {"line": line, "exit": ran.returncode}
+    result: dict[str, Any] = {"exit": ran.returncode}
     if ran.returncode not in (0, 1, 3):
         sys.stderr.write(ran.stderr.decode(errors="replace"))
     written = [folder / word for word in arguments if (folder / word).suffix in (".json", ".csv", ".md", ".tex")]
@@ -285,7 +283,7 @@ def differences(before: Any, after: Any, place: str = "") -> Iterator[str]:
             yield from differences(*pair, f"{place}[{number}]")
         if len(before) != len(after):
             yield f"{place}: {len(before)} entries before, {len(after)} after"
-    elif type(before) is not type(after) or before != after:
+    elif repr(before) != repr(after):
         yield f"{place}: {json.dumps(before)[:200]} before, {json.dumps(after)[:200]} after"
 
 

@@ -2,17 +2,15 @@
 
 `python -m experiments.studies.policies --resume runs/policies.jsonl --plot runs/policies.png`
 
-Worlds are n-gram pairs of the committed topics, where every value is exact. One row a world and a verifier, and some
-for questions beside it: how the gain grows with depth, what labels from a few sampled trees are worth, when delaying
-helps. A second run computes only what is missing; several runs can share one file.
+Worlds are n-gram pairs of the committed topics, where every value is exact. One row a world and a verifier; a second
+run computes only what is missing, and several runs can share one file.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +26,7 @@ from experiments.shared.progress import INTERRUPTED, bar, cut_short, duration, r
 from experiments.shared.rows import RowFile, strong_id, versions
 from experiments.shared.sharing import share
 from experiments.shared.text import TOPICS, topics_table
-from experiments.studies import policies_beside, policies_views
+from experiments.studies import policies_views
 from simulator.arithmetic import FLOAT64
 from simulator.drafts import Delayed
 from simulator.instances.ngram import TextPair
@@ -120,41 +118,29 @@ def _rates(tables: Tables, X: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Task:
-    """A row to compute. kind: `ladder`, or what stands beside it."""
+    """A row to compute. seconds: of one core, about."""
 
-    kind: str
     place: Place
     verifier: str
-    work: Callable[[], dict[str, Any]]
     seconds: float
 
     @property
     def strong_id(self) -> str:
         """Hash of what defines the row."""
-        of = {"study": "policies 1", "kind": self.kind, "verifier": self.verifier, **asdict(self.place)}
+        of = {"study": "policies 1", "verifier": self.verifier, **asdict(self.place)}
         return strong_id({**of, "package": versions()["draftproof"], "text": topics_table().digest})
 
     def __call__(self) -> dict[str, Any]:
         started = time.process_time()
-        found = {"kind": self.kind, "world": str(self.place), "verifier": self.verifier, **self.work()}
+        found = {"world": str(self.place), "verifier": self.verifier, **ladder(self.place, self.verifier)}
         seconds = round(time.process_time() - started, 2)
         return {**found, "strong_id": self.strong_id, "versions": versions(), "seconds": seconds}
 
 
 def tasks() -> list[Task]:
     """All rows, the quick ones first."""
-    found = [Task("ladder", p, v, partial(ladder, p, v), SECONDS.get(v, 5)) for v in VERIFIERS for p in PLACES]
-    found += [Task("delay", p, v, partial(policies_beside.delay, p.world, v), 5) for v in VERIFIERS for p in PLACES[:1]]
-    first = PLACES[0]
-    found += [
-        Task("ladder", LARGE, "specinfer", partial(ladder, LARGE, "specinfer"), 120),
-        Task("depth", first, "specinfer", partial(policies_beside.depth, first.world, "specinfer", times), 30),
-        *(
-            Task("labels", first, v, partial(policies_beside.labels, first.world, v, schemes(3), times(10)), 40)
-            for v in ("specinfer", "block")
-        ),
-        *(Task("drift", p, "", partial(policies_beside.drift, p.world), 1) for p in PLACES),
-    ]
+    found = [Task(place, name, SECONDS.get(name, 5)) for name in VERIFIERS for place in PLACES]
+    found.append(Task(LARGE, "specinfer", 120))
     return sorted(found, key=lambda task: task.seconds)
 
 
@@ -176,7 +162,7 @@ def main(
     if not rows:
         return INTERRUPTED
     console = console_for(json_target)
-    console.print(policies_views.text(rows))
+    console.print(policies_views.markdown(rows))
     if not complete:
         return cut_short(len(rows), len(wanted), "rows", resume)
     write_json(json_target, {"rows": rows})

@@ -192,12 +192,6 @@ class Tables:
             return self.ends
         return self.ends.reshape(len(self.actions), cores, -1, cores).sum(2)
 
-    def only(self, kept: Sequence[int]) -> Tables:
-        """The same for some of the actions."""
-        positions = list(kept)
-        actions = tuple(self.actions[i] for i in positions)
-        return Tables(self.world, actions, self.tokens[positions], self.ends[positions], self.times[positions])
-
     def at_times(self, time: Callable[[Action], Any]) -> Tables:
         """The same where blocks take other times."""
         times = self.world.arithmetic.vector([time(action) for action in self.actions])

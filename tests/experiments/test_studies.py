@@ -1,25 +1,17 @@
 """The studies: what their rows hold, that they resume, that the table is a function of the rows."""
 
-import io
 import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 import verifiers
 from experiments.cli import run_command
 from experiments.shared import sharing
 from experiments.shared.rows import RowFile
-from experiments.studies import information, layer_ideas, programs, share_claims, share_of_optimum, share_views, speed
-from lp_analysis import optimum
-from lp_analysis.reference.comparison import ProgramRow
-from simulator import Instance, check
-from simulator.arithmetic import FLOAT64
-from simulator.laws.structured import MetricsSink, TableRows
-from simulator.laws.structured.layered import layered_law
+from experiments.studies import share_claims, share_of_optimum, share_views, speed
 
 
 @pytest.fixture
@@ -87,24 +79,12 @@ def test_summary_is_ranked_and_has_the_quantiles_of_its_rows():
     assert summary["b"]["median"] == pytest.approx(0.95)
 
 
-def test_the_programs_agree_on_the_first_shapes(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["programs", "--shapes", "1", "--json", "-"])
-    with pytest.raises(SystemExit) as stop:
-        run_command(programs.main)
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert stop.value.code == 0
-    assert {row["program"] for row in rows} == {"direct", "cuts", "columns", "levels"}
-    values = [row["value"] for row in rows]
-    assert max(values) - min(values) <= 1e-6  # the gap that the programs were asked for
-
-
 def test_the_page_of_the_studies_names_what_there_is():
     page = Path(share_views.__file__).with_name("README.md")
     text = page.read_text(encoding="utf-8")
     assert all((page.parent / picture).is_file() for picture in re.findall(r"!\[.*?\]\((.*?)\)", text))
     modules = re.findall(r"\$ python -m (experiments\.studies\.\w+)", text)
-    assert set(modules) == {module.__name__ for module in (information, programs, share_of_optimum, speed)}
+    assert set(modules) == {share_of_optimum.__name__, speed.__name__}
     assert f"{len(list(share_of_optimum.cases(8))):,} random instances" in text
     quantiles = [line for line in text.splitlines() if line.startswith("|") and "worst" in line]
     assert [cell.strip() for cell in quantiles[0].strip("|").split("|")] == ["verifier", "mean", *share_views.QUANTILES]
@@ -175,36 +155,3 @@ def test_the_page_lists_the_figures_that_are_counted():
     ours, theirs = (dict.fromkeys(re.sub(r"[\d,]+", "n", label) for label in each) for each in (listed, made))
     of_more_rows = {"- shares that are sampled", "- by enumerationn L > n and few trees (n)n mean (worst)"}
     assert [label for label in ours if label not in of_more_rows] == list(theirs)
-
-
-def test_what_is_not_finished_is_marked():
-    rows = [((2, 2, 0, 2), ProgramRow("cuts", 6, 1.0, 2.5, None, done)) for done in (True, False)]
-    console = Console(width=140, file=io.StringIO())
-    console.print(programs.table(rows))
-    assert console.file.getvalue().count("2.500000000") == 2
-    assert console.file.getvalue().count("2.500000000 (not finished)") == 1
-
-
-def test_information_is_worth_nothing_on_one_path_and_a_witness_shrinks(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["information", "--families", "1", "--shapes", "1", "--json", "-"])
-    with pytest.raises(SystemExit):
-        run_command(information.main)
-    row = json.loads(capsys.readouterr().out)["rows"][0]
-    assert row["K"] == 1
-    for name in ("tree", "path", "layer_transport", "path_transport"):
-        assert row[f"{name} worst"] == pytest.approx(1, abs=information.SOLVED)
-    assert row["off"] <= information.SOLVED
-
-
-def test_ideas_are_lossless_races_and_the_first_is_the_verifier():
-    scheme, instance = next(iter(layer_ideas.instances()))
-    found = layer_ideas.shares(scheme, instance)
-    assert all(0.5 < share <= 1 + 1e-9 for share in found.values())
-    ours = check(verifiers.make("layer_transport"), instance.target, instance.draft, scheme, "float64")
-    upper = optimum(instance.target, instance.draft, scheme, gap=1e-6).upper
-    assert found["as it is"] == pytest.approx(float(ours.block_efficiency) / float(upper), abs=1e-6)
-    floats = Instance.of(instance.target, instance.draft, scheme.depth, FLOAT64)
-    for racing in layer_ideas.IDEAS.values():
-        sink = MetricsSink(TableRows.of(floats.target, floats.draft), scheme.depth)
-        layered_law(layer_ideas.structure(racing), TableRows.of(floats.target, floats.draft), scheme, sink)
-        assert sink.metrics(0).max_deviation <= 1e-11  # the error of the integral

@@ -54,30 +54,12 @@ class SampledPrediction:
         """The standard error of the mean."""
         return sqrt(float(self.means.var(axis=1, ddof=1).mean()) / self.means.size)
 
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of that error: its parts have one variance a root, each from its own trees (Welch)."""
-        parts = self.means.var(axis=1, ddof=1)
-        squares = float((parts**2).sum())
-        return float(parts.sum()) ** 2 / squares * (self.means.shape[1] - 1) if squares > 0 else 1.0
-
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """An interval that holds the block efficiency with at least this probability, for any number of trees.
 
         Trees of one number after all roots make one mean; these are independent and between 1 and `L + 1` (`betting`).
-        `python -m experiments.studies.coverage` counts how often it holds the truth, and how often others do.
         """
         return mean_interval(self.means.mean(axis=0), 1.0, 1.0 + self.depth, level)
-
-    def student(self, level: float = 0.95) -> tuple[float, float]:
-        """Student's interval with the degrees of freedom of Welch and Satterthwaite: narrower, right for many trees.
-
-        Where trees are few and most have one mean, it holds the truth too seldom.
-        """
-        from scipy.stats import t
-
-        half = float(t.ppf((1 + level) / 2, self.freedom)) * self.error
-        return self.mean - half, self.mean + half
 
     @property
     def variance(self) -> float:

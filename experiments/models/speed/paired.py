@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, hypot, log, sqrt
-from typing import Any, TypeAlias
+from math import exp, hypot, sqrt
+from typing import Any
 
 import numpy as np
-
-#: Tokens and seconds.
-Part: TypeAlias = tuple[float, float]
 
 #: Student's quantile of 95 % for 2, 3, .. rounds.
 QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
@@ -28,23 +25,6 @@ def ratio(rates: Sequence[float], to: Sequence[float], error: float = 0.0) -> tu
     error: standard error of the logarithm that all rounds share.
     """
     return _interval(np.log(rates) - np.log(to), error)
-
-
-def pooled_ratio(own: Sequence[Part], other: Sequence[Part]) -> tuple[float, float, float]:
-    """How many times the rate of others, all parts of each together, with the 95 % interval of a jackknife.
-
-    Parts are pairs, such as texts of both from one root; they may be short, as no rate of a single one is looked at.
-    """
-    logs = [np.log(_without_each(parts)) for parts in (own, other)]
-    whole = [log(sum(tokens for tokens, _ in parts) / sum(seconds for _, seconds in parts)) for parts in (own, other)]
-    count = len(own)
-    return _interval(count * (whole[0] - whole[1]) - (count - 1) * (logs[0] - logs[1]))
-
-
-def _without_each(parts: Sequence[Part]) -> Any:
-    """The rates of all parts but one, one by one."""
-    tokens, seconds = np.array(parts, dtype=np.float64).T
-    return (tokens.sum() - tokens) / (seconds.sum() - seconds)
 
 
 def _interval(logs: Any, error: float = 0.0) -> tuple[float, float, float]:

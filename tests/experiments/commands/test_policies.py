@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 
@@ -64,34 +65,14 @@ def test_a_policy_of_ones_own_is_valued_and_one_that_peeks_is_refuted(draftproof
     assert "it must be one of the actions" in draftproof("policies", *given, "--policy", "mine.py:nothing").err
 
 
-@pytest.mark.heavy
-def test_the_example_of_the_study_reads_back(draftproof, tmp_path, monkeypatch, capsys):
-    import sys
-
-    from experiments.cli import run_command
-    from experiments.studies import greedy_gap
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["gap", "--largest", "2", "--witness", "gap.json"])
-    with pytest.raises(SystemExit) as stop:
-        run_command(greedy_gap.main)
-    assert stop.value.code == 0
-    said = capsys.readouterr().out
-    assert "greedy   drafts 2 after 0, 2 after 1: 7/18 = 0.388889 tokens per time" in said
-    assert "greedy loses 1/36 = 2.778% of the best" in said
-    given = (
-        "--instance",
-        "gap.json",
-        "--K",
-        "1",
-        "--L1",
-        "0",
-        "--cost",
-        "draft=1,target=4",
-        "--arithmetic",
-        "rational",
-    )
-    rows = draftproof("policies", "naive", *given, "--json", "-").json["rows"]
+def test_the_best_action_of_each_block_can_be_worse_than_one_action_for_ever(draftproof):
+    q = {"": ["1/2", "1/2"], "0": ["1/2", "1/2"], "1": [1, 0]}
+    p = {"": [0, 1], "0": [0, 1], "1": [1, 0], "0,0": [0, 1], "0,1": [1, 0], "1,0": [0, 1], "1,1": [1, 0]}
+    Path("world.json").write_text(json.dumps({"vocab_size": 2, "depth": 2, "target": p, "draft": q}), encoding="utf-8")
+    shapes = ("--K", "1", "--L1", "0", "--cost", "draft=1,target=4")
+    rows = draftproof(
+        "policies", "naive", "--instance", "world.json", *shapes, "--arithmetic", "rational", "--json", "-"
+    ).json["rows"]
     rates = {row["policy"]: row["tokens_per_time"] for row in rows}
     assert rates == {"static": "2/5", "ratio": "7/18", "greedy": "7/18", "best": "2/5"}
 

@@ -37,9 +37,6 @@ READ = {
     "--pair",  # a folder that is there, or one that is made as `train --out` makes it
 }
 
-#: What faults are not put upon, and why.
-APART = {("-m", "experiments.studies.opening"): "it times a browser, and writes nothing but --json at its end"}
-
 
 def programs() -> Iterator[tuple[tuple[str, ...], typer.Typer]]:
     """How each command and each study begins, and what it is."""
@@ -71,15 +68,12 @@ def test_every_option_that_names_a_file_to_write_is_in_the_table():
         options = options_with_text(command)
         assert "--json" in options, begins
         assert set(options) <= {*OUTPUTS, *READ}, begins
-        if begins in APART:
-            assert {flag for flag in options if flag in OUTPUTS} == {"--json"}
-            continue
         written = {flag for flag in options if flag in OUTPUTS}
         tried = [writer for writer in WRITERS.values() if writer.arguments[: len(begins)] == begins]
         assert {flag for writer in tried for flag in writer.outputs} == written, begins
 
 
 def test_the_table_has_nothing_that_is_no_command():
-    begins = set(dict(programs())) - set(APART)
+    begins = set(dict(programs()))
     assert {writer.arguments[: 2 if writer.arguments[0] == "-m" else 1] for writer in WRITERS.values()} == begins
     assert Path(__file__).is_relative_to(ROOT)

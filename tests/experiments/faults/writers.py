@@ -150,32 +150,6 @@ WRITERS = {
     ),
     "sweep": Writer(("sweep", "small.toml", "--jobs", "1", "--export", "a.csv", "--json", "a.json")),
     "report": Writer(("report", "made.db", "--page", "a.html", "--json", "a.json")),
-    "study greedy_gap": Writer(
-        ("-m", "experiments.studies.greedy_gap", "--largest", "2", "--witness", "w.json", "--json", "a.json")
-    ),
-    "study beside_generate": Writer(
-        (
-            *("-m", "experiments.studies.beside_generate", "naive", *PAIR, "--tokens", "4", "--rounds", "2"),
-            *("--markdown", "a.md", "--json", "a.json"),
-        ),
-        models=True,
-    ),
-    "study coverage": Writer(
-        (
-            *("-m", "experiments.studies.coverage", "--repetitions", "20", "--first", "1"),
-            *("--markdown", "a.md", "--json", "a.json"),
-        ),
-        models=True,
-    ),
-    "study exhaustive_choice": Writer(
-        (
-            *("-m", "experiments.studies.exhaustive_choice", "naive", *PAIR, "--tokens", "4", "--rounds", "4"),
-            *("--resume", "r", "--markdown", "a.md", "--json", "a.json"),
-        ),
-        models=True,
-    ),
-    "study information": Writer(("-m", "experiments.studies.information", "--shapes", "0", "--json", "a.json")),
-    "study layer_ideas": Writer(("-m", "experiments.studies.layer_ideas", "--first", "1", "--json", "a.json")),
     "study map_of_trees": Writer(
         (
             *("-m", "experiments.studies.map_of_trees", "--quick", "--jobs", "1", "--resume", "r"),
@@ -193,19 +167,9 @@ WRITERS = {
         ),
         lasts=True,
     ),
-    "study programs": Writer(("-m", "experiments.studies.programs", "--shapes", "1", "--json", "a.json")),
     "study real_models": Writer(
         ("-m", "experiments.studies.real_models", "naive", *PAIR, "--tokens", "4", "--temperatures", "1", *REPORTS),
         models=True,
-    ),
-    "study selectors": Writer(
-        (
-            *("-m", "experiments.studies.selectors", "naive", "--pair", "../pair", "--text", "../text.txt"),
-            *("--device", "cpu", "--roots", "20", "--max-nodes", "2", "--resume", "r"),
-            *("--markdown", "a.md", "--plot", "a.png", "--json", "a.json"),
-        ),
-        models=True,
-        lasts=True,
     ),
     "study share_of_optimum, 2 processes": Writer(
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import exp, sqrt
 
+import numpy as np
 import pytest
 
 from experiments.models.pair.pair import Pair
@@ -11,6 +12,7 @@ from experiments.models.pair.warp import Warp
 from experiments.models.speed.choice import recommendation
 from experiments.models.speed.choosing import Candidate
 from experiments.models.speed.expected import Expected
+from experiments.models.speed.paired import ratio
 from experiments.models.speed.race import TOGETHER, Race, Turn, beside_plain, kept, raced, turns_of
 from experiments.models.validation.contest import setting
 from experiments.shared.names import find_verifier
@@ -99,3 +101,10 @@ def test_the_recommendation_says_when_nothing_is_gained_and_what_is_as_good() ->
     unsure = recommendation(race(plain, [5.0, 5.1, 4.9], [4.0, 1.0, 16.0]), WORTH)
     assert unsure.endswith(f"; open, whether faster than plain generation: naive on {WORTH[0].scheme}")
     assert "is open" in recommendation(race(plain, [9.0, 12.0, 10.5]), WORTH)
+
+
+def test_the_interval_of_a_ratio_is_of_paired_rounds() -> None:
+    assert ratio([20.0, 40.0], [10.0, 20.0]) == pytest.approx((2, 2, 2))
+    half = 12.71 * np.std([1, 3], ddof=1) / np.sqrt(2)  # Student's quantile for two rounds
+    expected = np.exp([2, 2 - half, 2 + half])
+    assert ratio([np.exp(1), np.exp(3)], [1.0, 1.0]) == pytest.approx(tuple(expected))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from functools import cache
 
@@ -11,7 +12,6 @@ import pytest
 import verifiers
 from experiments.policies.actions import shapes
 from experiments.policies.fitted import fitted_choice, held_out_choice, quantiles, state_scalars, steps_of_entropy
-from experiments.policies.gap import count, smallest_gap
 from experiments.policies.rivals import RIVALS, choices
 from experiments.policies.worlds import at_temperature, world_of
 from experiments.shared.latency import time_model
@@ -22,10 +22,18 @@ from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
 from simulator.instances.ngram import TextPair
-from simulator.policies.optimal import exhaustive, outlook, policy_iteration
+from simulator.policies.optimal import outlook, policy_iteration
 from simulator.policies.policy import Action, entropy, floats
 from simulator.policies.value import value
 from simulator.policies.world import Tables
+
+#: An instance file of a chain: rows depend on the last token.
+CHAIN = {
+    "vocab_size": 2,
+    "depth": 2,
+    "target": {"": [0, 1], "0": [0, 1], "1": [1, 0], "0,0": [0, 1], "0,1": [1, 0], "1,0": [0, 1], "1,1": [1, 0]},
+    "draft": {"": ["1/2", "1/2"], "0": ["1/2", "1/2"], "1": [1, 0]},
+}
 
 LEARNERS = [name for name, rival in RIVALS.items() if rival.learner]
 
@@ -114,32 +122,17 @@ def test_ranges_of_entropy_are_equally_likely():
     assert X[5, 0] == entropy(floats(tables().world.known(5).draft_root))
 
 
-@pytest.mark.heavy
-def test_the_smallest_gaps_are_those_that_are_printed():
-    naive = verifiers.make("naive")
-    gap = smallest_gap(naive, "greedy", range(1, 7))
-    one, none, half = Fraction(1), Fraction(0), Fraction(1, 2)
-    assert gap.rows == ((none, one), (one, none), (half, half), (one, none))
-    assert gap.rates == {"static": Fraction(2, 5), "greedy": Fraction(7, 18), "best": Fraction(2, 5)}
-    assert exhaustive(gap.tables)[1] == gap.rates["best"]
-    open_rows = smallest_gap(naive, "greedy", range(1, 7), positive=True)
-    assert (open_rows.rates["greedy"], open_rows.rates["best"]) == (Fraction(15, 22), Fraction(37, 54))
-    assert exhaustive(open_rows.tables)[1] == Fraction(37, 54)
-    assert smallest_gap(naive, "greedy", range(1, 2)) is None
-    assert count(range(1, 3), True) == 3
-
-
 def test_worlds_of_texts_files_and_families(tmp_path):
     family = world_of(FamilyProblem("dirichlet", 3, 0, 20), RATIONAL)
     assert (family.order, family.window, family.cores) == (1, 2, 3)
     made = FamilyProblem("dirichlet", 3, 0, 20).roots(2, RATIONAL)[0]
     assert (family.target.states == made.target.tables[1]).all()
     assert (family.draft.states == made.draft.tables[1]).all()
-    gap = smallest_gap(verifiers.make("naive"), "greedy", range(1, 3))
-    gap.instance.save(tmp_path / "gap.json")
-    again = world_of(FileProblem("gap.json", Instance.load(tmp_path / "gap.json")), RATIONAL)
-    assert (again.order, (again.target.states == gap.tables.world.target.states).all()) == (1, True)
-    assert (again.draft.states == gap.tables.world.draft.states).all()
+    (tmp_path / "chain.json").write_text(json.dumps(CHAIN), encoding="utf-8")
+    chain = world_of(FileProblem("chain.json", Instance.load(tmp_path / "chain.json")), RATIONAL)
+    assert chain.order == 1
+    assert chain.target.states.tolist() == [[0, 1], [1, 0]]
+    assert chain.draft.states.tolist() == [[RATIONAL.number("1/2")] * 2, [1, 0]]
     large = TextPair(topics_table(), 12, 2, 1)
     assert world_of(TextProblem("topics", large), FLOAT64).window == 2  # 1,728 states would tell one token more
     assert tables().world.window == 3

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments.cli import run_command
-from experiments.studies import policies, policies_beside, policies_views
+from experiments.studies import policies, policies_views
 from simulator.drafts import Delayed
 
 
@@ -26,8 +26,6 @@ def few(monkeypatch, tmp_path):
     learns = [name for name, rival in policies.RIVALS.items() if rival.learner and name != "entropy"]
     kept = {name: rival for name, rival in policies.RIVALS.items() if name not in learns}
     monkeypatch.setattr(policies, "RIVALS", kept)
-    monkeypatch.setattr(policies_beside, "PUBLISHED", {"K": (1, 2), "L1": (0, 1), "L2": (0, 1, 2)})
-    monkeypatch.setattr(policies_beside, "TREES", (2, 4))
 
 
 def study(monkeypatch, capsys, *arguments):
@@ -43,39 +41,22 @@ def test_rows_resume_and_the_tables_come_from_them(few, monkeypatch, capsys):
     again, second = study(monkeypatch, capsys, "--resume", "r.jsonl")
     assert (code, again) == (0, 0)
     assert second.out == first.out.partition("picture: ")[0]
-    assert "0 rows (12 more are kept from before)" in second.err
+    assert "0 rows (5 more are kept from before)" in second.err
     assert Path("p.png").read_bytes().startswith(b"\x89PNG")
     rows = json.loads(Path("a.json").read_text())["rows"]
-    assert {row["kind"] for row in rows} == {"ladder", "delay", "depth", "labels", "drift"}
     assert Path("p.md").read_text() == policies_views.markdown(rows)
-    assert Path("p.md").read_text().count("### ") == 7
-    for row in policies_views.of_kind(rows, "ladder"):
+    assert Path("p.md").read_text().count("### ") == 3
+    for row in rows:
         rates = row["times"]["4"]["rivals"]
         best = rates["best"]["rate"]
         assert all(each["rate"] <= best * (1 + 1e-12) for each in rates.values())
         assert rates["static"]["rate"] == max(row["times"]["4"]["statics"].values())
 
 
-def test_what_stands_beside_the_ladder(few):
-    place = policies.PLACES[0]
-    drift = policies_beside.drift(place.world)["depths"]
-    assert drift[0]["distance"] == drift[0]["distance_accepted"]
-    assert 1 - drift[0]["accepted"] == pytest.approx(drift[0]["distance"] / 2)  # of one step
-    found = policies_beside.labels(place.world, "specinfer", policies.schemes(2), policies.times(4))
-    assert [each["draws"] for each in found["labels"]] == [2, 1]
-    assert all(each["got"] <= found["best"] + 1e-12 for each in found["labels"])
-    curves = policies_beside.delay(place.world, "block")["curves"]
-    assert {curve["budget"] for curve in curves} == {4, 6}
-    assert policies_beside.best_shape(curves, 4)["K"] == 1  # it looks at one path only
-    one = [curve for curve in curves if curve["K"] == 1]
-    assert [curve["L1"] for curve in one] == [4, 6]
-
-
 def test_shapes_and_rows_of_the_study():
     found = policies.schemes(4)
     assert len(found) == len(set(found)) == 22
     assert all(isinstance(each, Delayed) and each.depth <= 4 for each in found)
-    assert len(policies_beside.shapes(policies_beside.PUBLISHED, None)) == 233  # as the paper's 324 triples make
     names = [task.strong_id for task in policies.tasks()]
     assert len(set(names)) == len(names)
     world = policies.PLACES[1].world()
@@ -84,7 +65,7 @@ def test_shapes_and_rows_of_the_study():
 
 def test_rates_of_worlds_that_bring_as_many_tokens():
     assert policies_views._mean([1.0, 0.5]) == pytest.approx(2 / 3)
-    row = {"kind": "ladder", "verifier": "a", "world": "V = 2, temperature 1", "strong_id": "x"}
+    row = {"verifier": "a", "world": "V = 2, temperature 1", "strong_id": "x"}
     parts = {"statics": {"s": 1.0, "t": 0.5}, "rivals": {"static": {"rate": 1.0}, "best": {"rate": 1.0, "used": 1}}}
     other = {"statics": {"s": 0.5, "t": 1.0}, "rivals": {"static": {"rate": 1.0}, "best": {"rate": 2.0, "used": 1}}}
     rows = [{**row, "times": {"4": parts}}, {**row, "world": "V = 2, temperature 2", "times": {"4": other}}]
@@ -96,7 +77,7 @@ def test_the_page_has_the_tables_that_the_study_prints():
     text = Path(policies.__file__).parents[1].joinpath("policies", "README.md").read_text(encoding="utf-8")
     titles = [line for line in text.splitlines() if line.startswith("### ")]
     assert [f"### A target pass takes {time} draft passes" for time in policies.TARGET_TIMES] == titles[:3]
-    assert len(titles) == 9
+    assert len(titles) == 5
     rows = [line for line in text.splitlines() if line.startswith("| V = ") and "`specinfer`" in line]
     assert len(rows) >= len(policies.TARGET_TIMES) * (len(policies.PLACES) + 1)
     assert f"{len(policies.tasks())} rows" in text

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import count, cycle, islice
-from time import perf_counter
+from itertools import cycle, islice
 
 import numpy as np
 import pytest
 
-from lp_analysis import IidBranches, ListedTrees, cut_bound, direct_bound, direct_variables, optimum
-from lp_analysis.reference.comparison import compare_programs, direct_size
+from lp_analysis import IidBranches, ListedTrees, cut_bound, direct_bound, optimum
 from lp_analysis.reference.cuts import solve_cuts
 from lp_analysis.solvers.columns import Columns, generate
 from lp_analysis.solvers.minimise import Search
@@ -122,35 +120,6 @@ def test_an_adaptive_tree_is_a_scheme_like_any_other():
     instance = FAMILIES["perturbed"].instance(2, 3, np.random.default_rng(2)).converted(FLOAT64, 3)
     direct = direct_bound(instance.target, instance.draft, scheme)
     assert cut_bound(instance.target, instance.draft, scheme).value == pytest.approx(direct, abs=1e-8, rel=0)
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_size_of_the_direct_program_is_what_it_builds(shape):
-    V, K, L1, L2 = shape
-    instance = FAMILIES["perturbed"].instance(V, L1 + L2, np.random.default_rng(0))
-    assert direct_size(V, Delayed(K, L1, L2)) == direct_variables(instance.draft, Delayed(K, L1, L2))
-
-
-def test_programs_side_by_side():
-    instance = FAMILIES["perturbed"].instance(2, 3, np.random.default_rng(0))
-    rows = {
-        row.program: row
-        for row in compare_programs(instance.target, instance.draft, Delayed(2, 0, 3), clock=perf_counter)
-    }
-    assert [row.variables for row in rows.values()] == [direct_size(2, Delayed(2, 0, 3)), 14, 14, 14]
-    assert all(row.value == pytest.approx(rows["direct"].value, abs=1e-6) for row in rows.values())  # the gap asked for
-    assert all(row.complete for row in rows.values())
-
-
-@pytest.mark.heavy
-def test_a_program_that_ran_out_of_time_does_not_look_finished():
-    instance = FAMILIES["perturbed"].instance(3, 3, np.random.default_rng(0))
-    late = count(step=1.0)  # a clock on which everything takes a second
-    given = instance.target, instance.draft, Delayed(3, 0, 3)
-    rows = {row.program: row for row in compare_programs(*given, clock=lambda: next(late), seconds=0.5)}
-    assert [name for name, row in rows.items() if row.complete] == ["direct"]
-    done = optimum(*given)
-    assert all(row.value >= float(done.lower) for row in rows.values())
 
 
 def test_too_large_programs_say_so():
