@@ -60,7 +60,8 @@ HOUSE = """
     experiments.policies
     experiments.surface
     experiments.claims
-    experiments.models.pair.devices
+    experiments.models.pair.devices experiments.models.pair.tokenizers
+    experiments.models.pair.loading
     experiments.models.drafts
     experiments.models.pair
     experiments.models.loop
