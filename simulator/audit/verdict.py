@@ -9,7 +9,6 @@ no verdict but an error, and branches that only rounding makes possible are name
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -141,8 +140,10 @@ class Size:
     seconds: float
 
 
-def survey(record: Record, samples: int = SAMPLES) -> list[tuple[Case, Size]]:
+def survey(record: Record, samples: int = SAMPLES, clock: Callable[[], float] = lambda: 0.0) -> list[tuple[Case, Size]]:
     """How large each case is, from some of its trees; what fails already there goes to the failures.
+
+    clock: seconds, for the time that a call takes; without one nothing is said about seconds.
 
     Raises `TooLarge`, and `InvalidVerifier` for state between calls or a function that every call of it shows to want
     other arguments.
@@ -154,7 +155,7 @@ def survey(record: Record, samples: int = SAMPLES) -> list[tuple[Case, Size]]:
             try:
                 if not sizes:
                     request.audit.check_state(case.instance, case.scheme)
-                sizes.append((case, _size(request.audit, case, samples)))
+                sizes.append((case, _size(request.audit, case, samples, clock)))
             except FunctionFailed as error:
                 record.failures.append(Failure(case, error))
                 continue
@@ -231,7 +232,7 @@ def _where(request: Request, case: Case) -> str:
     return f"{request.spec} on {case.scheme} ({title})"
 
 
-def _size(audit: Audit, case: Case, samples: int) -> Size:
+def _size(audit: Audit, case: Case, samples: int, clock: Callable[[], float]) -> Size:
     """Some trees are tried, more of them as long as that is quick: where trees differ, few of them say little.
 
     A call takes the median of what it took on them: what is made at the first one is not made again.
@@ -239,10 +240,10 @@ def _size(audit: Audit, case: Case, samples: int) -> Size:
     trees = audit.trees(case.instance, case.scheme)
     most = min(trees, samples) if audit.batch == 1 else 1
     runs: list[float] = []
-    clock = [time.perf_counter()]  # the function may run in another process
-    while len(runs) < most and (not runs or clock[-1] - clock[0] < PATIENCE):
+    times = [clock()]
+    while len(runs) < most and (not runs or times[-1] - times[0] < PATIENCE):
         runs.append(audit.runs(case.instance, case.scheme, 1, seed=len(runs)))
-        clock.append(time.perf_counter())
+        times.append(clock())
     wanted = sum(runs) / len(runs)
-    a_call = median((end - start) / count * trees for (start, end), count in zip(pairwise(clock), runs, strict=True))
+    a_call = median((end - start) / count * trees for (start, end), count in zip(pairwise(times), runs, strict=True))
     return Size(trees, wanted, a_call * wanted)
