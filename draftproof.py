@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from experiments.models.drop_in.generate_with import generate_with
     from experiments.models.loop.monitor import Monitor
     from experiments.surface.bounding import bound, optimum
-    from experiments.surface.calls import assert_lossless, block_law, check, find_witness
+    from experiments.surface.calls import assert_lossless, block_law, check, find_witness, tree_law
     from experiments.surface.comparing import compare
     from experiments.surface.models import from_model
     from simulator.coins import EnumeratingCoin, SamplingCoin
@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from simulator.instances.ngram import TextPair
     from simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
     from simulator.instances.softmax import from_softmax
+    from simulator.laws.estimator import TreeLaw
     from simulator.laws.law import BlockLaw
     from simulator.protocol import Card, Verdict
+    from simulator.verdicts.conformance import checks_for
     from simulator.verdicts.lossless import Check
     from simulator.verdicts.witness import Witness
     from verifiers import REGISTRY, make
@@ -61,7 +63,7 @@ _HOMES = {
     "experiments.models.drop_in.generate_with": ("generate_with",),
     "experiments.models.loop.monitor": ("Monitor",),
     "experiments.surface.bounding": ("bound", "optimum"),
-    "experiments.surface.calls": ("assert_lossless", "block_law", "check", "find_witness"),
+    "experiments.surface.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
     "experiments.surface.comparing": ("compare",),
     "experiments.surface.models": ("from_model",),
     "simulator.coins": ("EnumeratingCoin", "SamplingCoin"),
@@ -93,8 +95,10 @@ _HOMES = {
     "simulator.instances.called": ("CallableProcess",),
     "simulator.instances.processes": ("MarkovProcess", "TableProcess", "rationalise", "tabulate"),
     "simulator.instances.softmax": ("from_softmax",),
+    "simulator.laws.estimator": ("TreeLaw",),
     "simulator.laws.law": ("BlockLaw",),
     "simulator.protocol": ("Card", "Verdict"),
+    "simulator.verdicts.conformance": ("checks_for",),
     "simulator.verdicts.lossless": ("Check",),
     "simulator.verdicts.witness": ("Witness",),
     "verifiers": ("REGISTRY", "make"),
@@ -137,6 +141,7 @@ __all__ = [
     "TooLarge",
     "TopK",
     "Topology",
+    "TreeLaw",
     "UnsupportedTree",
     "Verdict",
     "WithoutReplacement",
@@ -145,6 +150,7 @@ __all__ = [
     "block_law",
     "bound",
     "check",
+    "checks_for",
     "compare",
     "find_witness",
     "from_model",
@@ -155,6 +161,7 @@ __all__ = [
     "optimum",
     "rationalise",
     "tabulate",
+    "tree_law",
 ]
 
 #: Our packages, each with a word that only ours has: others on the package index have the same names.

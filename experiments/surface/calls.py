@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import verifiers as zoo
 from experiments.shared.measured import planned
@@ -12,12 +13,16 @@ from experiments.shared.planned import Planned, evaluator
 from experiments.shared.problem import FamilyProblem
 from experiments.shared.progress import quiet
 from experiments.surface.arguments import as_pair, as_scheme, as_verifier, on_pair
-from simulator.arithmetic import RATIONAL
+from simulator.arithmetic import RATIONAL, arithmetic_named
+from simulator.coins import EnumeratingCoin
+from simulator.drafts import Own
+from simulator.drafts.trees import DraftTree
 from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
+from simulator.laws.estimator import TreeLaw
 from simulator.laws.law import BlockLaw
 from simulator.laws.structured.size import MEMORY
-from simulator.protocol import DraftScheme, TokenProcess
+from simulator.protocol import Coin, DraftScheme, TokenProcess
 from simulator.verdicts.costs import MOST_RUNS, assert_affordable
 from simulator.verdicts.grids import GRAIN
 from simulator.verdicts.lossless import Check
@@ -79,6 +84,33 @@ def block_law(
         raise InvalidInput(f"{named.spec} is planned for one instance; check and compare do that")
     pair = as_pair(target, draft)
     return law_of(named.verifier, *pair, on_pair(scheme, pair), arithmetic, engine)
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """The scheme that always draws one tree: `Own` checks the tree on the way."""
+
+    tree: Any
+    depth: int
+    name: ClassVar[str] = "of one tree"
+
+    def draw(self, draft: TokenProcess, coin: Coin) -> Any:
+        return self.tree
+
+
+def tree_law(verifier: Any, target: Any, draft: Any, tree: Any, arithmetic: str = "rational") -> TreeLaw:
+    """What a verifier does on one draft tree: the probability `D(c)` that each node is accepted, drawn in a notebook.
+
+    tree: a `DraftTree`, or paths from the root such as `[(0, 1), (2,)]`; the other arguments as for `check`.
+    The balance equation is about all trees of a scheme together: losslessness cannot be read off one tree.
+    """
+    named = as_verifier(verifier)
+    drafted = tree if isinstance(tree, DraftTree) else DraftTree.from_paths((), tree)
+    depth = max((len(context) + 1 for context, tokens in drafted.children.items() if tokens), default=0)
+    numbers = arithmetic_named(arithmetic)
+    pair = Instance.of(*as_pair(target, draft), depth, numbers)
+    drawn = Own(_Fixed(drafted, depth)).draw(pair.draft, EnumeratingCoin(numbers))
+    return TreeLaw.of(named.verifier, drawn, pair.target, pair.draft, numbers)
 
 
 def assert_lossless(verifier: Any, target: Any = None, draft: Any = None, scheme: Any = None, **options: Any) -> None:

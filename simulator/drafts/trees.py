@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from simulator.drafts._passes import foresee
 from simulator.errors import InvalidVerifier
 from simulator.protocol import Context, DraftNode, TokenProcess, Vector
-from simulator.shown import rows_html
+from simulator.shown import tree_svg
 
 
 class DraftTree:
@@ -53,7 +53,7 @@ class DraftTree:
         return f"DraftTree({drafted or 'nothing drafted'})"
 
     def _repr_html_(self) -> str:
-        return rows_html([{"after": context, "drafted": tokens} for context, tokens in self.children.items()])
+        return f"<div>{tree_svg(self.children, {})}</div>"
 
     def __contains__(self, context: object) -> bool:
         """Whether `context` is a node: every step to it was drafted."""

@@ -22,6 +22,7 @@ from simulator.errors import InvalidInput
 from simulator.files import cut, parse_json, read_text
 from simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries, tabulate
 from simulator.protocol import Context, DraftScheme, TokenProcess
+from simulator.shown import rows_html
 
 #: What an instance file may hold.
 _KEYS = ("vocab_size", "depth", "target", "draft", "scheme", "about", "arithmetic")
@@ -95,6 +96,15 @@ class Instance:
         if self.about:
             fields["about"] = dict(self.about)
         return fields
+
+    def _repr_html_(self) -> str:
+        fields = self.as_dict()
+        return rows_html(
+            [
+                {"context": f"({c})", "target p": " ".join(row), "draft q": " ".join(fields["draft"].get(c, ()))}
+                for c, row in fields["target"].items()
+            ]
+        )
 
     def digest(self) -> str:
         """Hash of the rows (not of `about` and `scheme`): 16 hexadecimal digits."""

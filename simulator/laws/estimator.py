@@ -5,14 +5,59 @@ Averaged over draft trees it is the block efficiency, with less variance than co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
-from simulator.arithmetic import arithmetic_of
+from simulator.arithmetic import Arithmetic, arithmetic_of, as_python
 from simulator.coins import outcomes
-from simulator.laws.enumeration import guarded
-from simulator.protocol import Context, DraftNode, Vector, Verifier
+from simulator.drafts.trees import DraftTree
+from simulator.laws.enumeration import guarded, verdicts
+from simulator.protocol import Context, DraftNode, TokenProcess, Vector, Verifier
+from simulator.shown import number_text, tree_svg
 from simulator.structures import Branch, LeafToRoot, branch_of, offered
+
+
+@dataclass(frozen=True, repr=False)
+class TreeLaw:
+    """What a verifier does on one draft tree, over all outcomes of its coin.
+
+    reach: for each node `c` of the tree the reach `D(c)`, the probability that it is accepted: the accepted path goes
+    through it or ends there.
+    """
+
+    verifier: str
+    tree: DraftTree
+    reach: Mapping[Context, Fraction | float]
+
+    @classmethod
+    def of(
+        cls, verifier: Verifier, tree: DraftTree, target: TokenProcess, draft: TokenProcess, arithmetic: Arithmetic
+    ) -> TreeLaw:
+        """By enumeration; raises what `verdicts` raises."""
+        nodes = [(), *((*context, token) for context, drafted in tree.children.items() for token in drafted)]
+        reach = dict.fromkeys(nodes, arithmetic.number(0))
+        for (accepted, _), mass in verdicts(verifier, tree, target, draft, arithmetic).items():
+            for depth in range(len(accepted) + 1):
+                reach[accepted[:depth]] += mass
+        return cls(verifier.card.name, tree, {context: as_python(mass) for context, mass in reach.items()})
+
+    @property
+    def block_efficiency(self) -> Fraction | float:
+        """`E[tau + 1]` on this tree: the sum of `D(c)` over its nodes, the root included."""
+        return sum(self.reach.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers."""
+        return {"verifier": self.verifier, "block_efficiency": self.block_efficiency, "reach": dict(self.reach)}
+
+    def __repr__(self) -> str:
+        return f"TreeLaw({self.verifier} on {self.tree}: E[tau + 1] {number_text(self.block_efficiency)})"
+
+    def _repr_html_(self) -> str:
+        title = f"{self.verifier}: E[tau + 1] on this tree {number_text(self.block_efficiency)}"
+        return f"<div>{title}<br>{tree_svg(self.tree.children, self.reach)}</div>"
 
 
 def tree_efficiency(verifier: Verifier, root: DraftNode) -> Any:
@@ -23,8 +68,8 @@ def tree_efficiency(verifier: Verifier, root: DraftNode) -> Any:
 def tree_efficiency_by_coins(verifier: Verifier, root: DraftNode) -> Any:
     """`tree_efficiency` for any verifier, by enumerating its coin."""
     arithmetic = arithmetic_of(root.target)
-    verdicts = outcomes(guarded(verifier, root), arithmetic)
-    return sum(((len(verdict.accepted) + 1) * mass for verdict, mass in verdicts), start=arithmetic.number(0))
+    blocks = outcomes(guarded(verifier, root), arithmetic)
+    return sum(((len(verdict.accepted) + 1) * mass for verdict, mass in blocks), start=arithmetic.number(0))
 
 
 def closed_form(verifier: Verifier) -> bool:

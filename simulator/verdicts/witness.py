@@ -7,7 +7,7 @@ from typing import Any
 
 from simulator.instances.instance import Instance
 from simulator.laws.law import Violation
-from simulator.shown import fields_html, rows_html
+from simulator.shown import fields_html
 from simulator.verdicts.lossless import Check
 
 
@@ -44,10 +44,5 @@ class Witness:
         return f"Witness({self.verifier} on {size}: {self.violation})"
 
     def _repr_html_(self) -> str:
-        rows, drafts = self.instance.as_dict()["target"], self.instance.as_dict()["draft"]
-        table = [
-            {"context": f"({c})", "target p": " ".join(row), "draft q": " ".join(drafts.get(c, ()))}
-            for c, row in rows.items()
-        ]
         place = {**self.violation.to_dict(), "scheme": self.instance.scheme}
-        return fields_html(f"{self.verifier} is not lossless", place) + rows_html(table)
+        return fields_html(f"{self.verifier} is not lossless", place) + self.instance._repr_html_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import pytest
 
 import draftproof
 from experiments.shared.schemes import find_scheme
+from simulator.arithmetic import RATIONAL, as_python
+from simulator.coins import outcomes
+from simulator.instances.processes import context_index
 
 FROM_SOFTMAX_TO_TABLE = """
 import numpy as np
@@ -138,8 +142,49 @@ def test_processes_texts_and_trees_say_what_they_are() -> None:
     text = draftproof.TextPair("abracadabra" * 5, 3, 1, 0)
     assert repr(text) == f"TextPair(V = 3, orders 1 and 0, 55 symbols, text {text.digest})"
     tree = draftproof.DraftTree.from_paths((), [(0, 1), (0,)])
-    assert tree._repr_html_().count("<tr>") == 3
-    assert "<td>(0,)</td><td>(1,)</td>" in tree._repr_html_()
+    assert re.findall("<title>(.*?) </title>", tree._repr_html_()) == ["()", "(0,)", "(0, 1)"]
+    assert tree._repr_html_().count("<line ") == 2
+    assert "×2" in tree._repr_html_()  # the token 0 is drafted by both paths
+    instance = draftproof.Instance(draftproof.TableProcess([[["1/3", "2/3"]]]), draftproof.TableProcess([[["1", "0"]]]))
+    assert "<td>()</td><td>1/3 2/3</td><td>1 0</td>" in instance._repr_html_()
+
+
+P, Q = ["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"]
+
+
+@pytest.mark.parametrize("verifier", ["naive_tree", "block", "traversal", "layer_transport"])
+def test_the_laws_of_all_trees_make_the_law_of_the_block(verifier: str) -> None:
+    """The reach on every tree, weighted with the tree's probability, is the reach that `block_law` has."""
+    scheme, law = draftproof.Delayed(2, 0, 2), draftproof.block_law(verifier, P, Q, "delayed:K=2,L1=0,L2=2")
+    q, total = draftproof.MarkovProcess([Q], ()), dict.fromkeys([(), (0,), (2,), (2, 1)], Fraction(0))
+    for tree, mass in outcomes(lambda coin: scheme.draw(q, coin), RATIONAL):
+        found = draftproof.tree_law(verifier, P, Q, tree)
+        for context in total:
+            total[context] += as_python(mass) * found.reach.get(context, 0)
+    wanted = {c: as_python(law.reach[len(c)][context_index(c, 3)]) for c in total}
+    assert total == wanted
+
+
+def test_a_drawn_tree_has_the_acceptance_of_every_node() -> None:
+    found = draftproof.tree_law("naive_tree", P, Q, [(1, 2), (2,)])
+    assert found.reach == {(): 1, (1,): 1, (2,): 0, (1, 2): Fraction(1, 3)}  # min(1, p/q) along the path
+    assert found.block_efficiency == Fraction(7, 3)
+    assert repr(found) == "TreeLaw(naive_tree on DraftTree((): 1, 2; (1,): 2): E[tau + 1] 7/3 = 2.33333)"
+    titles = re.findall("<title>(.*?)</title>", found._repr_html_())
+    assert titles == ["() 1", "(1,) 1", "(1, 2) 1/3 = 0.333333", "(2,) 0"]
+    assert found.to_dict()["reach"][1, 2] == Fraction(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        ([(0, 5)], "drafted \\(5,\\) after \\(0,\\); tokens are 0..2"),
+        (draftproof.DraftTree({(): (0,), (1,): (0,)}), "which was not drafted itself"),
+    ],
+)
+def test_what_is_no_tree_is_refused(tree: Any, said: str) -> None:
+    with pytest.raises(draftproof.InvalidInput, match=said):
+        draftproof.tree_law("naive", P, Q, tree)
 
 
 def test_laws_are_exact_unless_asked_otherwise() -> None:
