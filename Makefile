@@ -1,5 +1,6 @@
 # `make run`: set up, then the main job on the embedded text. `make test`: set up, then lint, types and tests.
 # `make check`: the heavy checks. `make speed`: how fast everything is. Needs Python 3.11+ and an index.
+# `make docs`: the site, in runs/site.
 # `make mutants SAMPLE=300`: so many small changes of the source, each against the tests of its room; goes on where it stopped.
 
 PYTHON ?= python3
@@ -15,10 +16,10 @@ MODELS ?= small
 TORCH := $(if $(filter yes,$(MODELS))$(filter-out Linux,$(shell uname)),,torch==$(shell sed -n 's/^torch==//p' constraints.txt)+cpu)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test types tests check speed mutants clean
+.PHONY: help run test types tests check speed docs mutants clean
 
 help:
-	@sed -n '1,3s/^# //p' Makefile
+	@sed -n '1,4s/^# //p' Makefile
 
 # Installed packages follow pyproject.toml and the pinned versions in constraints.txt.
 $(VENV)/.core: pyproject.toml constraints.txt
@@ -52,11 +53,20 @@ types: $(VENV)/.dev
 tests: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist worksteal -rs
 
-check: test
+# The site is built with every link and reference checked.
+check: test docs
 	$(BIN)/pytest -n 2 --dist worksteal -m heavy
 
 speed: $(VENV)/.core
 	$(BIN)/python -m experiments.studies.speed
+
+$(VENV)/.docs: $(VENV)/.core
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "read it: $(BIN)/python -m http.server --directory runs/site"
 
 $(VENV)/.mutants: $(VENV)/.dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,mutants]'

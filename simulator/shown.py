@@ -20,7 +20,11 @@ def _escape(text: str) -> str:
 
 
 def number_text(value: Any) -> str:
-    """A value for people: `91/36 = 2.527778`, a float to six digits, anything else as text."""
+    """A value for people: `91/36 = 2.527778`, a float to six digits, lists entry by entry, anything else as text."""
+    if isinstance(value, list):
+        return ", ".join(map(number_text, value))
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key} {number_text(inner)}" for key, inner in value.items())
     if isinstance(value, Fraction) and value.denominator != 1:
         exact = f"{value.numerator}/{value.denominator}" if value.denominator < 10**LONGEST else ""
         rounded = f"{float(value):.6g}"

@@ -1,4 +1,4 @@
-"""Bring the README files up to date: `python -m experiments.pages.readme [COMPARISON.md]`.
+"""Bring the README files and the pages of docs up to date: `python -m experiments.pages.readme [COMPARISON.md]`.
 
 The table of verifiers is made from the cards, every `console` block is filled with what its command prints, and the
 table of the main job is taken from the file that `draftproof compare --markdown` wrote, if one is given.
@@ -26,6 +26,7 @@ PAGES = (
         README.parent / f"{room}/README.md"
         for room in ("experiments/.", "experiments/policies", "experiments/models", "simulator/.")
     ),
+    *sorted((README.parent / "docs").rglob("*.md")),
 )
 TRANSCRIPT = re.compile(r"^```console\n\$ draftproof (.*?)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""The README: its code runs, its commands print what it says, its table is made from the cards."""
+"""The README files and the pages of docs: code runs, commands print what they say, tables are made from the cards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT = README.read_text(encoding="utf-8")
 TRANSCRIPTS = [shown for page in PAGES for shown in TRANSCRIPT.findall(page.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("readme", PAGES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("readme", PAGES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_code_of_the_pages_runs(readme, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     result = doctest.testfile(str(readme), module_relative=False)

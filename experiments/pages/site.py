@@ -1,0 +1,163 @@
+"""The site: a hook of mkdocs (`make docs`) that publishes the pages of the repository and generates the reference.
+
+Pages link to files as they lie in the repository, so that links work wherever it is shown. The hook publishes the
+README files where they lie, copies the files that pages link to, and rewrites the links.
+"""
+
+from __future__ import annotations
+
+import inspect
+import posixpath
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.cli import get_docs_for_click
+
+import draftproof
+from experiments.cli import program
+from experiments.commands.listing.catalogue import catalogue_fields
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+#: The folders whose pages are published, and the single ones.
+ROOMS, SINGLE = (
+    ("simulator", "verifiers", "lp_analysis", "experiments"),
+    ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+)
+#: The target of a link or of a picture, without its anchor; addresses of the web and anchors of the page stay.
+LINK = re.compile(r"(\]\(|src=\")(?!\w+:)([^)#\"\s]+)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the README files, the files that pages link to, and the generated pages."""
+    from mkdocs.structure.files import File
+    from nbconvert import MarkdownExporter
+
+    pages = [*(ROOT / name for name in SINGLE), *(page for room in ROOMS for page in (ROOT / room).rglob("*.md"))]
+    found = (file for page in [*pages, *DOCS.rglob("*.md")] for file in linked_files(page))
+    for path in sorted({*pages, *(file for file in found if DOCS not in file.parents)}):
+        files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+    generated = {
+        "tutorial.md": MarkdownExporter().from_filename(str(DOCS / "tutorial.ipynb"))[0],
+        "reference/commands.md": commands_page(),
+        "reference/python.md": python_page(),
+        "reference/schemes.md": schemes_page(),
+    }
+    for name, content in generated.items():
+        files.append(File.generated(config, name, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links to files of the repository become links of the site."""
+    uri = page.file.src_uri
+    folder = (ROOT if (ROOT / uri).exists() else DOCS) / posixpath.dirname(uri)
+    return LINK.sub(lambda match: match[1] + _moved(match[2], folder, posixpath.dirname(uri)), markdown)
+
+
+def linked_files(page: Path) -> list[Path]:
+    """The files of the repository that a page links to."""
+    links = (match[2] for match in LINK.finditer(page.read_text(encoding="utf-8")))
+    return [file for link in links if (file := _file(link, page.parent)) is not None]
+
+
+def _file(link: str, folder: Path) -> Path | None:
+    """The file that a link leads to; None where it is none of the repository."""
+    path = (folder / link).resolve()
+    return path if path.is_file() and ROOT in path.parents else None
+
+
+def _moved(link: str, folder: Path, here: str) -> str:
+    """The link as it must be on the page of the site in the folder `here`."""
+    path = _file(link, folder)
+    if path is None:
+        return link
+    uri = path.relative_to(DOCS if DOCS in path.parents else ROOT).as_posix().replace("tutorial.ipynb", "tutorial.md")
+    return posixpath.relpath(uri, here or ".")
+
+
+def commands_page() -> str:
+    """Every command with its options, from its help."""
+    command = typer.main.get_command(program())
+    text = get_docs_for_click(obj=command, ctx=typer.Context(command), name="draftproof", title="Commands")
+    return text.replace("# `Commands`", "# Commands")
+
+
+def python_page() -> str:
+    """Every name of `import draftproof`, from its docstring."""
+    names: dict[str, list[str]] = {"Functions": [], "Draft schemes": [], "Classes": [], "Errors": [], "Tables": []}
+    for name in draftproof.__all__:
+        names[_kind(getattr(draftproof, name))].append(name)
+    parts = [f"## {kind}\n\n{_members(group)}" for kind, group in names.items() if kind != "Tables"]
+    tables = ", ".join(f"`{name}`" for name in names["Tables"])
+    return "\n\n".join(
+        [
+            "# Python",
+            "All of it is imported from `draftproof`. Verifiers, processes and schemes may be objects, or text as on "
+            f"the command line. The tables {tables} hold everything that is known by name.",
+            *parts,
+        ]
+    )
+
+
+def _kind(value: Any) -> str:
+    """The section in which a name of the face stands."""
+    if not isinstance(value, type):
+        return "Functions" if inspect.isfunction(value) else "Tables"
+    if issubclass(value, Exception):
+        return "Errors"
+    return "Draft schemes" if value in {*draftproof.SCHEMES.values(), draftproof.Own} else "Classes"
+
+
+def _members(names: Iterable[str]) -> str:
+    return "\n\n".join(f"::: draftproof.{name}" for name in names)
+
+
+def schemes_page() -> str:
+    """Tables of draft schemes, sources of instances and publications, from the catalogue of `draftproof list`."""
+    fields = catalogue_fields()
+    declared = {
+        scheme["name"]: ", ".join(
+            f"`{card['name']}`" for card in fields["verifiers"] if scheme["name"] in card["lossless_for"]
+        )
+        for scheme in fields["schemes"]
+    }
+    schemes = [
+        (f"`{scheme['usual']}`", scheme["description"], scheme["verified_with"] or "", declared[scheme["name"]])
+        for scheme in fields["schemes"]
+    ]
+    families = [
+        (
+            f"`{family['name']}`",
+            family["description"],
+            ", ".join(f"{k} = {v:g}" for k, v in family["parameters"].items()),
+        )
+        for family in fields["families"]
+    ]
+    return "\n\n".join(
+        [
+            "# Draft schemes and instances",
+            "A draft scheme is the random rule that builds a draft tree from q. The text in the first column is what "
+            "`--scheme` and the functions of `draftproof` take.",
+            _table(("scheme", "how it draws", "its paper's verifier", "verifiers that are lossless on it"), schemes),
+            "## Where instances come from",
+            _table(("source", "what it is"), [(item["name"], item["description"]) for item in fields["processes"]]),
+            "## Families of random instances",
+            _table(("family", "rows", "parameters"), families),
+            "## Publications",
+            _table(("key", "publication"), [(f"`{key}`", text) for key, text in fields["bibliography"].items()]),
+        ]
+    )
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *(tuple(cell.replace("|", "\\|") for cell in row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,121 @@
+"""The site: its generated pages follow the code, its tutorial runs, and nothing in it is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import draftproof
+from experiments.cli import COMMANDS
+from experiments.pages.concept import PICTURE, picture
+from experiments.pages.notebook import NOTEBOOK, executed, written
+from experiments.pages.site import (
+    DOCS,
+    LINK,
+    ROOT,
+    commands_page,
+    linked_files,
+    on_page_markdown,
+    python_page,
+    schemes_page,
+)
+
+
+def test_the_tutorial_shows_what_its_code_gives() -> None:
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    assert written(executed(json.loads(text))) == text, "run `python -m experiments.pages.notebook`"
+    outputs = [cell["outputs"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    assert sum(map(bool, outputs)) > 10
+
+
+def test_outputs_follow_the_code() -> None:
+    cell = {"id": "a", "cell_type": "code", "source": ["x = 2\n", "print(x)\n", "x + 1"], "outputs": []}
+    (done,) = executed({"cells": [cell]})["cells"]
+    assert [output.get("text") or output["data"]["text/plain"] for output in done["outputs"]] == [["2\n"], ["3"]]
+
+
+def test_the_picture_of_the_concepts_is_the_computed_one() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == picture(), "run `python -m experiments.pages.concept`"
+
+
+def test_every_name_of_the_face_is_in_the_reference() -> None:
+    page = python_page()
+    named = re.findall(r"^::: draftproof\.(\w+)$", page, re.MULTILINE) + re.findall(r"`([A-Z]+)`", page)
+    assert sorted(named) == sorted(draftproof.__all__)
+
+
+def test_every_command_and_option_is_in_the_reference(draftproof) -> None:
+    sections = dict(
+        re.findall(r"^## `draftproof ([\w-]+)`\n(.*?)(?=^## |\Z)", commands_page(), re.DOTALL | re.MULTILINE)
+    )
+    assert list(sections) == list(COMMANDS)
+    for name in ("check", "sweep"):
+        options = set(re.findall(r"^│ (--[\w-]+)", draftproof(name, "--help").out, re.MULTILINE))
+        assert options
+        assert options <= set(re.findall(r"^\* `(--[\w-]+)", sections[name], re.MULTILINE))
+
+
+def test_every_scheme_has_its_row_with_the_verifiers_that_declare_it() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)[:`](.*)$", schemes_page(), re.MULTILINE))
+    assert set(draftproof.SCHEMES) <= set(rows)
+    assert set(draftproof.FAMILIES) <= set(rows)
+    for name in draftproof.SCHEMES:
+        declared = {key for key, entry in draftproof.REGISTRY.items() if name in entry.card.lossless_for}
+        assert set(re.findall(r"`(\w+)`", rows[name].split(" | ")[-1])) == declared
+
+
+class Page:
+    """What the hook looks at of a page of mkdocs."""
+
+    def __init__(self, src_uri: str) -> None:
+        self.file, self.src_uri = self, src_uri
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "moved"),
+    [
+        ("README.md", "docs/concept.md", "concept.md"),
+        ("README.md", "docs/tutorial.ipynb", "tutorial.md"),
+        ("README.md", "experiments/README.md#commands", "experiments/README.md#commands"),
+        ("howto/prove.md", "../../simulator/theorems/README.md", "../simulator/theorems/README.md"),
+        ("howto/prove.md", "audit.md", "audit.md"),
+        ("experiments/README.md", "../README.md", "../README.md"),
+        ("tutorial.md", "howto/prove.md", "howto/prove.md"),
+        ("concept.md", "#when", "#when"),
+        ("concept.md", "https://example.org/README.md", "https://example.org/README.md"),
+    ],
+)
+def test_links_of_the_repository_become_links_of_the_site(page: str, link: str, moved: str) -> None:
+    assert on_page_markdown(f"[x]({link})", Page(page), None, None) == f"[x]({moved})"
+
+
+def test_files_that_pages_link_to_are_published() -> None:
+    assert ROOT / "verifiers" / "naive.py" in linked_files(DOCS / "howto" / "verifier.md")
+    assert linked_files(DOCS / "concept.md")[0] == PICTURE
+
+
+def test_every_page_of_the_navigation_and_every_page_of_docs_is_in_it() -> None:
+    listed = re.findall(r"^ +- [^:]+: ([\w/.]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} <= set(listed)
+
+
+@pytest.mark.heavy
+def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="the extra docs is not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    for page in tmp_path.rglob("*.html"):
+        loaded = re.findall(
+            r"<(?:script|img|link|iframe)[^>]*?(?:src|href)=\"([^\"]+)\"", page.read_text(encoding="utf-8")
+        )
+        assert loaded
+        assert not [address for address in loaded if re.match(r"(\w+:)?//", address)], page
+    for sheet in tmp_path.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(https?:)?//|@import", sheet.read_text(encoding="utf-8")), sheet
+    assert LINK.search((DOCS / "concept.md").read_text(encoding="utf-8"))
