@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import verifiers
+from experiments.commands.listing.catalogue import cards_markdown
 from simulator.drafts import SCHEMES, lossless_for
 from simulator.instances.instance import Instance
 from simulator.laws.enumeration import estimate_size
@@ -70,7 +71,11 @@ def page() -> str:
         "Made by `python -m experiments.pages.readme` from the cards, the docstrings and the conformance instances. "
         "A verifier of yours joins the zoo as a file here, one algorithm a file, named in `verifiers/__init__.py`; "
         "after that command help, tables, this page and tests follow from its card.",
-        "*Proved on n*: deviation exactly 0 in rational arithmetic on n instances.",
+        "*Lossless for* names draft schemes, ways to draw a tree; `draftproof list` explains each. *Dominates*: it "
+        "never falls below their block efficiency, provably. Negative controls have one known bug each, which every "
+        "check must refute.",
+        f"<!-- verifiers: generated -->\n{cards_markdown()}<!-- verifiers: end -->",
+        "Below, *proved on n*: deviation exactly 0 in rational arithmetic on n instances.",
         relations(names, below),
     ]
     return "\n\n".join([*parts, *map(section, verifiers.REGISTRY)]) + "\n"

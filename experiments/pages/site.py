@@ -124,16 +124,12 @@ def _members(names: Iterable[str]) -> str:
 def schemes_page() -> str:
     """Tables of draft schemes, sources of instances and publications, from the catalogue of `draftproof list`."""
     fields = catalogue_fields()
-    declared = {
-        scheme["name"]: ", ".join(
-            f"`{card['name']}`" for card in fields["verifiers"] if scheme["name"] in card["lossless_for"]
-        )
-        for scheme in fields["schemes"]
-    }
-    schemes = [
-        (f"`{scheme['usual']}`", scheme["description"], scheme["verified_with"] or "", declared[scheme["name"]])
-        for scheme in fields["schemes"]
-    ]
+    schemes = []
+    for scheme in fields["schemes"]:
+        lossless = (f"`{card['name']}`" for card in fields["verifiers"] if scheme["name"] in card["lossless_for"])
+        paper = f" Its paper verifies it with `{scheme['verified_with']}`." if scheme["verified_with"] else ""
+        text = f"{scheme['description']}{paper}\n\nLossless on it: {', '.join(lossless)}."
+        schemes.append(f"### {scheme['name']}\n\n`{scheme['usual']}`\n\n{text}")
     families = [
         (
             f"`{family['name']}`",
@@ -145,9 +141,10 @@ def schemes_page() -> str:
     return "\n\n".join(
         [
             "# Draft schemes and instances",
-            "A draft scheme is the random rule that builds a draft tree from q. The text in the first column is what "
+            "## Draft schemes",
+            "A draft scheme is the random rule that builds a draft tree from q. The line below its name is what "
             "`--scheme` and the functions of `draftproof` take.",
-            _table(("scheme", "how it draws", "its paper's verifier", "verifiers that are lossless on it"), schemes),
+            *schemes,
             "## Where instances come from",
             _table(("source", "what it is"), [(item["name"], item["description"]) for item in fields["processes"]]),
             "## Families of random instances",

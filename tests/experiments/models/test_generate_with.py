@@ -14,7 +14,6 @@ import transformers
 from transformers import GenerationConfig
 from transformers.generation import GenerateDecoderOnlyOutput, LogitsProcessor, StoppingCriteria
 
-import draftproof
 from draftproof import Delayed, InvalidInput, generate_with
 from experiments.models.loop.texts import Piece
 from experiments.models.pair.pair import Pair
@@ -284,8 +283,8 @@ def test_a_draft_model_that_is_handed_on_is_taken(pair: Any) -> None:
     assert torch.equal(text, greedy(pair, {"input_ids": ids}, max_new_tokens=6))
 
 
-def test_the_example_of_the_first_page_runs(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(draftproof.__file__).parent / "README.md").read_text(encoding="utf-8")
+def test_the_example_of_the_page_on_choosing_runs(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "howto" / "choose.md").read_text(encoding="utf-8")
     examples = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     (example,) = (each for each in examples if "custom_generate" in each)
     assert len(example.splitlines()) <= 12
