@@ -65,7 +65,7 @@ $(VENV)/.docs: $(VENV)/.core
 	@touch $@
 
 docs: $(VENV)/.docs
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "read it: $(BIN)/python -m http.server --directory runs/site"
 
 $(VENV)/.mutants: $(VENV)/.dev

@@ -72,10 +72,11 @@ HOUSE = """
     experiments.models.selector
     experiments.models
     experiments.commands
-    experiments.pages experiments.supervision
+    experiments.supervision
     experiments.cli
     experiments.studies
     experiments
+    experiments.pages
 """
 LAYER = {name: layer for layer, line in enumerate(HOUSE.split("\n")) for name in line.split()}
 Graph = Mapping[str, set[str]]
