@@ -1,1 +1,1 @@
-"""Generated pages: the README's tables and the reference page of the verifiers."""
+"""Generated pages: tables of the README files, the page of the verifiers, the site."""

@@ -1,7 +1,7 @@
 """Bring the README files and the pages of docs up to date: `python -m experiments.pages.readme [COMPARISON.md]`.
 
-The table of verifiers is made from the cards, every `console` block is filled with what its command prints, and the
-table of the main job is taken from the file that `draftproof compare --markdown` wrote, if one is given.
+Every `console` block is filled with what its command prints, and the table of the main job is taken from the file that
+`draftproof compare --markdown` wrote, if one is given.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from experiments.commands.listing.catalogue import cards_markdown
 from experiments.pages.reference import page
 from experiments.shared.output import write_whole
 
@@ -46,8 +45,7 @@ def transcript(command: str) -> str:
 
 
 def refresh(text: str, comparison: str | None) -> str:
-    """The README as it should be."""
-    text = with_table(text, "verifiers", cards_markdown())
+    """The page as it should be."""
     if comparison is not None:
         text = with_table(text, "comparison", comparison)
     return TRANSCRIPT.sub(lambda match: f"```console\n$ draftproof {match[1]}\n{transcript(match[1])}```", text)

@@ -1,4 +1,4 @@
-"""The catalogue: what `draftproof list` shows and the README table is made from."""
+"""The catalogue: what `draftproof list` shows and the table of verifiers is made from."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ CARD_HEADINGS = ("verifier", "title", "source", "lossless for", "status", "reads
 
 
 def cards_markdown() -> str:
-    """The table of the README."""
+    """The table of verifiers."""
     lines = [CARD_HEADINGS, tuple("---" for _ in CARD_HEADINGS), *(card_line(card) for card in cards())]
     cells = [[f"`{cell}`" if n and not i else cell for i, cell in enumerate(line)] for n, line in enumerate(lines)]
     cells[1] = list(lines[1])
