@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from simulator.instances.softmax import from_softmax
     from simulator.laws.estimator import TreeLaw
     from simulator.laws.law import BlockLaw
-    from simulator.protocol import Card, Verdict
+    from simulator.protocol import Card, Draws, Verdict
     from simulator.verdicts.conformance import checks_for
     from simulator.verdicts.lossless import Check
     from simulator.verdicts.witness import Witness
@@ -97,7 +97,7 @@ _HOMES = {
     "simulator.instances.softmax": ("from_softmax",),
     "simulator.laws.estimator": ("TreeLaw",),
     "simulator.laws.law": ("BlockLaw",),
-    "simulator.protocol": ("Card", "Verdict"),
+    "simulator.protocol": ("Card", "Draws", "Verdict"),
     "simulator.verdicts.conformance": ("checks_for",),
     "simulator.verdicts.lossless": ("Check",),
     "simulator.verdicts.witness": ("Witness",),
@@ -118,6 +118,7 @@ __all__ = [
     "Delayed",
     "DraftTree",
     "DraftproofError",
+    "Draws",
     "DySpec",
     "DySpecPruned",
     "DySpecThreshold",
