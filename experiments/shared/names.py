@@ -89,7 +89,7 @@ def family_spec(spec: str) -> tuple[str, dict[str, float]]:
     return name, {key: float(parse_fraction(value)) for key, value in parameters.items()}
 
 
-def parse_range(text: str, flag: str) -> list[int]:
+def parse_range(text: str, flag: str) -> range:
     """`"3"` or `"1..4"` as the numbers meant; raises `InvalidInput` naming the flag."""
     shown = cut(repr(text))
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
@@ -100,7 +100,7 @@ def parse_range(text: str, flag: str) -> list[int]:
         raise InvalidInput(f"{flag} {shown}: numbers above {LARGEST} make no draft tree of interest")
     if last < first:
         raise InvalidInput(f"{flag} {shown} is empty; write the smaller number first")
-    return list(range(first, last + 1))
+    return range(first, last + 1)
 
 
 def _split(spec: str) -> tuple[str, dict[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Any
 
 from experiments.shared.bounds import Goal, expected_seconds
@@ -22,6 +23,8 @@ from simulator.instances.case import Case
 from simulator.instances.processes import context_count
 from simulator.protocol import Card, DraftScheme
 
+#: Shapes of one comparison.
+MOST_SHAPES = 100_000
 #: Bounds in comparisons.
 GOAL = Goal()
 #: Without being asked, bounds are computed for shapes of so many paths, if all of them take no longer than so.
@@ -59,11 +62,12 @@ def shapes(
 
     build: makes a scheme from K, L1 and L2; ranges: what is given of those three.
     """
-    combinations = [dict(zip(ranges, values, strict=True)) for values in product(*ranges.values())]
-    if len(combinations) > 1:
-        combinations = [shape for shape in combinations if shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0]
-    kept = [scheme for scheme in (build(**shape) for shape in combinations) if budget in (None, scheme.nodes)]
-    kept = [scheme for scheme in kept if most is None or scheme.nodes <= most]
+    size = prod(map(len, ranges.values()))
+    if size > MOST_SHAPES:
+        raise InvalidInput(f"{size:,} shapes are more than {MOST_SHAPES:,}; make the ranges of K, L1 and L2 smaller")
+    shapes = (dict(zip(ranges, values, strict=True)) for values in product(*ranges.values()))
+    made = (build(**shape) for shape in shapes if size == 1 or shape.get("K", 2) <= 1 or shape.get("L2", 1) > 0)
+    kept = [scheme for scheme in made if budget in (None, scheme.nodes) and (most is None or scheme.nodes <= most)]
     if budget is not None:  # all splits of a single path are the same tree: one is enough for a picture
         singles = [scheme for scheme in kept if scheme.as_dict().get("K") == 1]
         kept = singles[-1:] + [scheme for scheme in kept if scheme not in singles]

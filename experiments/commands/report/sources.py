@@ -12,7 +12,7 @@ from experiments.shared.rows import RowFile
 from experiments.shared.schemes import scheme_spec
 from simulator.drafts import scheme_from_dict
 from simulator.errors import InvalidInput
-from simulator.files import cut
+from simulator.files import check_size, cut
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -51,6 +51,7 @@ def _is_store(path: str) -> bool:
     if not Path(path).is_file():
         return True  # which says that there is none
     try:
+        check_size(Path(path).stat().st_size, "store", path)  # all of its rows are in memory at once
         with Path(path).open("rb") as file:
             start = file.read(len(_SQLITE))
     except OSError as error:

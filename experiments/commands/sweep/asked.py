@@ -36,9 +36,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -67,8 +67,8 @@ _SCHEME = {
     "scheme": str, "K": (int, str), "L1": (int, str), "L2": (int, str), "max_nodes": int, "max_depth": int,
     "budget": int,
 }  # fmt: skip
-#: Worlds that a file may ask for.
-MOST_WORLDS = 1_000_000
+#: Rows that a file may ask for: a plan has all of them in memory.
+MOST_ROWS = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -151,12 +151,15 @@ def read(path: str, allow_code: bool = False) -> Asked:
         if name not in ("sweep", "worlds", "schemes"):
             raise lines.wrong((name, 0), name, f"unknown {cut(name)!r}; known: [sweep], [[worlds]], [[schemes]]")
     head = _table(lines, ("sweep", 0), fields.get("sweep", {}), _SWEEP)
+    verifiers, questions = _verifiers(lines, head, allow_code), _questions(lines, head)
+    schemes = tuple(dict.fromkeys(_schemes(lines, _listed(lines, fields, "schemes"), allow_code)))
+    each = len(schemes) * (len(verifiers) * ("check" in questions) + ("bound" in questions))
     return Asked(
-        _verifiers(lines, head, allow_code),
+        verifiers,
         _named(lines, head, "arithmetic", "float64", lambda name: arithmetic_named(name).name),
-        _questions(lines, head),
-        tuple(_worlds(lines, _listed(lines, fields, "worlds"))),
-        tuple(dict.fromkeys(_schemes(lines, _listed(lines, fields, "schemes"), allow_code))),
+        questions,
+        tuple(_worlds(lines, _listed(lines, fields, "worlds"), each)),
+        schemes,
         head.get("most_runs"),
         head.get("most_steps"),
         head.get("most_paths"),
@@ -210,8 +213,9 @@ def _questions(lines: _Lines, head: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked))
 
 
-def _worlds(lines: _Lines, tables: list[Any]) -> Iterator[World]:
-    made = 0
+def _worlds(lines: _Lines, tables: list[Any], each: int) -> Iterator[World]:
+    """The worlds; each: rows of one."""
+    rows = 0
     for number, table in enumerate(tables):
         place = ("worlds", number)
         fields = dict(_table(lines, place, table, _WORLD))
@@ -222,13 +226,15 @@ def _worlds(lines: _Lines, tables: list[Any]) -> Iterator[World]:
         sizes = _range(lines, place, fields, "vocab", kinds[0])
         seeds = _range(lines, place, fields, "seeds", kinds[0])
         samplings = _samplings(lines, place, fields)
-        made += len(samplings) * len(sizes) * len(seeds)
-        if made > MOST_WORLDS:
-            raise lines.wrong(place, "seeds", f"{made:,} worlds are more than {MOST_WORLDS:,}; make the ranges smaller")
-        for sampling, size, seed in product(samplings, sizes, seeds):
+        rows += len(samplings) * len(sizes) * len(seeds) * each
+        if rows > MOST_ROWS:
+            raise lines.wrong(place, "seeds", f"{rows:,} rows are more than {MOST_ROWS:,}; make the ranges smaller")
+        for sampling, size in product(samplings, sizes):
             with _at(lines, place, kinds[0]):
-                given = Given(**{**fields, "sampling": sampling, "vocab": size, "seed": seed or 0})
-                yield World(given, _problem(given).source)
+                given = Given(**{**fields, "sampling": sampling, "vocab": size, "seed": seeds[0] or 0})
+                source = _problem(given).source
+            for seed in seeds:  # they differ in nothing else
+                yield World(replace(given, seed=seed or 0), {**source, **({"seed": seed} if seed is not None else {})})
 
 
 def _samplings(lines: _Lines, place: tuple[str, int], fields: dict[str, Any]) -> list[str | None]:
@@ -241,7 +247,7 @@ def _samplings(lines: _Lines, place: tuple[str, int], fields: dict[str, Any]) ->
     return list(dict.fromkeys(samplings))
 
 
-def _range(lines: _Lines, place: tuple[str, int], fields: dict[str, Any], key: str, kind: str) -> list[int | None]:
+def _range(lines: _Lines, place: tuple[str, int], fields: dict[str, Any], key: str, kind: str) -> Sequence[int | None]:
     value = fields.pop(key, None)
     if value is None:
         return [None]
@@ -250,7 +256,7 @@ def _range(lines: _Lines, place: tuple[str, int], fields: dict[str, Any], key: s
     match = re.fullmatch(r"(\d{1,9})(?:\.\.(\d{1,9}))?", str(value).strip())
     if match is None or int(match[2] or match[1]) < int(match[1]):
         raise lines.wrong(place, key, f'{key} = {cut(repr(value))}; give a whole number or a range such as "0..99"')
-    return list(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
 def _schemes(lines: _Lines, tables: list[Any], allow_code: bool) -> Iterator[DraftScheme]:
@@ -258,7 +264,7 @@ def _schemes(lines: _Lines, tables: list[Any], allow_code: bool) -> Iterator[Dra
         place = ("schemes", number)
         fields = _table(lines, place, table, _SCHEME)
         spec = fields.get("scheme", "delayed")
-        ranges: dict[str, list[int]] = {}
+        ranges: dict[str, Sequence[int]] = {}
         for flag in ("K", "L1", "L2"):
             if flag in fields:
                 with _at(lines, place, flag):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +42,23 @@ def check_export(path: str | None) -> None:
 def export(store: str, path: str) -> int:
     """Write all rows of a store to a file, whole or not at all; returns how many there are."""
     check_export(path)
-    rows = list(map(cells, stored_rows(store)))
+    count = 0
+
+    def counted() -> Iterator[dict[str, Any]]:
+        nonlocal count
+        for row in stored_rows(store):
+            count += 1
+            yield cells(row)
+
     if path.endswith(".csv"):
         text = io.StringIO()
         writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
+        writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in counted())
         write_whole(path, text.getvalue())
     else:
-        _parquet(rows, Path(path))
-    return len(rows)
+        _parquet(list(counted()), Path(path))
+    return count
 
 
 def _parquet(rows: list[dict[str, Any]], path: Path) -> None:

@@ -130,6 +130,12 @@ class _Costs:
 
     def bound(self, world: World, scheme: Delayed) -> float | None:
         """Seconds of one bound."""
+        kind = (_kind(world), None, str(scheme))
+        if kind not in self._known:
+            self._known[kind] = self._bound(world, scheme)
+        return self._known[kind]
+
+    def _bound(self, world: World, scheme: Delayed) -> float | None:
         size, most = world.problem.vocab_size, self._asked.most_paths
         if most is not None and context_count(size, scheme.depth) > most and scheme.K > 1:
             return None

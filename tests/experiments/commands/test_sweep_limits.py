@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +50,61 @@ def test_worlds_have_a_temperature(draftproof, tmp_path, here):
     [row] = draftproof(*words[1:], "--optimum", "--json", "-").json["rows"]
     [worst] = [row["worst"] for row in again["verifiers"] if row["verifier"] == "naive"]
     assert row["block_efficiency_float"] / row["optimum_float"] == pytest.approx(worst, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            'seeds = "0..2"',
+            'seeds = "0..999999999"',
+            r"small.toml line \d+: [\d,]+,000,000 rows are more than 5,000,000",
+        ),
+        (
+            'K = "1..2"',
+            'L1 = "0..1000"\nK = "1..1000"',
+            r"[\d,]+ shapes are more than 100,000; make the ranges of K, L1 and",
+        ),
+    ],
+)
+def test_a_sweep_without_end_is_refused_at_once(draftproof, tmp_path, old, new, words):
+    assert old in SMALL
+    Path("small.toml").write_text(SMALL.replace(old, new))
+    tracemalloc.start()
+    ran = draftproof("sweep", "small.toml", "--plan")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert re.search(words, ran.err)
+    assert peak < 2**27
+
+
+def test_shapes_without_end_are_refused_at_once(draftproof):
+    ran = draftproof("compare", "naive", "--K", "1..1000", "--L1", "0..1000", "--L2", "1..1000")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "1,001,000,000 shapes are more than 100,000" in ran.err
+
+
+def test_files_of_rows_are_read_up_to_a_size(draftproof):
+    line = ("compare", "naive", "--vocab", 2, "--K", 1, "--L1", 0, "--L2", 1, "--no-optimum", "--resume", "rows.jsonl")
+    assert draftproof(*line).code == 0
+    with Path("rows.jsonl").open("a") as file:
+        file.write("\n" * 2**20)
+    for command in (line, ("report", "rows.jsonl")):
+        ran = draftproof("--max-input", 1, *command)
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert "rows.jsonl has 1,0" in ran.err
+        assert "allow larger files (draftproof --max-input MIB ..)" in ran.err
+        assert draftproof("--max-input", 2, *command).code == 0
+    draftproof("--max-input", 64, "list")
+
+
+def test_rows_within_rows_without_end_are_refused(draftproof):
+    for depth in (1_000, 100_000):
+        header = '{"format": "draftproof rows 1", "version": "0.1.0"}'
+        Path("rows.jsonl").write_text(f'{header}\n{{"strong_id": {"[" * depth}{"]" * depth}, "digest": ""}}\n')
+        for line in (("report", "rows.jsonl"), ("compare", "naive", "--vocab", 2, "--L2", 1, "--resume", "rows.jsonl")):
+            ran = draftproof(*line)
+            assert (ran.code, ran.err.count("\n")) == (2, 1)
+            assert "rows.jsonl line 2: " in ran.err
+            assert "nested" in ran.err
