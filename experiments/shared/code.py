@@ -56,7 +56,7 @@ def outside_files() -> dict[str, str]:
     """
     if _used:
         for name, module in list(sys.modules.items()):
-            source = getattr(module, "__file__", None)
+            source = getattr(module, "__dict__", {}).get("__file__")  # some modules import more when they are asked
             path = _outside(source) if isinstance(source, str) and name not in _PROGRAM else None
             if path is not None and path not in _used:
                 _used[path] = file_digest(path)

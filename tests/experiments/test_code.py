@@ -101,7 +101,7 @@ COMMANDS = {
     "compare": ("compare", "naive", "here/mine.py:Mine", "--scheme", "here/line.py:Line", *SMALL, "--resume", "kept"),
     "prove": ("prove", "here/mine.py:Mine", "--scheme", "here/line.py:Line", "--vocab", "2", "--jobs", "1",
               "--resume", "kept"),
-    "sweep": ("sweep", "worlds.toml", "--jobs", "1", "--store", "kept"),
+    "sweep": ("sweep", "worlds.toml", "--allow-code", "--jobs", "1", "--store", "kept"),
 }  # fmt: skip
 
 
