@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import pairwise
 from typing import Any
 
 from experiments.shared.lifetime import end_with, ended
@@ -46,9 +47,11 @@ def names_code(arguments: Sequence[str]) -> bool:
 
 def is_asked_for_runs(arguments: Sequence[str]) -> bool:
     """Whether the code is that of one verifier or function alone, which is asked for its runs."""
-    command = next((each for each in arguments if each in ("check", "audit")), None)
-    others = any(each.startswith("--scheme") for each in arguments) or "structured" in " ".join(arguments)
-    return command is not None and not others
+    command = next((each for each in arguments if not (each.startswith("-") or each.isdecimal())), "")
+    schemes = [value for flag, value in pairwise((*arguments, "")) if flag == "--scheme"]
+    schemes += [each for each in arguments if each.startswith("--scheme=")]
+    engine = any("structured" in each for each in arguments)  # what a verifier offers for that cannot be asked for
+    return command in ("check", "audit") and not engine and not any(map(_FILE.search, schemes))
 
 
 def supervise(arguments: Sequence[str]) -> int:

@@ -7,11 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 
 from experiments import supervision
+from simulator import FAMILIES, Delayed, InvalidVerifier, check
 from tests.quick import quick
 
 FILE = Path(__file__).parents[1] / "data" / "hostile.py"
@@ -38,13 +42,28 @@ def ran(folder: Path, *arguments: str, **variables: str) -> tuple[int, str, str]
     return done.returncode, done.stdout, done.stderr
 
 
-def test_every_hostile_verifier_is_tried():
+@pytest.fixture
+def hostile() -> ModuleType:
     spec = importlib.util.spec_from_file_location("hostile", FILE)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    kinds = {name for name, each in vars(module).items() if isinstance(each, type) and each.__module__ == "hostile"}
+    return module
+
+
+@pytest.mark.parametrize("name", ["WritesRows", "WalksTheCoin"])
+def test_beside_the_judge_rows_are_copies_and_the_coin_does_not_tell_who_answers(hostile, name):
+    path = Delayed(1, 0, 1)
+    instance = FAMILIES["dirichlet"].instance(2, 1, np.random.default_rng(0), 20)
+    tables = [table.copy() for table in instance.target.tables]
+    with suppress(InvalidVerifier):  # it contradicts itself
+        assert not check(getattr(hostile, name)(), instance.target, instance.draft, path).lossless
+    assert all((ours == before).all() for ours, before in zip(instance.target.tables, tables, strict=True))
+
+
+def test_every_hostile_verifier_is_tried(hostile):
+    kinds = {name for name, each in vars(hostile).items() if isinstance(each, type) and each.__module__ == "hostile"}
     assert {*NAMES, *ENDLESS} == kinds - {"Lossy", "Card"}
 
 
@@ -127,3 +146,20 @@ def test_a_thread_that_lives_on_does_not_hold_up_the_verdict(tmp_path, name):
     code, out, err = ran(tmp_path, name, f"{FILE}:Lingers", *SMALL)
     assert code == (1 if name == "check" else 0), err
     assert ("REFUTED" if name == "check" else "NO") in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "apart"),
+    [
+        ("check mine.py:V", True),
+        ("--max-input 5 check mine.py:V --scheme top_k:K=2,L1=0,L2=1", True),
+        ("audit mine.py:f --scheme=delayed:K=2", True),
+        ("check mine.py:V --engine structured", False),
+        ("check traversal --scheme mine.py:S", False),
+        ("check mine.py:V --scheme=mine.py:S", False),
+        ("compare mine.py:V naive --csv check", False),
+        ("prove mine.py:V", False),
+    ],
+)
+def test_which_commands_ask_for_runs(arguments, apart):
+    assert supervision.is_asked_for_runs(arguments.split()) is apart
