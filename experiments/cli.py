@@ -21,6 +21,7 @@ from experiments.supervision import supervised as under_supervision
 from simulator import files
 from simulator.errors import DraftproofError, InvalidInput
 from simulator.files import cut
+from simulator.raised import raised_by_others
 
 #: The commands in the order of the help, and where they stand in `experiments.commands`.
 COMMANDS = {
@@ -146,6 +147,8 @@ def _code_of(program: typer.Typer, name: str | None, came: Sequence[int]) -> int
         return _complain(f"something called sys.exit({stop.code!r}) before there was a verdict; take that call out")
     except Exception as error:
         message = _words(error)
+        if message is None and (theirs := raised_by_others(error)) is not None:
+            message = f"your code raised {theirs}"
         if message is None and came:  # libraries make errors of their own of the exception that ends their work
             raise KeyboardInterrupt from None
         if message is None:  # a fault of our own

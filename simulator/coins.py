@@ -9,8 +9,9 @@ import numpy as np
 from flint import fmpq
 
 from simulator.arithmetic import Arithmetic
-from simulator.errors import InvalidVerifier
+from simulator.errors import InvalidVerifier, NoFunction
 from simulator.protocol import Coin
+from simulator.raised import said
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ class EnumeratingCoin:
     def weight(self) -> Any:
         """The exact probability of the answers given in this run."""
         if self._next != len(self._script):
-            raise InvalidVerifier(STATE)
+            raise NoFunction(STATE)
         if not self._script:
             return self._one
         last = self._script[-1]
@@ -96,7 +97,7 @@ class EnumeratingCoin:
         branching = self._script[self._next]
         self._next += 1
         if branching.asked != asked:
-            raise InvalidVerifier(STATE)
+            raise NoFunction(STATE)
         return branching.answers[branching.position][0]
 
     def _branch(self, asked: Any, answers: list[tuple[Any, Any]]) -> Any:
@@ -118,7 +119,7 @@ class EnumeratingCoin:
         if isinstance(value, (int, np.integer, np.bool_)):
             return fmpq(int(value))
         raise InvalidVerifier(
-            f"the coin was given {value!r} ({type(value).__name__}) in a rational run; "
+            f"the coin was given {said(value)} ({type(value).__name__}) in a rational run; "
             "build probabilities from the rows of the node with + - * / and whole numbers only"
         )
 

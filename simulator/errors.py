@@ -26,3 +26,7 @@ class TooLarge(DraftproofError, ValueError):
 
 class InvalidVerifier(DraftproofError, ValueError):
     """A verifier broke the contract: bad probability, token outside the tree, hidden state."""
+
+
+class NoFunction(InvalidVerifier):
+    """A verifier that was asked twice and answered otherwise."""

@@ -1,31 +1,58 @@
-"""What somebody else's code raises and prints: told with the lines of theirs that led there, and kept off stdout."""
+"""What somebody else's code raises, returns and prints: told with the lines of theirs, and kept off stdout."""
 
 from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from simulator.errors import DraftproofError, InvalidVerifier
-from simulator.origins import ROOMS
+from simulator.files import cut
+from simulator.origins import ROOMS, is_trusted
 
 #: Lines of the traceback that are told, the innermost ones.
 LINES = 3
+#: Characters of what was raised that are told.
+MOST = 300
 
 
 def own_lines(error: BaseException) -> str:
     """`ValueError: bad row (mine.py line 7, in verify: `x = 1 / 0`)`, without the lines of the library around them."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
-    theirs = [frame for frame in frames if not frame.filename.startswith(ROOMS)]
+    return _told(error, [frame for frame in frames if not frame.filename.startswith(ROOMS)] or frames)
+
+
+def raised_by_others(error: BaseException) -> str | None:
+    """`own_lines` of an error that came from code that is neither ours nor a library's; None for any other."""
+    frames = traceback.extract_tb(error.__traceback__)
+    written = [frame for frame in frames if frame.filename.startswith(ROOMS) or not is_trusted(frame.filename)]
+    if not written or written[-1].filename.startswith(ROOMS):
+        return None
+    return _told(error, [frame for frame in written if not frame.filename.startswith(ROOMS)])
+
+
+def said(value: Any) -> str:
+    """`repr` of something of theirs at a readable length; its kind where that raises."""
+    try:
+        return cut(repr(value))
+    except Exception:
+        return f"a {type(value).__name__} whose repr raises"
+
+
+def _told(error: BaseException, frames: Sequence[traceback.FrameSummary]) -> str:
     told = [
         f"{Path(frame.filename).name} line {frame.lineno}, in {frame.name}"
         + (f": `{frame.line}`" if frame.line else "")
-        for frame in (theirs or frames)[-LINES:]
+        for frame in frames[-LINES:]
     ]
-    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    try:
+        text = cut(error, MOST)
+    except Exception:
+        text = ""
+    reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return f"{reason} ({'; '.join(told)})" if told else reason
 
 

@@ -54,7 +54,8 @@ def held_out_choice(tables: Tables, X: Any, learner: Learner) -> Any:
         following = choice.copy()
         for part in range(min(FOLDS, cores)):
             seen = parts != part
-            told = learner(X[seen], step.worth.T[seen], step.starts[seen])(X[~seen])
+            weights = step.starts[seen] if step.starts[seen].any() else np.ones(seen.sum())  # no block starts there
+            told = learner(X[seen], step.worth.T[seen], weights)(X[~seen])
             following[~seen] = _taken(told)
         choice = following
     return choice

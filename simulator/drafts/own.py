@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -20,15 +21,18 @@ import numpy as np
 
 from simulator.arithmetic import FLOAT64, arithmetic_of
 from simulator.coins import Handed, outcomes
+from simulator.drafts._shape import LARGEST
 from simulator.drafts.trees import DraftTree
 from simulator.errors import DraftproofError, InvalidInput, TooLarge
 from simulator.files import printable
 from simulator.handed import ExactCoin, ExactRows
-from simulator.protocol import Coin, Context, TokenProcess
-from simulator.raised import own_lines
+from simulator.protocol import Coin, Context, DraftScheme, TokenProcess
+from simulator.raised import own_lines, said
 
 #: Draft outcomes that are counted.
 MOST_OUTCOMES = 1_000_000
+#: What a scheme may say of itself at most.
+MOST = {"depth": LARGEST, "nodes": 10**9, "count": 10**300}
 #: Trees from which the node budget of a scheme is told that does not say it, over so many tokens.
 SAMPLED, TOKENS = 2_000, 4
 
@@ -55,9 +59,7 @@ class Own:
             raise InvalidInput(f"{label} is a class; give an object of it: {label}()")
         if not callable(getattr(self.scheme, "draw", None)):
             raise InvalidInput(f"{label} is no draft scheme: it needs `depth` and `draw(draft, coin)`")
-        depth = getattr(self.scheme, "depth", None)
-        if type(depth) is not int or depth < 0:
-            raise InvalidInput(f"scheme {self.name}: depth is {depth!r}; say the length of its longest path")
+        self._whole("depth", getattr(self.scheme, "depth", None), "the length of its longest path")
 
     @property
     def name(self) -> str:
@@ -67,51 +69,74 @@ class Own:
     @property
     def depth(self) -> int:
         """Length of the longest path."""
-        return int(self.scheme.depth)
+        return self._whole("depth", self.scheme.depth, "the length of its longest path")
 
     @property
     def nodes(self) -> int:
         """Drafted tokens at most; where the scheme does not say it, the most in 2,000 trees over four tokens."""
         if hasattr(self.scheme, "nodes"):
-            return int(self.scheme.nodes)
+            return self._whole("nodes", self.scheme.nodes, "the largest number of drafted tokens")
         trees = islice(outcomes(lambda coin: self.draw(_Uniform(), coin), FLOAT64), SAMPLED)
         return max(sum(len(tokens) for tokens in tree.children.values()) for tree, _ in trees)
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """One tree, checked."""
+        drawn = self._asked("draw", ExactRows(draft), Handed(ExactCoin(coin)))
         try:
-            drawn = self.scheme.draw(ExactRows(draft), Handed(ExactCoin(coin)))
-        except DraftproofError:
-            raise
-        except Exception as error:
-            raise InvalidInput(f"scheme {self.name}: draw raised {own_lines(error)}") from error
-        tree = self._tree(drawn)
-        self._check(tree, draft.vocab_size)
+            tree = self._tree(drawn)
+            self._check(tree, draft.vocab_size)
+        except (TypeError, AttributeError):
+            raise self._no_tree(drawn) from None
         return tree
 
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability; raises `TooLarge` above a million."""
         if hasattr(self.scheme, "count"):
-            return int(self.scheme.count(ExactRows(draft)))
+            number = self._asked("count", ExactRows(draft))
+            return self._whole("count", number, "the number of draft trees")
         drawn = outcomes(lambda coin: self.draw(draft, coin), arithmetic_of(draft.row(())))
         number = sum(1 for _ in islice(drawn, MOST_OUTCOMES + 1))
         if number > MOST_OUTCOMES:
             raise TooLarge(f"scheme {self.name} has more than {MOST_OUTCOMES:,} draft trees; use a smaller one")
         return number
 
-    def reductions(self) -> Sequence[Own]:
-        """What the scheme calls smaller, or itself alone."""
-        smaller = self.scheme.reductions() if hasattr(self.scheme, "reductions") else [self.scheme]
-        return [Own(scheme, self.source if scheme == self.scheme else {}) for scheme in smaller]
+    def reductions(self) -> Sequence[DraftScheme]:
+        """What the scheme calls smaller, or itself alone; of one from a file those that a command can name."""
+        smaller = self._asked("reductions") if hasattr(self.scheme, "reductions") else [self.scheme]
+        if not isinstance(smaller, Sequence) or isinstance(smaller, str):
+            raise InvalidInput(f"scheme {self.name}: reductions returned {said(smaller)}; it must be a list of schemes")
+        return [scheme for scheme in map(self._reduced, smaller) if scheme is not None]
+
+    def _reduced(self, scheme: Any) -> DraftScheme | None:
+        if scheme is self.scheme:
+            return self
+        if type(scheme).__module__.startswith("simulator.drafts."):
+            ours: DraftScheme = scheme
+            return ours
+        if not self.source:
+            return Own(scheme)
+        kind, values = type(scheme), dict(getattr(scheme, "__dict__", {}))
+        named = not values or (dataclasses.is_dataclass(kind) and {type(v) for v in values.values()} <= {int, Fraction})
+        if kind.__module__ != type(self.scheme).__module__ or not named:
+            return None
+        file = self.source["file"].partition(".py")[0]
+        given = ",".join(f"{key}={value}" for key, value in values.items())
+        return Own(scheme, {**self.source, "file": f"{file}.py:{kind.__name__}" + (f":{given}" if given else "")})
 
     def as_dict(self) -> dict[str, Any]:
         """Its name, its parameters where it is a dataclass, and where it comes from."""
-        is_data = dataclasses.is_dataclass(self.scheme)
-        parameters = dataclasses.asdict(self.scheme) if is_data else {}
-        return {"name": self.name, **{key: str(value) for key, value in parameters.items()}, **self.source}
+        given = {"parameters": self._parameters()} if self._parameters() else {}
+        return {"name": self.name, **given, **self.source}
+
+    def _parameters(self) -> dict[str, str]:
+        fields = dataclasses.fields(self.scheme) if dataclasses.is_dataclass(self.scheme) else ()
+        return {field.name: str(getattr(self.scheme, field.name)) for field in fields}
 
     def __str__(self) -> str:
-        return str(self.scheme) if "__str__" in vars(type(self.scheme)) else self.name
+        if "__str__" in vars(type(self.scheme)):
+            return str(self.scheme)
+        shown = ", ".join(f"{key}={value}" for key, value in self._parameters().items())
+        return f"{self.name}({shown})" if shown else self.name
 
     def __repr__(self) -> str:
         says = any("__repr__" in vars(kind) for kind in type(self.scheme).__mro__[:-1])  # else it is a place in memory
@@ -126,10 +151,27 @@ class Own:
             paths = list(drawn)
             if all(isinstance(path, (tuple, list)) for path in paths):
                 return DraftTree.from_paths((), paths)
-        raise InvalidInput(
-            f"scheme {self.name}: draw returned {drawn!r}; it must be a DraftTree, paths from the root such as "
+        raise self._no_tree(drawn)
+
+    def _no_tree(self, drawn: Any) -> InvalidInput:
+        return InvalidInput(
+            f"scheme {self.name}: draw returned {said(drawn)}; it must be a DraftTree, paths from the root such as "
             "[(0, 1), (2,)], or drafted tokens by context such as {(): (0, 2), (0,): (1,)}"
         )
+
+    def _asked(self, what: str, *arguments: Any) -> Any:
+        """What a method of the scheme returns."""
+        try:
+            return getattr(self.scheme, what)(*arguments)
+        except DraftproofError:
+            raise
+        except Exception as error:
+            raise InvalidInput(f"scheme {self.name}: {what} raised {own_lines(error)}") from error
+
+    def _whole(self, key: str, value: Any, way_out: str) -> int:
+        if type(value) is not int or not 0 <= value <= MOST[key]:
+            raise InvalidInput(f"scheme {self.name}: {key} is {said(value)}; give {way_out}, a whole number")
+        return value
 
     def _check(self, tree: DraftTree, size: int) -> None:
         for context, tokens in tree.children.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Coroutine
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from simulator.arithmetic import Arithmetic, arithmetic_of
 from simulator.coins import EnumeratingCoin, Handed, outcomes
-from simulator.errors import DraftproofError, InvalidVerifier
+from simulator.errors import DraftproofError, InvalidVerifier, NoFunction
 from simulator.handed import ExactCoin, ExactNode
 from simulator.instances.processes import TableProcess, check_table_size, context_index
 from simulator.laws.drawing import drawn_trees
@@ -28,7 +28,7 @@ from simulator.protocol import (
     Verdict,
     Verifier,
 )
-from simulator.raised import own_lines
+from simulator.raised import own_lines, said
 from simulator.relay import Relayed
 
 #: Draft trees of which a verifier that runs elsewhere is told at once.
@@ -92,7 +92,7 @@ def _masses(
             masses[block] += mass
         else:
             assert_verdict(verdict, tree, len(root.target))
-            masses[block] = mass
+            masses[tuple(map(int, verdict.accepted)), int(verdict.correction)] = mass
     return masses
 
 
@@ -112,11 +112,15 @@ def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
         except (Exception, SystemExit) as error:  # sys.exit(0) would end whoever asks, as if all were well
             raise InvalidVerifier(f"verify raised {own_lines(error)}") from error
         if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
+            if isinstance(verdict, Coroutine):
+                verdict.close()  # else Python complains that nobody has waited for it
             raise InvalidVerifier(
-                f"verify returned {verdict!r}; it must be a Verdict(accepted, correction), accepted a tuple"
+                f"verify returned {said(verdict)}; it must be a Verdict(accepted, correction), accepted a tuple"
             )
         if not all(isinstance(token, (int, np.integer)) for token in verdict.accepted):
-            raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
+            raise InvalidVerifier(f"accepted {said(verdict.accepted)}, which is no node of the draft tree")
+        if not isinstance(verdict.correction, (int, np.integer)):
+            raise InvalidVerifier(f"correction {said(verdict.correction)} is no token; return a whole number")
         return verdict
 
     return run
@@ -125,9 +129,9 @@ def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
 def assert_verdict(verdict: Verdict, tree: Container[Context], vocab_size: int) -> None:
     """Raise `InvalidVerifier` unless the accepted node is in the tree and the correction is a token."""
     if verdict.accepted not in tree:
-        raise InvalidVerifier(f"accepted {verdict.accepted!r}, which is no node of the draft tree")
-    if not (isinstance(verdict.correction, (int, np.integer)) and 0 <= verdict.correction < vocab_size):
-        raise InvalidVerifier(f"correction {verdict.correction!r} is no token; tokens are 0..{vocab_size - 1}")
+        raise InvalidVerifier(f"accepted {said(verdict.accepted)}, which is no node of the draft tree")
+    if not 0 <= verdict.correction < vocab_size:
+        raise InvalidVerifier(f"correction {said(verdict.correction)} is no token; tokens are 0..{vocab_size - 1}")
 
 
 def assert_function(
@@ -152,7 +156,7 @@ def assert_function(
     pairs = [(visit(tree), visit(tree)) for tree in trees]
     backwards = [visit(tree) for tree in reversed(trees)][::-1]
     if any(first != second or first != third for (first, second), third in zip(pairs, backwards, strict=True)):
-        raise InvalidVerifier(
+        raise NoFunction(
             "verify gave two laws on one draft tree: it must be a function of the tree and the coin, "
             "without state or other randomness"
         )

@@ -15,9 +15,9 @@ import hypothesis.strategies as st
 from flint import fmpq
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.configuration import set_hypothesis_home_dir
-from hypothesis.errors import NoSuchExample
+from hypothesis.errors import Flaky, NoSuchExample
 
-from simulator.errors import DraftproofError
+from simulator.errors import DraftproofError, NoFunction
 from simulator.instances.instance import Instance
 from simulator.instances.processes import TableProcess, rationalise
 from simulator.protocol import DraftScheme, Verifier
@@ -30,6 +30,11 @@ SEARCH_EXAMPLES = 200
 #: Shapes of at most so many draft trees are enumerated, larger ones judged by whatever engine there is.
 ENUMERATED = 20_000
 
+
+_TWICE = (
+    "one instance refuted it, and did not when it was asked again: verify must be a function of the tree and the coin, "
+    "without state, time or other randomness"
+)
 
 #: Whether something is false of an exact instance and a scheme.
 Fails: TypeAlias = Callable[[Instance, DraftScheme], bool]
@@ -50,10 +55,14 @@ def shrink(
     at random are the rows of `known` simplified instead. Small shapes are enumerated, so that a witness does not rest
     on what a verifier offers to structured engines.
     judge: checks an instance in place of `check`, for what is no plain verifier.
+    Raises `NoFunction` for a verifier that fails on an instance, and does not when it is asked again.
     """
     judge = judge or partial(_judge, verifier)
     minimal, smaller = smallest(partial(_violates, judge), known, scheme, examples)
-    return Witness.of(minimal, judge(minimal, smaller), shrunk=True)
+    found = judge(minimal, smaller)
+    if found.lossless:
+        raise NoFunction(_TWICE)
+    return Witness.of(minimal, found, shrunk=True)
 
 
 def smallest(
@@ -118,6 +127,8 @@ def _search(fails: Fails, instances: Any, scheme: DraftScheme, examples: int) ->
         minimal: Instance = find(instances, lambda instance: fails(instance, scheme), settings=quiet, random=Random(0))
     except NoSuchExample:
         return None
+    except Flaky as error:
+        raise NoFunction(_TWICE) from error
     return minimal
 
 

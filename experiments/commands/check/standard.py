@@ -16,7 +16,7 @@ from experiments.shared.planned import Planned
 from experiments.shared.progress import INTERRUPTED, bar, named_errors, quiet, remark
 from experiments.shared.rows import versions
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
-from simulator.errors import DraftproofError, TooLarge
+from simulator.errors import DraftproofError, NoFunction, TooLarge
 from simulator.instances.instance import Instance
 from simulator.protocol import DraftScheme
 from simulator.verdicts.lossless import ASSUMED, Check, Judge
@@ -46,11 +46,11 @@ def check_standard(
             f"{named.label}: no verdict, {found.instances:,} instances held in {seconds:g} s and {found.left:,} more "
             "belong to the core of the standard check; give it more --seconds, or name an instance and a scheme"
         )
+    witness = None if found.failed is None else _witness(named, found)
     console = console_for(json_target)
     _show(console, named, settings, found)
     fields = {**_fields(named, settings, found), "witness": None}
-    if found.failed is not None:
-        witness = _witness(named, found)
+    if witness is not None:
         file = save_witness(witness, witness_file)
         show_witness(console, witness, file, named.spec, saved=file is not None)
         fields["witness"] = witness_fields(witness, file)
@@ -110,7 +110,7 @@ def _fields(named: NamedVerifier, settings: Settings, found: Standard) -> dict[s
 
 
 def _witness(named: NamedVerifier, found: Standard) -> Witness:
-    """The smallest witness that is found, or the instance at hand."""
+    """The smallest witness that is found, or the instance at hand; raises `NoFunction` where it fails no more."""
     assert found.failed is not None
     instance, verdict = found.failed
     at_hand = Witness.of(instance, verdict, shrunk=False)
@@ -122,5 +122,7 @@ def _witness(named: NamedVerifier, found: Standard) -> Witness:
     try:
         with quiet():
             return shrink(named.verifier, instance, verdict.scheme)
-    except (DraftproofError, KeyboardInterrupt, AssertionError):
+    except NoFunction as error:
+        raise NoFunction(f"{named.label}: {error}") from error
+    except (DraftproofError, KeyboardInterrupt):
         return at_hand

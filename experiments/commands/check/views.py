@@ -16,6 +16,7 @@ from experiments.shared.progress import INTERRUPTED, remark
 from experiments.shared.rows import accepted_length
 from experiments.shared.witnesses import save_witness, show_witness, witness_fields
 from simulator.verdicts.lossless import ASSUMED
+from simulator.verdicts.witness import Witness
 
 
 def deliver(
@@ -25,12 +26,13 @@ def deliver(
     if report.instances == 0:
         remark("interrupted before the first instance was done")
         return INTERRUPTED
+    witness = None if report.failed is None else find_witness(report, problem)
     fields = {**report.as_json(), "witness": None}
     show_report(console, report)
     if len(fields.get("roots", ())) > 1:
         show_roots(console, report)
     if report.failed is not None:
-        fields["witness"] = _deliver_witness(console, report, problem, witness_file)
+        fields["witness"] = _deliver_witness(console, report, problem, witness, witness_file)
     if not report.complete:
         remark(f"interrupted after {report.instances:,} of {report.stream.planned:,} instances; no JSON was written")
         return INTERRUPTED
@@ -39,9 +41,8 @@ def deliver(
 
 
 def _deliver_witness(
-    console: Console, report: Report, problem: Problem, witness_file: str | None
+    console: Console, report: Report, problem: Problem, found: Witness | None, witness_file: str | None
 ) -> dict[str, Any] | None:
-    found = find_witness(report, problem)
     if found is None:
         remark(
             "no witness was written: the instance has too many rows, and no smaller one is known; try smaller shapes"

@@ -16,7 +16,7 @@ from experiments.shared.problem import FamilyProblem, FileProblem, Problem
 from experiments.shared.progress import Tick, bar, named_errors, quiet, remark
 from experiments.shared.rows import accepted_length, largest, mixture, versions
 from simulator.arithmetic import Arithmetic, arithmetic_named
-from simulator.errors import DraftproofError, InvalidInput
+from simulator.errors import DraftproofError, InvalidInput, NoFunction
 from simulator.instances.case import Case
 from simulator.instances.instance import Instance
 from simulator.instances.processes import table_entries
@@ -231,6 +231,8 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
         if isinstance(verifier, Planned):
             return as_found
         known = check(verifier, exact.target, exact.draft, scheme, engine=report.settings.engine)
+        if known.lossless and report.failed_check.arithmetic == known.arithmetic:
+            raise NoFunction(f"{report.named.label}: it was refuted on {report.failed.name}, and held there once more")
         if known.lossless:  # float64 rounding looked like a violation
             return as_found
         as_found = Witness.of(exact, known, shrunk=False)
@@ -241,5 +243,7 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
         remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
         with quiet():
             return shrink(verifier, exact, scheme)
+    except NoFunction as error:
+        raise NoFunction(f"{report.named.label}: {error}") from error
     except (DraftproofError, KeyboardInterrupt):  # no exact run, or no patience
         return as_found

@@ -8,7 +8,7 @@ from typing import Any
 from simulator.drafts import Delayed
 from simulator.errors import DraftproofError, InvalidVerifier
 from simulator.protocol import DraftScheme, Verifier
-from simulator.raised import own_lines
+from simulator.raised import own_lines, said
 from simulator.structures import OnePath, Structure, offered, with_functions
 
 
@@ -22,16 +22,28 @@ def structure_of(verifier: Verifier, scheme: DraftScheme) -> Structure | None:
     if isinstance(structure, OnePath) and structure.selection is None and not verifier.card.single_path:
         return None  # of several paths nobody says which
     name = verifier.card.name
-    return with_functions(structure, lambda part, function: _blamed(function, f"{name}: {part} of its structure"))
+    return with_functions(structure, lambda part, function: _blamed(function, part, f"{name}: {part} of its structure"))
 
 
-def _blamed(function: Callable[..., Any], where: str) -> Callable[..., Any]:
+#: What returns an array over the tokens, with the place of a row among its arguments; and what returns so many things.
+_ROWS = {"branch": 0, "child_law": 0, "child_weights": 1}
+_PARTS = {"last_child_law": 2, "settle": 2, "reject": 3, "step": 2}
+
+
+def _blamed(function: Callable[..., Any], part: str, where: str) -> Callable[..., Any]:
     def told(*arguments: Any) -> Any:
         try:
-            return function(*arguments)
+            found = function(*arguments)
         except (DraftproofError, MemoryError):
             raise
         except Exception as error:
             raise InvalidVerifier(f"{where} raised {own_lines(error)}") from error
+        if part in _ROWS:
+            size = arguments[_ROWS[part]].shape[-1]
+            if getattr(found, "shape", (0,))[-1:] != (size,):
+                raise InvalidVerifier(f"{where} returned {said(found)}; it must be an array whose last side is {size}")
+        if part in _PARTS and not (isinstance(found, tuple) and len(found) == _PARTS[part]):
+            raise InvalidVerifier(f"{where} returned {said(found)}; it must be a tuple of {_PARTS[part]}")
+        return found
 
     return told

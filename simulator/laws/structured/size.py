@@ -118,7 +118,7 @@ def most_steps(verifier: Verifier, arithmetic: Arithmetic) -> float:
 def _layers(scheme: Delayed, size: int) -> float:
     """States of layers, at most: what the branches may have drafted; a state takes as long as a hundred contexts."""
     layers = [size**scheme.L1 * comb(size**level + scheme.K - 1, scheme.K) for level in range(scheme.L2)]
-    return 100.0 * float(min(sum(layers), 10**300))
+    return 100.0 * float(min(sum(layers), 10**300)) if layers else 1.0
 
 
 def _calls(verifier: Verifier, paths: int, size: int) -> float:

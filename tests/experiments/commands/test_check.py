@@ -246,3 +246,9 @@ def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_verdict(draf
     assert "REFUTED" in ran.out
     named = draftproof(*given, "--witness", "here.json")
     assert named.code == 2
+
+
+@pytest.mark.parametrize("name", ["layer_transport", "layer_verification", "traversal", "gbv"])
+def test_nothing_drafted_is_one_token_from_the_target(draftproof, name):
+    ran = draftproof("check", name, "--K", 1, "--L1", 0, "--L2", 0, "--json", "-")
+    assert (ran.code, ran.json["block_efficiency"]) == (0, "1")

@@ -95,3 +95,11 @@ def test_bad_input_is_one_line(draftproof, given, says):
     assert ran.code == 2
     assert says in ran.err
     assert ran.out == ""
+
+
+@pytest.mark.parametrize("family", ["disjoint", "point_masses"])
+def test_worlds_whose_blocks_never_start_in_some_states_are_fitted_too(draftproof, family):
+    """Where no block starts a learner has nothing to weigh by."""
+    ran = draftproof("policies", "block", "--family", family, "--K", 1, "--L1", 0, "--L2", "0..1", "--json", "-")
+    assert ran.code == 0
+    assert all(row["held_out_regret"] is None or row["held_out_regret"] >= -1e-9 for row in ran.json["rows"])

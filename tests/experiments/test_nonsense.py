@@ -1,0 +1,71 @@
+"""Verifiers and schemes that break their contract: one line and exit code 2, whichever command meets them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.data import nonsense
+from tests.quick import by_turns
+
+FILE = nonsense.__file__
+SMALL = ("--vocab", 2, "--K", 2, "--L2", 1)
+COMMANDS = {
+    "check": SMALL,
+    "compare": (*SMALL, "--no-optimum"),
+    "matrix": ("--scheme", "delayed:K=2,L1=0,L2=1", "--instances", 1),
+    "policies": ("--vocab", 2, "--K", 2, "--L1", 0, "--L2", 1, "--policy", "static"),
+    "prove": ("--vocab", 2, "--K", 1, "--L2", 1),
+}
+#: Never asked for what is wrong: the matrix enumerates, a theorem follows `verify` alone.
+UNASKED = {
+    *((command, name) for command in ("matrix", "prove") for name in nonsense.VERIFIERS if name.startswith("Struct")),
+    *((command, name) for command in ("matrix", "prove") for name in ("BranchRaises", "BranchReturnsNone")),
+    *((command, "ChildLawReturnsList") for command in ("matrix", "prove")),
+    *(("prove", name) for name in nonsense.SCHEMES if name.startswith("Count")),
+}
+
+
+def refused(ran) -> None:
+    assert (ran.code, ran.out) == (2, ""), ran
+    assert "Traceback" not in ran.err
+    (line,) = [line for line in ran.err.splitlines() if line.startswith("draftproof: ")]
+    assert len(line) < 700
+
+
+def cases(names):
+    return [(command, name) for name in names for command in COMMANDS if (command, name) not in UNASKED]
+
+
+@pytest.mark.parametrize(("command", "name"), by_turns(cases(nonsense.VERIFIERS), 7))
+def test_a_verifier_that_breaks_its_contract_is_refused_in_one_line(draftproof, command, name):
+    refused(draftproof(command, f"{FILE}:{name}", *COMMANDS[command]))
+
+
+@pytest.mark.parametrize(("command", "name"), by_turns(cases(nonsense.SCHEMES), 7))
+def test_a_scheme_that_breaks_its_contract_is_refused_in_one_line(draftproof, command, name):
+    given = ("bound",) if command == "policies" else (command, "naive")  # policies choose among delayed trees
+    refused(draftproof(*given, "--scheme", f"{FILE}:{name}", "--vocab", 2))
+
+
+@pytest.mark.parametrize("name", ["Single", "Reduced", "ReducedToOurs", "Sized", "Inheriting"])
+def test_a_witness_on_a_scheme_of_ones_own_is_seen_again_by_the_command_that_it_names(draftproof, name):
+    ran = draftproof("check", f"{FILE}:Lossy", "--scheme", f"{FILE}:{name}", "--vocab", 2)
+    assert ran.code == 1
+    command = ran.out.partition("see it again: draftproof ")[2].split()
+    assert draftproof(*command).code == 1
+    assert draftproof("compare", "naive", "--scheme", f"{FILE}:{name}", "--vocab", 2).code == 0
+    assert draftproof("matrix", "naive", "--scheme", f"{FILE}:{name}", "--instances", 1).code == 0
+
+
+def test_a_verifier_that_fails_once_and_holds_when_asked_again_is_no_function_and_has_no_verdict(draftproof):
+    said = []
+    for runs in range(150, 400, 25):
+        ran = draftproof("check", f"{FILE}:Stopping:runs={runs}", *SMALL)
+        assert ran.code in (0, 1, 2), (
+            ran.err
+        )  # who stops before it begins or after it has ended is taken for a function
+        if ran.code == 2:
+            refused(ran)
+            said.append("must be a function of the tree and the coin" in ran.err)
+    assert said
+    assert all(said)
