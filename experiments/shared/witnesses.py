@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from experiments.shared.progress import remark
 from simulator.drafts import Own
 from simulator.errors import InvalidInput
 from simulator.files import printable
+from simulator.protocol import DraftScheme
 from simulator.verdicts.witness import Witness
 
 
@@ -39,6 +41,11 @@ def witness_fields(witness: Witness, file: str | None) -> dict[str, Any]:
         "vocab_size": witness.instance.vocab_size,
         "instance": witness.instance.as_dict(),
     }
+
+
+def scheme_flag(scheme: DraftScheme | None) -> str:
+    """What names a scheme of a file beside an instance, which names others itself."""
+    return f" --scheme {shlex.quote(scheme.as_dict()['file'])}" if isinstance(scheme, Own) else ""
 
 
 def save_witness(witness: Witness, path: str | None) -> str | None:
@@ -75,6 +82,5 @@ def show_witness(console: Console, witness: Witness, file: str | None, spec: str
         f"the block gives it {found} (deviation {gap})",
     )
     if saved:
-        own = f" --scheme {instance.scheme.as_dict()['file']}" if isinstance(instance.scheme, Own) else ""
-        again = f"draftproof check {spec} --instance {file}{own}"
+        again = f"draftproof check {shlex.quote(spec)} --instance {file}{scheme_flag(instance.scheme)}"
         console.print(printable(f"  saved as {file}; see it again: {again}"), soft_wrap=True)

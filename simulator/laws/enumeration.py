@@ -88,7 +88,7 @@ def _masses(
     masses: dict[tuple[Context, int], Any] = {}
     for verdict, mass in outcomes(run, arithmetic, coin):
         block = (verdict.accepted, verdict.correction)
-        if block in masses:
+        if isinstance(verdict.correction, (int, np.integer)) and block in masses:
             masses[block] += mass
         else:
             assert_verdict(verdict, tree, len(root.target))
@@ -119,8 +119,6 @@ def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
             )
         if not all(isinstance(token, (int, np.integer)) for token in verdict.accepted):
             raise InvalidVerifier(f"accepted {said(verdict.accepted)}, which is no node of the draft tree")
-        if not isinstance(verdict.correction, (int, np.integer)):
-            raise InvalidVerifier(f"correction {said(verdict.correction)} is no token; return a whole number")
         return verdict
 
     return run
@@ -130,7 +128,7 @@ def assert_verdict(verdict: Verdict, tree: Container[Context], vocab_size: int) 
     """Raise `InvalidVerifier` unless the accepted node is in the tree and the correction is a token."""
     if verdict.accepted not in tree:
         raise InvalidVerifier(f"accepted {said(verdict.accepted)}, which is no node of the draft tree")
-    if not 0 <= verdict.correction < vocab_size:
+    if not (isinstance(verdict.correction, (int, np.integer)) and 0 <= verdict.correction < vocab_size):
         raise InvalidVerifier(f"correction {said(verdict.correction)} is no token; tokens are 0..{vocab_size - 1}")
 
 

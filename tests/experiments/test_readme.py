@@ -7,18 +7,23 @@ import inspect
 import re
 import shlex
 import sys
-from itertools import permutations
+from itertools import chain, permutations
 from pathlib import Path
 
 import pytest
+import typer
 
+from experiments import cli
 from experiments.cli import COMMANDS
 from experiments.commands.listing.catalogue import cards_markdown
 from experiments.pages.readme import PAGE, PAGES, README, TRANSCRIPT, with_table
 from experiments.pages.reference import counterexamples, lossless_on_delayed, page, section
+from experiments.shared.names import find_verifier, from_file
+from experiments.shared.schemes import find_scheme
 from tests.quick import quick
 from verifiers import REGISTRY
 
+ROOT = README.parent
 TEXT = README.read_text(encoding="utf-8")
 TRANSCRIPTS = [shown for page in PAGES for shown in TRANSCRIPT.findall(page.read_text(encoding="utf-8"))]
 
@@ -86,6 +91,39 @@ def test_the_worked_example_ends_with_a_verifier_that_conforms(draftproof, monke
     Path("mine.py").write_text(mended.replace("(p - q) * (p > q)", "p"))
     ran = draftproof("check", "mine.py:Mine", "--instances", 20, "--json", "-")
     assert (ran.code, ran.json["witness"]["vocab_size"], ran.json["witness"]["instance"]["depth"]) == (1, 2, 1)
+
+
+#: A command in a line of its own or between backticks; lines may go on after a backslash.
+QUOTED = re.compile(rf"(?:^|`|\$ )draftproof ((?:{'|'.join(COMMANDS)}) [^`#&\n]+)", re.MULTILINE)
+
+
+def quoted():
+    """Every command that a page quotes, with what stands for values."""
+    pages = [*ROOT.rglob("README.md"), ROOT / "Makefile", *ROOT.glob("experiments/**/*.md")]
+    for path in sorted({path for path in pages if not {".venv", "runs"} & set(path.parts)}):
+        for command in QUOTED.findall(path.read_text(encoding="utf-8").replace("\\\n", " ")):
+            yield path, shlex.split(command)
+
+
+def test_commands_that_pages_quote_are_commands_about_what_there_is():
+    parser = typer.main.get_command(cli.program())
+    asked = 0
+    for path, (name, *arguments) in quoted():
+        if arguments in (["--help"], ["--dask"]):
+            continue
+        given = parser.commands[name].make_context(name, list(arguments)).params  # raises for what it does not take
+        specs = [given.get(key) for key in ("verifier", "chosen")]
+        for spec in chain(*(value if isinstance(value, (list, tuple)) else [value] for value in specs if value)):
+            if not from_file(spec) and not spec.isupper():  # NAME stands for any
+                find_verifier(spec)
+                asked += 1
+        schemes = given.get("scheme") or given.get("shape_scheme") or ()
+        for scheme in [schemes] if isinstance(schemes, str) else schemes:
+            if not from_file(scheme):
+                find_scheme(scheme)
+                asked += 1
+        assert path
+    assert asked > 50
 
 
 @pytest.mark.heavy

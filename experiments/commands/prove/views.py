@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +14,7 @@ from experiments.commands.prove.relating import Related
 from experiments.commands.prove.work import Report, conditions
 from experiments.shared.output import write_json, write_whole
 from experiments.shared.progress import remark
-from experiments.shared.witnesses import save_witness, show_witness, witness_fields
+from experiments.shared.witnesses import save_witness, scheme_flag, show_witness, witness_fields
 from simulator.errors import InvalidInput
 from simulator.files import printable
 from simulator.theorems.certificates import Verdict
@@ -149,7 +150,8 @@ def deliver_relation(console: Console, related: Related, witness_file: str | Non
         text = found.instance.dumps()
         file = _kept(text, witness_file)
         if file:
-            again = f"draftproof compare {one} {other} --instance {file}"
+            again = shlex.join(["draftproof", "compare", related.request.named.spec, related.other.spec])
+            again += f" --instance {file}{scheme_flag(found.instance.scheme)}"
             console.print(printable(f"  saved as {file}; see it: {again}"), soft_wrap=True)
         fields["witness"] = {"file": file, "block_efficiency": values, "instance": found.instance.as_dict()}
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 from simulator.drafts import Delayed
@@ -42,7 +42,7 @@ def _blamed(function: Callable[..., Any], part: str, where: str) -> Callable[...
             size = arguments[_ROWS[part]].shape[-1]
             if getattr(found, "shape", (0,))[-1:] != (size,):
                 raise InvalidVerifier(f"{where} returned {said(found)}; it must be an array whose last side is {size}")
-        if part in _PARTS and not (isinstance(found, tuple) and len(found) == _PARTS[part]):
+        if part in _PARTS and (not isinstance(found, Sized) or len(found) != _PARTS[part]):
             raise InvalidVerifier(f"{where} returned {said(found)}; it must be a tuple of {_PARTS[part]}")
         return found
 

@@ -212,3 +212,17 @@ def test_a_scheme_without_its_tree_is_told_how_to_be_named(draftproof):
     assert ran.code == 2
     assert "tree=1-0" in ran.err
     assert draftproof("prove", "sequoia", "--scheme", "sequoia:nodes=4,depth=2,tree=1-0").code == 0
+
+
+def test_a_counterexample_between_verifiers_of_files_is_seen_by_the_command_that_it_names(draftproof):
+    """Their cards have names that no registry has."""
+    Path("theirs.py").write_text(
+        "from verifiers import make\nfrom simulator import Card\n"
+        "class Mine:\n    card = Card(name='l1', title='', source=None)\n"
+        "    def verify(self, root, coin):\n        return make('nss').verify(root, coin)\n"
+    )
+    ran = draftproof("prove", "theirs.py:Mine", "--dominates", "naive", "--vocab", 2, "--K", 1, "--L2", 1)
+    assert ran.code == 1
+    again = draftproof(*ran.out.partition("see it: draftproof ")[2].split(), "--json", "-")
+    mine, naive = (row["block_efficiency_float"] for row in again.json["rows"])
+    assert mine < naive
