@@ -66,7 +66,7 @@ def _weights(p: tuple[float, ...], r: tuple[float, ...], q: tuple[float, ...]) -
     size = len(p)
     units = np.full((size, size), GRAIN // 2)
     pairs = [(i, j) for i in range(size) for j in range(i + 1, size) if r[i] * q[j] + r[j] * q[i] > 0]
-    if p == r or not pairs:
+    if p == r == q or not pairs:  # halves keep the law; where `r` is not `q` they do not
         return units
     # variables: w_ij for the pairs, then t_i <= min(p_i, r'_i); maximise sum t
     gain = np.zeros((size, len(pairs) + size))

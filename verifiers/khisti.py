@@ -3,7 +3,8 @@
 [khisti2025multi], the two-step scheme with truncated programs. At each node with drafts `X1..Xk` from `q`:
 1. The current winner has law `r`, at first `q`. Against the next draft it is decided by weights `w_ij + w_ji = 1`
    (token `i` beats token `j` with probability `w_ij`): `r'(i) = r_i q_i + sum_{j != i} w_ij (r_i q_j + r_j q_i)`.
-2. The weights of a round maximise `sum min(p, r')`, a linear program; where `p = r` they are all 1/2.
+2. The weights of a round maximise `sum min(p, r')`, a linear program; where `p = r = q` they are all 1/2, which
+   is an optimum.
 3. Accept the last winner with probability `min(1, p/r)`, else draw from normalised `(p - r)+`.
 
 Lossless for any weights, as long as `r` is the law that they induce. So the weights of the solver are rounded to

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.claims import formulas
-from simulator import Delayed, check
+from simulator import CallableProcess, Delayed, check
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.coins import outcomes
 from simulator.drafts import DySpec, Greedy, Topology, WithoutReplacement
@@ -180,6 +180,13 @@ def test_sets_whose_probability_is_tiny_are_kept_in_float64():
     masses = set_masses([1 - 2e-9, 1e-9, 1e-9], 3)
     assert masses[0, 1, 2] == pytest.approx(6 * (1 - 2e-9) * 1e-18, rel=1e-12)  # rounding of a product
     assert sum(masses.values()) == pytest.approx(1, abs=1e-12)
+
+
+def test_khisti_loses_nothing_by_a_draft_after_the_winner_has_the_law_of_the_target():
+    """After two drafts `r = p`, and `q` is another law: equal weights would pull the winner back towards `q`."""
+    target, draft = (CallableProcess(2, lambda context, row=row: row) for row in (["3/4", "1/4"], ["1/2", "1/2"]))
+    for K in (2, 3, 4):
+        assert check(make("khisti"), target, draft, Delayed(K, 0, 1)).block_efficiency == 2
 
 
 def test_khisti_may_fall_below_specinfer():
