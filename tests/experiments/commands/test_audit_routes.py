@@ -43,7 +43,7 @@ PLANTED = [
         ("duplicates_twice", {"interface": "paths"}, ("wide",)),
         ("missing_renormalisation", {"interface": "posterior"}, ("context",)),
         ("declared_q", {"interface": "step", "library": "numpy"}, ("context",)),
-        ("coin_reuse", {"interface": "coins"}, ("context", "wide")),
+        ("coin_reuse", {"interface": "coins"}, ("three_tokens",)),
         ("seeded_again", CHAIN, _HALF),
         ("paths_for_depth", {"interface": "posterior", "batch": 2}, ("many_paths",)),
         ("uniforms_multiplied", _NUMPY, _HALF),
