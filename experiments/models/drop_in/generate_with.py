@@ -67,12 +67,11 @@ class Generating:
         most = int(generation_config.max_length) - int(input_ids.shape[1])
         keep = self.monitor is not None
         loop = Loop(pair, self.verifier, self.scheme, warp if sampling else Warp(0), self.vectors, keep_rows=keep)
-        seeds = self._seeds(len(prompts), sampling)
-        if self.monitor is not None and self.seed is not None and sampling:
-            self.monitor.expect(seeds)
-        coins = coins_for(self.vectors, seeds, pair.device)
+        coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
         texts: list[list[int]] = [[] for _ in prompts]
-        told: list[Callable[[Piece], object]] = [self.monitor.watching(loop)] if self.monitor is not None else []
+        told: list[Callable[[Piece], object]] = []
+        if self.monitor is not None:
+            told += [self.monitor.watching(loop, coins if sampling else ())]  # greedy texts draw nothing
         told += [self.each_block] if self.each_block is not None else []
         for piece in pieces(loop, prompts, coins, most, ends_of(stopping_criteria, input_ids, most)):
             texts[piece.text] += piece.tokens
@@ -111,8 +110,8 @@ def generate_with(
     verifier, scheme: objects, or text as on the command line. seed: text `i` of a batch has the seed `seed + i`, or the
     `i`-th of several, and does not hang on its neighbours; None takes torch's, as `generate` does. vectors: "numpy" or
     "torch", what the verifier gets. each_block: told every block of every text as it comes (`Piece`). monitor: bets
-    against the losslessness of what is written (`Monitor`); one can watch any number of calls, each with higher seeds.
-    Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
+    against the losslessness of what is written (`Monitor`); one watches any number of calls, each with its own
+    random numbers. Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
     """
     _check_seed(seed)
     named, shape = as_verifier(verifier), as_scheme(scheme)

@@ -10,9 +10,10 @@ several powers; with each his wealth is multiplied by that law over `p` at the t
 draft's row `q` is at hand whatever was drafted: which rows a tree needs may tell of its tokens. His money enters
 slowly, so that what goes wrong late is found nearly as soon as what goes wrong from the start. Without a fault his
 wealth is a martingale that begins with 1: it ever reaches `1 / level` with probability at most `level`, however often
-one looks (Ville's inequality). Memory does not grow with the text.
+one looks (Ville's inequality). Memory does not grow with the length of texts.
 
-All texts need random numbers of their own: with the same ones a text comes again and wins again, without any fault.
+All texts need random numbers of their own: with the same ones a text comes again and wins again, without any fault. So
+the first two numbers of every text are remembered, and texts that begin with the same two are refused.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme
+from simulator.protocol import Coin, DraftScheme
 
 if TYPE_CHECKING:
     from experiments.models.loop.loop import Loop
@@ -45,14 +46,13 @@ class Monitor:
     """Bets against the target on all texts that it is told of.
 
     level: the probability of a false alarm, ever. tokens: how many were bet on. largest: the logarithm of the most that
-    the gambler ever had. newest: the highest seed of a text that was told of. Raises `InvalidInput` for a level outside
-    (0, 1).
+    the gambler ever had. Raises `InvalidInput` for a level outside (0, 1).
     """
 
     level: float = 1e-3
     tokens: int = 0
     largest: float = 0.0
-    newest: int = -1
+    _begun: set[bytes] = field(default_factory=set, repr=False)
     _logs: Any = field(default_factory=lambda: np.full(len(LEANINGS) + len(POWERS), -np.inf), repr=False)
 
     def __post_init__(self) -> None:
@@ -76,29 +76,28 @@ class Monitor:
         self._logs = np.logaddexp(self._logs, log(entering / len(self._logs))) + worth(p, q, token)
         self.largest = max(self.largest, self.log_wealth)
 
-    def expect(self, seeds: Iterable[int]) -> None:
-        """Texts with these seeds come; raises `InvalidInput` unless each is new, which only higher ones are sure to be.
+    def watching(self, loop: Loop, coins: Iterable[Coin]) -> Callable[[Piece], None]:
+        """What is to be told of the pieces that a loop makes with these coins, which have drawn nothing for them yet.
 
-        To remember one number is enough for that.
+        Raises `InvalidInput` for a loop that does not keep its rows, and for random numbers that came before. It raises
+        `InvalidInput` itself for a block that began without a row of the draft.
         """
-        for seed in sorted(seeds):
-            if seed <= self.newest:
-                raise InvalidInput(
-                    f"seed {seed}: the monitor was told of texts with seeds up to {self.newest}, and random numbers "
-                    "that come again are no new evidence; give higher seeds, or None"
-                )
-            self.newest = seed
+        from experiments.models.loop.coins import numbers_ahead  # torch is loaded here and no earlier
 
-    def watching(self, loop: Loop) -> Callable[[Piece], None]:
-        """What is to be told of the pieces of a loop; raises `InvalidInput` for one that does not keep its rows.
-
-        It raises `InvalidInput` itself for a block that began without a row of the draft.
-        """
         if not loop.keep_rows:
             raise InvalidInput("the monitor reads the rows of the loop: Loop(.., keep_rows=True)")
-        depth = sure_rows(loop.scheme)
+        depth, begun = sure_rows(loop.scheme), set[bytes]()
+        for place, coin in enumerate(coins):
+            ahead = numbers_ahead(coin)
+            if ahead in self._begun or ahead in begun:
+                raise InvalidInput(
+                    f"text {place}: its random numbers came before and are no new evidence; give a seed that was not "
+                    "used, or None and call torch.manual_seed once"
+                )
+            begun.add(ahead)
 
         def told(piece: Piece) -> None:
+            self._begun |= begun
             for token, (p, q) in list(zip(piece.tokens, piece.block.rows, strict=False))[:depth]:
                 self.bet(p, q, token)
 

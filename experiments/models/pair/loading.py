@@ -201,10 +201,12 @@ def read_config(located: Located) -> Any:
 
 
 def read_tokenizer(located: Located) -> TextTokenizer | None:
-    """Its tokenizer, None where it has none that can be read."""
+    """Its tokenizer, None where it has none that can be read and used."""
     _, transformers = libraries()
     with suppress(Exception), quiet_loading():  # tokenizers fail in many ways, and tables need none
-        return load_tokenizer(transformers.AutoTokenizer.from_pretrained(located.name, **located.options))
+        found = load_tokenizer(transformers.AutoTokenizer.from_pretrained(located.name, **located.options))
+        found.decode([*found.encode("a text"), found.vocab_size - 1])
+        return found
     return None
 
 
@@ -249,7 +251,26 @@ def read_model(located: Located, config: Any, device: Any, dtype: Any) -> Any:
             f"{located} lacks weights, among them {min(report['missing_keys'])}; "
             "save the whole model with save_pretrained"
         )
-    return model.eval().requires_grad_(False)
+    model.eval().requires_grad_(False)
+    _try_out(model, located, device)
+    return model
+
+
+def _try_out(model: Any, located: Located, device: Any) -> None:
+    """Raise `InvalidInput` for a model that does not answer two tokens with a row of logits for each."""
+    torch, _ = libraries()
+    size = int(model.config.get_text_config().vocab_size)
+    try:
+        with within_memory(f"trying {located}", device), torch.no_grad():
+            found = model(torch.tensor([[0, size - 1]], device=device), use_cache=True).logits
+            wrong = "logits of shape " + str(tuple(found.shape)) if found.shape != (1, 2, size) else None
+            wrong = "logits that are no numbers" if wrong is None and bool(found.isnan().any()) else wrong
+    except InvalidInput:
+        raise
+    except Exception as error:  # a field that nobody looked at before fails in whatever way its use does
+        wrong = f"an error: {_first_line(error)}"
+    if wrong is not None:
+        raise InvalidInput(f"{located} answers two tokens with {wrong}; save a model that works with save_pretrained")
 
 
 def weight_bytes(config: Any, dtype: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from math import log
 from typing import Any
 
@@ -80,8 +81,9 @@ def test_an_alarm_takes_about_as_many_tokens_as_stated(leaning: float) -> None:
 def watched(pair: Any, verifier: Any, scheme: Any, length: int, monitor: Monitor, seed: int = 0) -> Monitor:
     """Eight texts of this length."""
     loop = Loop(pair, verifier, scheme, Warp(), keep_rows=True)
-    told = monitor.watching(loop)
-    for piece in pieces(loop, [ROOT] * 8, coin_for("numpy", seed), length, ending(length)):
+    coin = coin_for("numpy", seed)
+    told = monitor.watching(loop, [coin])
+    for piece in pieces(loop, [ROOT] * 8, coin, length, ending(length)):
         told(piece)
     return monitor
 
@@ -112,11 +114,12 @@ def test_a_lossy_loop_is_found_early_and_late(pair: Any) -> None:
     assert late.largest >= -log(1e-3)
 
 
-def test_memory_does_not_grow(pair: Any) -> None:
-    monitor = watched(pair, make("naive"), Delayed(1, 0, 2), 30, Monitor())
-    kept = {name: np.size(value) for name, value in vars(monitor).items()}
-    watched(pair, make("naive"), Delayed(1, 0, 2), 30, monitor)
-    assert {name: np.size(value) for name, value in vars(monitor).items()} == kept
+def test_memory_does_not_grow_with_the_length_of_texts(pair: Any) -> None:
+    def kept(length: int) -> dict[str, int]:
+        monitor = watched(pair, make("naive"), Delayed(1, 0, 2), length, Monitor())
+        return {name: len(value) if isinstance(value, set) else np.size(value) for name, value in vars(monitor).items()}
+
+    assert kept(10) == kept(60)
 
 
 def test_a_token_that_the_target_never_gives_is_the_end() -> None:
@@ -143,26 +146,78 @@ def test_generate_is_watched(pair: Any, vectors: str) -> None:
     assert honest.tokens > 150
 
 
+def written(
+    pair: Any, monitor: Monitor, seed: Any, vectors: str = "numpy", sampling: bool = True, texts: int = 2
+) -> None:
+    ids = torch.tensor([ROOT] * texts)
+    ours = generate_with("naive", Delayed(1, 0, 2), seed=seed, vectors=vectors, monitor=monitor)
+    asked = {"do_sample": sampling, "max_new_tokens": 4, "assistant_model": pair.draft, "custom_generate": ours}
+    pair.target.generate(ids, attention_mask=torch.ones_like(ids), **asked)
+
+
+AGAIN = r"its random numbers came before and are no new evidence; give a seed that was not used, or None and call torch"
+
+
 def test_random_numbers_that_come_again_are_refused(pair: Any) -> None:
-    monitor, ids = Monitor(), torch.tensor([ROOT] * 2)
-
-    def write(seed: Any, sampling: bool = True) -> None:
-        ours = generate_with("naive", Delayed(1, 0, 2), seed=seed, monitor=monitor)
-        asked = {"do_sample": sampling, "max_new_tokens": 4, "assistant_model": pair.draft, "custom_generate": ours}
-        pair.target.generate(ids, attention_mask=torch.ones_like(ids), **asked)
-
-    write(1)
+    monitor = Monitor()
+    written(pair, monitor, 1)
     before = monitor.tokens
-    for seed, again in ((1, 1), (2, 2), ([5, 5], 5)):
-        with pytest.raises(InvalidInput, match=f"seed {again}: the monitor was told of texts with seeds up to"):
-            write(seed)
+    for seed, text in ((1, 0), (2, 0), (0, 1), ([5, 5], 1)):
+        with pytest.raises(InvalidInput, match=f"^text {text}: {AGAIN}"):
+            written(pair, monitor, seed)
     assert monitor.tokens == before
-    write([9, 7])
-    write(None)
-    write(9, sampling=False)  # draws nothing
+    written(pair, monitor, [9, 7])
+    written(pair, monitor, 9, sampling=False)  # draws nothing
     assert monitor.tokens > before
-    with pytest.raises(InvalidInput, match="seeds up to 9"):
-        write(8)
+    written(pair, monitor, [8, 5])
+    with pytest.raises(InvalidInput, match=AGAIN):
+        written(pair, monitor, 8)
+
+
+@pytest.mark.parametrize("vectors", ["numpy", "torch"])
+@pytest.mark.parametrize("texts", [1, 3])
+def test_the_same_torch_seed_before_another_call_is_refused(pair: Any, vectors: str, texts: int) -> None:
+    with torch.random.fork_rng(devices=[]):
+        monitor = Monitor()
+        for seed in (3, 4):
+            torch.manual_seed(seed)
+            written(pair, monitor, None, vectors, texts=texts)
+        written(pair, monitor, None, vectors, texts=texts)  # goes on where the last one ended
+        before = monitor.tokens
+        for seed in (4, 3):
+            torch.manual_seed(seed)
+            with pytest.raises(InvalidInput, match=f"^text 0: {AGAIN}") as refused:
+                written(pair, monitor, None, vectors, texts=texts)
+            assert "\n" not in str(refused.value)
+        assert monitor.tokens == before
+
+
+def test_the_same_seed_again_and_again_is_no_alarm_about_a_lossless_loop(pair: Any) -> None:
+    monitor = Monitor()
+    with torch.random.fork_rng(devices=[]):
+        for _ in range(60):
+            torch.manual_seed(11)
+            with suppress(InvalidInput):
+                written(pair, monitor, None)
+    assert 0 < monitor.tokens <= 8
+    assert not monitor.refuted
+
+
+@pytest.mark.parametrize("vectors", ["numpy", "torch"])
+def test_a_generator_may_go_on_and_may_not_begin_again(pair: Any, vectors: str) -> None:
+    monitor = Monitor()
+    loop = Loop(pair, make("naive"), Delayed(1, 0, 2), Warp(), vectors, keep_rows=True)
+    coin = coin_for(vectors, 5)
+    for _ in range(3):
+        told = monitor.watching(loop, [coin])
+        for piece in pieces(loop, [ROOT], coin, 3, ending(3)):
+            told(piece)
+    with pytest.raises(InvalidInput, match=AGAIN):
+        monitor.watching(loop, [coin_for(vectors, 5)])
+    told = monitor.watching(loop, [coin_for(vectors, 6)])
+    monitor.watching(loop, [coin_for(vectors, 6)])  # nothing was written with the one before
+    with pytest.raises(InvalidInput, match="object has no generator of numpy or torch"):
+        monitor.watching(loop, [object()])
 
 
 def test_a_text_that_comes_again_wins_again_without_any_fault() -> None:
@@ -177,8 +232,8 @@ def test_what_cannot_be_watched_is_one_clear_line(pair: Any) -> None:
     with pytest.raises(InvalidInput, match=r"level 1\.5 must lie between 0 and 1"):
         Monitor(1.5)
     with pytest.raises(InvalidInput, match="keep_rows=True"):
-        Monitor().watching(Loop(pair, make("nss"), DySpec(2), Warp()))
-    told = Monitor().watching(Loop(pair, make("nss"), DySpec(2), Warp(), keep_rows=True))
+        Monitor().watching(Loop(pair, make("nss"), DySpec(2), Warp()), ())
+    told = Monitor().watching(Loop(pair, make("nss"), DySpec(2), Warp(), keep_rows=True), ())
     with pytest.raises(InvalidInput, match="the draft's row is missing where a block begins"):
         told(Piece(0, (1,), Block((), 1, rows=((P, None),)), False))
     assert [sure_rows(scheme) for scheme in (Delayed(2, 1, 2), DySpec(4), Delayed(1, 0, 0))] == [3, 1, 0]
