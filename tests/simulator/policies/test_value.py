@@ -164,7 +164,7 @@ def test_worlds_that_cannot_be_are_refused():
 
 
 def test_what_a_block_is_worth_is_not_the_best_for_the_long_run():
-    """Where the two differ, by search over small worlds; the shrunk example stands in `experiments.policies.gap`."""
+    """Where the two differ, by search over small worlds."""
     worse = 0
     for seed in range(12):
         tables = world(2, (1, 1), seed).tables(actions("specinfer"), time)
