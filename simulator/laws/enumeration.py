@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -33,6 +33,9 @@ from simulator.relay import Relayed
 
 #: Draft trees of which a verifier that runs elsewhere is told at once.
 AHEAD = 64
+
+#: Runs on a draft tree by which a verifier is known as a function.
+MOST_LOOKED_AT = 200
 
 
 def enumerate_law(
@@ -139,17 +142,19 @@ def assert_function(
     scheme: DraftScheme,
     generator: np.random.Generator,
     samples: int = 12,
+    most: int | None = MOST_LOOKED_AT,
 ) -> None:
     """Raise `InvalidVerifier` unless `verify` gives the same law on the same tree again, in any order.
 
     Looks for state and for randomness beside the coin on sampled draft trees: each is visited twice in a row, then all
-    of them backwards.
+    of them backwards. most: runs on each that are looked at, None for all.
     """
     coin = _SupportCoin(generator)
     trees = [scheme.draw(draft, coin) for _ in range(samples)]
 
-    def visit(tree: AttachedTree) -> dict[tuple[Context, int], Any]:
-        return verdicts(verifier, tree, target, draft, target.arithmetic)
+    def visit(tree: AttachedTree) -> list[tuple[Context, int, Any]]:
+        runs = outcomes(guarded(verifier, tree.root(target, draft)), target.arithmetic)
+        return [(run.accepted, run.correction, mass) for run, mass in islice(runs, most)]
 
     pairs = [(visit(tree), visit(tree)) for tree in trees]
     backwards = [visit(tree) for tree in reversed(trees)][::-1]
@@ -162,10 +167,14 @@ def assert_function(
 
 @dataclass(frozen=True)
 class Size:
-    """How much work an enumeration is: draft trees (exact) and runs of the verifier per tree (sampled)."""
+    """How much work an enumeration is: draft trees (exact) and runs of the verifier per tree (sampled).
+
+    tried: runs that were made to find it out.
+    """
 
     trees: int
     runs_per_tree: float
+    tried: int = field(default=0, compare=False)
 
     @property
     def runs(self) -> float:
@@ -180,26 +189,46 @@ def estimate_size(
     scheme: DraftScheme,
     generator: np.random.Generator,
     samples: int = 12,
-    cap: int = 2_000,
+    cap: int = 500,
 ) -> Size:
-    """The size of an enumeration, from the runs on `samples` draft trees (at most `cap` runs on each)."""
+    """The size of an enumeration, from the runs on `samples` draft trees.
+
+    On a tree of more than `cap` runs they are estimated from as many random ones: the product of the numbers of
+    answers that were possible on the way has the number of all runs as its mean (Knuth 1975).
+    """
     coin = _SupportCoin(generator)
-    runs = 0
+    runs, tried = 0.0, 0
     for _ in range(samples):
-        root = scheme.draw(draft, coin).root(target, draft)
-        branches = outcomes(guarded(verifier, root), target.arithmetic)
-        runs += sum(1 for _ in islice(branches, cap))
-    return Size(scheme.count(draft), runs / samples)
+        run = guarded(verifier, scheme.draw(draft, coin).root(target, draft))
+        counted = sum(1 for _ in islice(outcomes(run, target.arithmetic), cap + 1))
+        tried += counted
+        if counted > cap:
+            counted, tried = max(counted, sum(_ways(run, generator) for _ in range(cap)) / cap), tried + cap
+        runs += counted
+    return Size(scheme.count(draft), runs / samples, tried)
+
+
+def _ways(run: Callable[[Coin], Verdict], generator: np.random.Generator) -> float:
+    """In one run with random answers, the product of the numbers of answers that were possible."""
+    coin = _SupportCoin(generator)
+    run(coin)
+    return coin.ways
 
 
 class _SupportCoin:
-    """Chooses uniformly among what is possible, as an enumeration visits it."""
+    """Chooses uniformly among what is possible, as an enumeration visits it. ways: product of the numbers of that."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
+        self.ways = 1.0
 
     def flip(self, probability: Any) -> bool:
-        return bool(probability >= 1 or (probability > 0 and self._generator.random() < 1 / 2))
+        if not 0 < probability < 1:
+            return bool(probability >= 1)
+        self.ways *= 2
+        return bool(self._generator.random() < 1 / 2)
 
     def choose(self, weights: Any) -> int:
-        return int(self._generator.choice([i for i, weight in enumerate(weights) if weight > 0]))
+        possible = [i for i, weight in enumerate(weights) if weight > 0]
+        self.ways *= len(possible)
+        return int(self._generator.choice(possible))

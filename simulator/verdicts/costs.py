@@ -95,7 +95,7 @@ class Costing:
             seconds += self.clock() - started
             runs += size.runs / len(samples)
             trees += float(min(size.trees, 10**300)) / len(samples)
-            sampled += size.runs_per_tree * tries
+            sampled += size.tried
         assert_runs(self.verifier, scheme, runs, self.most_runs, samples[0][0].vocab_size, self.name, self.own)
         assert_function(self.verifier, instance.target, instance.draft, scheme, generator)
         return Cost("enumerate", runs, runs * seconds / max(sampled, 1), trees)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import count
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,24 @@ import pytest
 from flint import fmpq
 
 import verifiers
-from simulator import FAMILIES, Card, Coin, Delayed, DraftNode, Instance, InvalidVerifier, UnsupportedTree, Verdict
+from simulator import (
+    FAMILIES,
+    Card,
+    Coin,
+    Delayed,
+    DraftNode,
+    Instance,
+    InvalidVerifier,
+    TooLarge,
+    UnsupportedTree,
+    Verdict,
+)
 from simulator.arithmetic import RATIONAL
 from simulator.laws.enumeration import Size, assert_function, enumerate_law, estimate_size
 from simulator.laws.law import BlockLaw
+from simulator.verdicts.costs import Costing
+from simulator.verdicts.lossless import Evaluator
+from verifiers import make
 
 SCHEME = Delayed(2, 0, 1)
 INSTANCE = FAMILIES["dirichlet"].instance(3, 1, np.random.default_rng(0), 20)
@@ -143,10 +158,62 @@ def test_estimated_trees_agree_with_the_scheme_and_runs_with_a_verifier_of_known
     assert size.runs == 6 * scheme.count(instance.draft)
 
 
+class Counted:
+    """Counts the runs of a verifier."""
+
+    def __init__(self, verifier: Any) -> None:
+        self.verifier, self.card, self.runs = verifier, verifier.card, 0
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        self.runs += 1
+        return self.verifier.verify(root, coin)
+
+
+def uneven(root: DraftNode, coin: Coin) -> Verdict:
+    """Each head ends it; a tail asks for three more of five."""
+    for _ in range(7):
+        if coin.flip(fmpq(1, 3)):
+            break
+        coin.choose([1] * 3)
+    return Verdict((), coin.choose(root.target))
+
+
+COINS = {
+    "twelve coins": Scripted(lambda root, coin: Verdict((), sum(coin.flip(fmpq(1, 9)) for _ in range(12)) % 2)),
+    "uneven": Scripted(uneven),
+    "ties of one": Scripted(lambda root, coin: Verdict((), sum(coin.flip(1) for _ in range(40)) % 2)),
+    **{name: make(name) for name in ("nss", "specinfer", "traversal", "layer_transport", "tree_monte_carlo")},
+}
+
+
+@pytest.mark.parametrize("scheme", [Delayed(1, 0, 1), Delayed(2, 0, 2)], ids=str)
+@pytest.mark.parametrize("name", COINS)
+def test_estimated_runs_are_within_a_factor_of_three_of_the_runs(name: str, scheme: Delayed) -> None:
+    if scheme.nodes > 1 and name in ("twelve coins", "uneven"):
+        scheme = Delayed(2, 0, 1)
+    instance = FAMILIES["dirichlet"].instance(2, scheme.depth, np.random.default_rng(1), 20)
+    counted = Counted(COINS[name])
+    size = estimate_size(counted, instance.target, instance.draft, scheme, np.random.default_rng(0))
+    assert counted.runs == size.tried <= 12 * 1_001
+    counted.runs = 0
+    enumerate_law(counted, instance.target, instance.draft, scheme)
+    assert counted.runs / 3 <= size.runs <= counted.runs * 3
+
+
+def test_what_is_looked_at_before_the_cost_is_said_does_not_grow_with_the_runs() -> None:
+    many = Counted(Scripted(lambda root, coin: Verdict((), max(coin.choose([1] * 10) for _ in range(9)) % 3)))
+    evaluator = Evaluator(many, "rational", "enumerate")
+    with pytest.raises(TooLarge, match="runs, more than"):
+        Costing(evaluator, "many", perf_counter, True, 10**6, {}).cost(SCHEME, [(INSTANCE.target, INSTANCE.draft)])
+    Costing(evaluator, "many", perf_counter, True, 10**99, {}).cost(SCHEME, [(INSTANCE.target, INSTANCE.draft)])
+    assert many.runs < 50_000
+
+
 def test_estimate_stops_counting_at_its_cap() -> None:
     many = Scripted(lambda root, coin: Verdict((), max(coin.choose([1] * 10) for _ in range(9)) % 3))
     size = estimate_size(many, INSTANCE.target, INSTANCE.draft, SCHEME, np.random.default_rng(0), samples=2, cap=50)
-    assert size.runs_per_tree == 50
+    assert size.tried == 2 * (51 + 50)
+    assert size.runs_per_tree == 10**9
 
 
 def test_errors_during_an_estimate_are_reported_like_those_of_an_enumeration() -> None:
