@@ -201,10 +201,9 @@ def estimate_size(
     for _ in range(samples):
         run = guarded(verifier, scheme.draw(draft, coin).root(target, draft))
         counted = sum(1 for _ in islice(outcomes(run, target.arithmetic), cap + 1))
-        tried += counted
-        if counted > cap:
-            counted, tried = max(counted, sum(_ways(run, generator) for _ in range(cap)) / cap), tried + cap
-        runs += counted
+        estimated = sum(_ways(run, generator) for _ in range(cap)) / cap if counted > cap else 0.0
+        runs += max(counted, estimated)
+        tried += counted + (cap if counted > cap else 0)
     return Size(scheme.count(draft), runs / samples, tried)
 
 
