@@ -220,7 +220,9 @@ def kept(value: Any, folder: str) -> Any:
         return {key: kept(each, folder) for key, each in value.items() if not _VOLATILE.search(key)}
     if isinstance(value, list):
         return [kept(each, folder) for each in value]
-    return value.replace(folder, "FOLDER") if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.replace(folder, "FOLDER").replace(f"{ROOT}/draftproof/", "ROOT/").replace(f"{ROOT}/", "ROOT/")
+    return value
 
 
 def read(path: Path) -> Any:
