@@ -26,11 +26,11 @@ HOUSE = """
     simulator.laws.structured
     simulator.verdicts
     simulator.policies
-    simulator.theorems.memory
-    simulator.theorems.watch simulator.theorems.polynomials
-    simulator.theorems.ratios simulator.theorems.regions
-    simulator.theorems.numbers simulator.theorems.nudging
-    simulator.theorems.coin simulator.theorems.oracle
+    simulator.theorems.proof.memory
+    simulator.theorems.proof.watch simulator.theorems.algebra.polynomials
+    simulator.theorems.algebra.ratios simulator.theorems.algebra.regions
+    simulator.theorems.proof.numbers simulator.theorems.algebra.nudging
+    simulator.theorems.proof.coin simulator.theorems.algebra.oracle
     simulator.theorems
     simulator.symbolic.where simulator.symbolic.events
     simulator.symbolic.numbers

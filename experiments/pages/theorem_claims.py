@@ -14,10 +14,13 @@ from experiments.shared.names import find_verifier
 from experiments.shared.rows import strong_id
 from simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
 from simulator.protocol import DraftScheme
-from simulator.theorems.relations import DOMINATES, EQUALS
+from simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 #: Modules that every theorem rests on, and those with free numbers, as paths from the root.
-PROVER, FREE = ("simulator/theorems/proof", "simulator/theorems/relations"), "experiments/commands/prove/free"
+PROVER, FREE = (
+    ("simulator/theorems/proof/theorem", "simulator/theorems/proof/relations"),
+    "experiments/commands/prove/free",
+)
 #: Draft trees of the largest shape.
 MOST = 1_000
 

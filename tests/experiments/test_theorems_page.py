@@ -7,7 +7,7 @@ import pytest
 from experiments.pages.theorem_claims import PATH, Claim, claims
 from experiments.pages.theorems import PAGE, lines, row_of, stale
 from simulator.drafts import Delayed
-from simulator.theorems.relations import DOMINATES, EQUALS
+from simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 QUICK = [
     Claim("naive", 2, PATH),

@@ -8,8 +8,8 @@ import pytest
 
 from simulator import Delayed, InvalidVerifier, check
 from simulator.protocol import Verifier
-from simulator.theorems.proof import Subject, prove
-from simulator.theorems.rows import Shape
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, prove
 from simulator.verdicts.conformance import checks_for
 
 

@@ -7,12 +7,14 @@ import pytest
 from simulator.drafts import Delayed
 from simulator.errors import DraftproofError
 from simulator.protocol import Verdict
-from simulator.theorems import numbers, oracle, proof, ratios, regions, trees
-from simulator.theorems.oracle import Empty
-from simulator.theorems.polynomials import ANY
-from simulator.theorems.proof import Subject, prove
-from simulator.theorems.regions import Question
-from simulator.theorems.rows import Shape
+from simulator.theorems.algebra import oracle, ratios, regions, trees
+from simulator.theorems.algebra.oracle import Empty
+from simulator.theorems.algebra.polynomials import ANY
+from simulator.theorems.algebra.regions import Question
+from simulator.theorems.proof import numbers
+from simulator.theorems.proof import theorem as proof
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, prove
 from verifiers import make
 from verifiers.naive import Naive
 

@@ -25,12 +25,12 @@ from simulator.origins import is_library
 from simulator.policies.policy import Action, chosen, known_at
 from simulator.protocol import Card, Verdict
 from simulator.structures import LeafToRoot, OnePath, TopDown
-from simulator.theorems.numbers import Run
-from simulator.theorems.polynomials import POSITIVE, Ring
-from simulator.theorems.proof import Subject, prove
-from simulator.theorems.regions import Region
-from simulator.theorems.rows import Shape
-from simulator.theorems.watch import NotFollowed
+from simulator.theorems.algebra.polynomials import POSITIVE, Ring
+from simulator.theorems.algebra.regions import Region
+from simulator.theorems.proof.numbers import Run
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, prove
+from simulator.theorems.proof.watch import NotFollowed
 from simulator.vectors import one_hot, positive_part, residual
 from simulator.verdicts.lossless import check
 from verifiers import REGISTRY
@@ -299,7 +299,7 @@ def test_no_theorem_passes_over_one_number(ask):
 @pytest.mark.parametrize("ask", KEYS.values(), ids=KEYS)
 def test_no_theorem_follows_keys_and_floats(ask, monkeypatch):
     pytest.importorskip("z3")
-    monkeypatch.setattr("simulator.theorems.proof.trial_points", lambda *_: [])
+    monkeypatch.setattr("simulator.theorems.proof.theorem.trial_points", lambda *_: [])
     with pytest.raises(NotFollowed, match=r"test_handed\.py line \d+"):
         prove(Subject.of(Asking(ask)), Shape(2, DELAYED))
 

@@ -7,8 +7,8 @@ from random import Random
 from experiments.shared.progress import remark
 from simulator.arithmetic import RATIONAL
 from simulator.laws.drawing import drawn_trees
-from simulator.theorems.points import random_point
-from simulator.theorems.rows import Shape
+from simulator.theorems.proof.points import random_point
+from simulator.theorems.proof.rows import Shape
 
 #: Denominator of random points.
 LARGE = 97

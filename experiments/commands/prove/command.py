@@ -14,7 +14,7 @@ from experiments.shared.names import find_verifier
 from experiments.shared.output import check_files
 from experiments.shared.rows import RowFile
 from simulator.errors import InvalidInput
-from simulator.theorems.relations import DOMINATES, EQUALS
+from simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 _CORES = os.cpu_count() or 1
 _ABOUT = "What the theorem is about"

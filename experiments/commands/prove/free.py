@@ -18,9 +18,9 @@ from experiments.commands.prove.races import CHOICES, RACES, WEIGHTS, FreeRaces,
 from simulator.arithmetic import RATIONAL, as_python
 from simulator.errors import InvalidInput
 from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
-from simulator.theorems.numbers import Number, Run
-from simulator.theorems.polynomials import NEGATIVE, ZERO
-from simulator.theorems.proof import Subject
+from simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
+from simulator.theorems.proof.numbers import Number, Run
+from simulator.theorems.proof.theorem import Subject
 from verifiers._node_orders import GRAIN, Mixture
 from verifiers._tournament import GRAIN as UNITS
 from verifiers._tournament import play

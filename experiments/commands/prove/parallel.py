@@ -21,13 +21,13 @@ from experiments.shared.rows import RowFile, strong_id
 from experiments.shared.schemes import find_scheme, scheme_spec
 from simulator.drafts import Own
 from simulator.protocol import DraftScheme
-from simulator.theorems.certificates import Recording
-from simulator.theorems.laws import Part, explored, read_part
-from simulator.theorems.plain import read_number
-from simulator.theorems.points import starting_points
-from simulator.theorems.proof import Subject, settled
-from simulator.theorems.relations import judged
-from simulator.theorems.rows import Shape
+from simulator.theorems.algebra.plain import read_number
+from simulator.theorems.certificate.theorems import Recording
+from simulator.theorems.proof.laws import Part, explored, read_part
+from simulator.theorems.proof.points import starting_points
+from simulator.theorems.proof.relations import judged
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, settled
 
 #: Below this many seconds of expected work the cost of starting processes is not worth it.
 PARALLEL_FROM_SECONDS = 3.0

@@ -24,9 +24,9 @@ from simulator.drafts import Delayed, Greedy, WithoutReplacement
 from simulator.errors import InvalidInput
 from simulator.laws.drawing import drawn_trees
 from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict
-from simulator.theorems.numbers import Number
-from simulator.theorems.polynomials import NEGATIVE, ZERO
-from simulator.theorems.rows import Shape
+from simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
+from simulator.theorems.proof.numbers import Number
+from simulator.theorems.proof.rows import Shape
 from verifiers._layers import Scored, Step, sweep
 from verifiers._race import Race
 

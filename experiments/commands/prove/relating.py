@@ -15,11 +15,11 @@ from experiments.shared.names import NamedVerifier
 from experiments.shared.output import write_whole
 from experiments.shared.progress import bar, named_errors
 from experiments.shared.rows import RowFile, versions
-from simulator.theorems.certificates import Recording
-from simulator.theorems.explore import Explorer
-from simulator.theorems.proof import Subject
-from simulator.theorems.relation_certificates import Verdict, checked_relation, relation_certificate
-from simulator.theorems.relations import Relation, relate
+from simulator.theorems.certificate.relations import Verdict, checked_relation, relation_certificate
+from simulator.theorems.certificate.theorems import Recording
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.relations import Relation, relate
+from simulator.theorems.proof.theorem import Subject
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from experiments.shared.progress import remark
 from experiments.shared.witnesses import save_witness, scheme_flag, show_witness, witness_fields
 from simulator.errors import InvalidInput
 from simulator.files import printable
-from simulator.theorems.certificates import Verdict
-from simulator.theorems.formulas import condition_text, latex
-from simulator.theorems.proof import Refutation, fields_of
-from simulator.theorems.relation_certificates import Verdict as RelationVerdict
-from simulator.theorems.relations import DOMINATES, EQUALS
-from simulator.theorems.rows import Shape
-from simulator.theorems.shares import open_share
+from simulator.theorems.certificate.formulas import condition_text, latex
+from simulator.theorems.certificate.relations import Verdict as RelationVerdict
+from simulator.theorems.certificate.theorems import Verdict
+from simulator.theorems.proof.relations import DOMINATES, EQUALS
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.shares import open_share
+from simulator.theorems.proof.theorem import Refutation, fields_of
 from simulator.verdicts.witness import Witness
 
 #: Exit codes: proved, refuted, not all cells known.

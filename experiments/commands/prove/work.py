@@ -21,15 +21,15 @@ from experiments.shared.rows import RowFile, strong_id, versions
 from simulator.errors import DraftproofError, InvalidInput, TooLarge
 from simulator.files import cut, parse_json, read_text
 from simulator.protocol import DraftScheme
-from simulator.theorems.balance import SUM, acceptance, efficiency, places
-from simulator.theorems.certificates import Recording, Verdict, certificate_of, checked
-from simulator.theorems.explore import Explorer
-from simulator.theorems.formulas import condition_text
-from simulator.theorems.oracle import solver_module
-from simulator.theorems.proof import Proof, fields_of, prove
-from simulator.theorems.regions import Region
-from simulator.theorems.rows import Shape
-from simulator.theorems.trees import Leaf, leaves
+from simulator.theorems.algebra.oracle import solver_module
+from simulator.theorems.algebra.regions import Region
+from simulator.theorems.algebra.trees import Leaf, leaves
+from simulator.theorems.certificate.formulas import condition_text
+from simulator.theorems.certificate.theorems import Recording, Verdict, certificate_of, checked
+from simulator.theorems.proof.balance import SUM, acceptance, efficiency, places
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Proof, fields_of, prove
 
 #: Rows that a proof keeps.
 KINDS = ("theorem", "step")

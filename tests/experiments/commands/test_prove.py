@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.theorems import oracle
-from simulator.theorems.proof import COMPARED
+from simulator.theorems.algebra import oracle
+from simulator.theorems.proof.theorem import COMPARED
 
 ONE_STEP = ("--K", 1, "--L1", 0, "--L2", 1)
 OTHER_ANSWERS = ("[[1, 1, 1, 1]]", '["1"]', "[[[]]]", "{}", '[["1e9999999"]]', f'[["{"9" * 5000}"]]')

@@ -80,7 +80,7 @@ def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp
 
 @pytest.mark.heavy
 def test_a_relation_that_fails_is_not_proved_over_processes(draftproof, many, monkeypatch):
-    from simulator.theorems import relations
+    from simulator.theorems.proof import relations
 
     monkeypatch.setattr(relations, "trial_points", lambda *_: iter(()))
     ran = draftproof("prove", "naive", "--dominates", "block", *STEPS, "--jobs", 2, "--json", "-")
@@ -128,7 +128,7 @@ def test_a_worker_that_dies_ends_the_proof_without_a_verdict(draftproof, tmp_pat
 
 @pytest.mark.heavy
 def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch):
-    from simulator.theorems import proof
+    from simulator.theorems.proof import theorem as proof
 
     monkeypatch.setattr(proof, "trial_points", lambda *_: iter(()))
     ran = draftproof("prove", "block_by_weights", *STEPS, "--jobs", 2, "--json", "-")

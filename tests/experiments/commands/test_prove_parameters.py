@@ -12,10 +12,10 @@ from experiments.shared.names import find_verifier
 from simulator.drafts import Delayed
 from simulator.instances.instance import Instance
 from simulator.instances.processes import TableProcess
-from simulator.theorems.numbers import Run
-from simulator.theorems.proof import Subject, balance_at, prove
-from simulator.theorems.rows import Shape
-from simulator.theorems.watch import NotFollowed
+from simulator.theorems.proof.numbers import Run
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, balance_at, prove
+from simulator.theorems.proof.watch import NotFollowed
 from simulator.verdicts.lossless import check
 from verifiers import make
 

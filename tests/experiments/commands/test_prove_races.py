@@ -14,9 +14,9 @@ from experiments.shared.names import find_verifier
 from simulator.drafts import Delayed, Greedy, WithoutReplacement
 from simulator.errors import InvalidInput
 from simulator.laws.enumeration import enumerate_law
-from simulator.theorems.points import random_point
-from simulator.theorems.proof import prove
-from simulator.theorems.rows import Shape
+from simulator.theorems.proof.points import random_point
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import prove
 from tests.quick import by_turns
 from verifiers import layer_transport, make
 

@@ -8,12 +8,12 @@ import pytest
 
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
-from simulator.theorems import certificates
-from simulator.theorems.certificates import Recording, certificate_of, checked
-from simulator.theorems.explore import Explorer
-from simulator.theorems.nudging import nudged
-from simulator.theorems.proof import Subject, prove
-from simulator.theorems.rows import Shape
+from simulator.theorems.algebra.nudging import nudged
+from simulator.theorems.certificate import theorems as certificates
+from simulator.theorems.certificate.theorems import Recording, certificate_of, checked
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, prove
 from verifiers import make
 
 SHAPE = Shape(2, Delayed(1, 0, 2))

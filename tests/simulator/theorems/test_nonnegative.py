@@ -8,14 +8,14 @@ from fractions import Fraction
 import pytest
 
 from simulator.drafts import Delayed
-from simulator.theorems.explore import Explorer
-from simulator.theorems.nonnegative import Term, certificate, holds
-from simulator.theorems.oracle import Oracle
-from simulator.theorems.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
-from simulator.theorems.proof import Subject
-from simulator.theorems.regions import Region
-from simulator.theorems.relations import DOMINATES, relate
-from simulator.theorems.rows import Shape
+from simulator.theorems.algebra.nonnegative import Term, certificate, holds
+from simulator.theorems.algebra.oracle import Oracle
+from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
+from simulator.theorems.algebra.regions import Region
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.relations import DOMINATES, relate
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject
 from verifiers import make
 
 

@@ -14,11 +14,11 @@ import pytest
 from flint import fmpq, fmpz
 
 from simulator import vectors
-from simulator.theorems.numbers import Run
-from simulator.theorems.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
-from simulator.theorems.ratios import Ratio
-from simulator.theorems.regions import Region, vanishes
-from simulator.theorems.watch import NotFollowed
+from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
+from simulator.theorems.algebra.ratios import Ratio
+from simulator.theorems.algebra.regions import Region, vanishes
+from simulator.theorems.proof.numbers import Run
+from simulator.theorems.proof.watch import NotFollowed
 
 USES = [
     *(float, int, round, str, repr, "{}".format, np.float64, complex, hash, dir, {0: 1}.get),

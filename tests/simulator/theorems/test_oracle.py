@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from simulator.drafts import Delayed
-from simulator.theorems import oracle
-from simulator.theorems.oracle import Empty, Oracle
-from simulator.theorems.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Ring, rational
-from simulator.theorems.proof import Subject, prove
-from simulator.theorems.regions import Region
-from simulator.theorems.rows import Shape
+from simulator.theorems.algebra import oracle
+from simulator.theorems.algebra.oracle import Empty, Oracle
+from simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Ring, rational
+from simulator.theorems.algebra.regions import Region
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, prove
 from verifiers import make
 
 #: What a solver is asked, and does not answer.

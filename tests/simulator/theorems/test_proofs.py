@@ -10,13 +10,13 @@ from simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutR
 from simulator.errors import InvalidVerifier
 from simulator.laws.enumeration import enumerate_law
 from simulator.protocol import Verdict
-from simulator.theorems import proof as proofs
-from simulator.theorems import shares
-from simulator.theorems.laws import law_at
-from simulator.theorems.points import random_point
-from simulator.theorems.proof import Subject, prove
-from simulator.theorems.rows import Shape
-from simulator.theorems.watch import NotFollowed
+from simulator.theorems.proof import shares
+from simulator.theorems.proof import theorem as proofs
+from simulator.theorems.proof.laws import law_at
+from simulator.theorems.proof.points import random_point
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, prove
+from simulator.theorems.proof.watch import NotFollowed
 from simulator.verdicts.lossless import check
 from tests.quick import by_turns
 from verifiers import make

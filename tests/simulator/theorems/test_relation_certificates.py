@@ -9,14 +9,14 @@ import pytest
 
 from simulator.drafts import Delayed
 from simulator.errors import InvalidInput
-from simulator.theorems import judgements
-from simulator.theorems.certificates import Recording
-from simulator.theorems.explore import Explorer
-from simulator.theorems.oracle import Oracle
-from simulator.theorems.proof import Subject
-from simulator.theorems.relation_certificates import checked_relation, relation_certificate
-from simulator.theorems.relations import DOMINATES, EQUALS, relate
-from simulator.theorems.rows import Shape
+from simulator.theorems.algebra.oracle import Oracle
+from simulator.theorems.certificate.relations import checked_relation, relation_certificate
+from simulator.theorems.certificate.theorems import Recording
+from simulator.theorems.proof import judgements
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject
 from verifiers import make
 
 NAMES = {DOMINATES: ("naive_tree", "naive"), EQUALS: ("tree_monte_carlo", "block")}

@@ -11,15 +11,15 @@ from flint import fmpq
 from experiments.commands.prove.free import subject_of
 from experiments.shared.names import find_verifier
 from simulator.drafts import Delayed
-from simulator.theorems import relations
-from simulator.theorems.balance import SUM, acceptance, difference, efficiency, reach
-from simulator.theorems.explore import Explorer
-from simulator.theorems.laws import law_of
-from simulator.theorems.oracle import Oracle
-from simulator.theorems.proof import Subject, is_zero
-from simulator.theorems.relations import DOMINATES, EQUALS, relate
-from simulator.theorems.rows import Shape, SideRows, parameter
-from simulator.theorems.trees import Gap, leaves
+from simulator.theorems.algebra.oracle import Oracle
+from simulator.theorems.algebra.trees import Gap, leaves
+from simulator.theorems.proof import relations
+from simulator.theorems.proof.balance import SUM, acceptance, difference, efficiency, reach
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.laws import law_of
+from simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
+from simulator.theorems.proof.rows import Shape, SideRows, parameter
+from simulator.theorems.proof.theorem import Subject, is_zero
 from simulator.vectors import minimum, positive_part
 from verifiers import make
 

@@ -22,10 +22,10 @@ from flint import fmpq
 import verifiers.naive
 from simulator.drafts import Delayed
 from simulator.protocol import Verdict
-from simulator.theorems import proof as proofs
-from simulator.theorems.proof import Subject, prove
-from simulator.theorems.rows import Shape
-from simulator.theorems.watch import NotFollowed
+from simulator.theorems.proof import theorem as proofs
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, prove
+from simulator.theorems.proof.watch import NotFollowed
 from verifiers.naive import Naive
 
 SHAPE = Shape(2, Delayed(1, 0, 1))
@@ -165,7 +165,7 @@ OUTSIDE = {
     "clock": lambda root: CLOCK() > 1e12,
     "environment": lambda root: "NOTHING" in os.environ,
     "stack": from_stack,
-    "modules": lambda root: "simulator.theorems.numbers" not in sys.modules,
+    "modules": lambda root: "simulator.theorems.proof.numbers" not in sys.modules,
     "file": lambda root: np.load("nothing.npy")[0] > 0,
 }
 MEMORY = {

@@ -6,8 +6,8 @@ import gc
 import time
 
 from simulator.drafts import Delayed
-from simulator.theorems.proof import Subject, prove
-from simulator.theorems.rows import Shape
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject, prove
 from verifiers.naive import Naive
 
 

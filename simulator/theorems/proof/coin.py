@@ -8,8 +8,8 @@ from typing import Any
 from simulator.arithmetic import RATIONAL
 from simulator.coins import EnumeratingCoin
 from simulator.errors import InvalidVerifier
-from simulator.theorems.numbers import Number, Run
-from simulator.theorems.polynomials import NEGATIVE, ZERO
+from simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
+from simulator.theorems.proof.numbers import Number, Run
 
 
 class FollowingCoin(EnumeratingCoin):

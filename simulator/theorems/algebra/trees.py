@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from simulator.theorems.oracle import Oracle
-from simulator.theorems.polynomials import ANY, ZERO, Point, Ring
-from simulator.theorems.ratios import Ratio
-from simulator.theorems.regions import Region, vanishes
+from simulator.theorems.algebra.oracle import Oracle
+from simulator.theorems.algebra.polynomials import ANY, ZERO, Point, Ring
+from simulator.theorems.algebra.ratios import Ratio
+from simulator.theorems.algebra.regions import Region, vanishes
 
 #: Agreement of two subtrees on a tie is looked for among at most so many pairs of leaves.
 PAIRS = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from simulator.theorems.polynomials import NEGATIVE, POSITIVE, ZERO
+from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO
 
 _RELATIONS = {
     NEGATIVE: "<",

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from simulator.protocol import Context
-from simulator.theorems.laws import Block, Part
-from simulator.theorems.oracle import Oracle
-from simulator.theorems.ratios import Ratio
-from simulator.theorems.rows import Shape
-from simulator.theorems.trees import Leaf, Tree, combined, mapped
+from simulator.theorems.algebra.oracle import Oracle
+from simulator.theorems.algebra.ratios import Ratio
+from simulator.theorems.algebra.trees import Leaf, Tree, combined, mapped
+from simulator.theorems.proof.laws import Block, Part
+from simulator.theorems.proof.rows import Shape
 
 #: The only name of a value at the leaves of a sum.
 SUM = "sum"

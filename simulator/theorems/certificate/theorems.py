@@ -14,15 +14,15 @@ from typing import Any, Self
 from simulator.arithmetic import parse_fraction
 from simulator.errors import InvalidInput
 from simulator.files import cut
-from simulator.theorems.explore import Explorer
-from simulator.theorems.formulas import condition_text
-from simulator.theorems.oracle import Empty, Oracle
-from simulator.theorems.plain import plain_point, read_number
-from simulator.theorems.polynomials import Point, Ring
-from simulator.theorems.proof import Proof, Subject, follow
-from simulator.theorems.regions import Region
-from simulator.theorems.rows import Shape
-from simulator.theorems.trees import Gap, leaves
+from simulator.theorems.algebra.oracle import Empty, Oracle
+from simulator.theorems.algebra.plain import plain_point, read_number
+from simulator.theorems.algebra.polynomials import Point, Ring
+from simulator.theorems.algebra.regions import Region
+from simulator.theorems.algebra.trees import Gap, leaves
+from simulator.theorems.certificate.formulas import condition_text
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Proof, Subject, follow
 
 FORMAT = "draftproof theorem 1"
 

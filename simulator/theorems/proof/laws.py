@@ -13,11 +13,8 @@ from simulator.instances.processes import context_index
 from simulator.laws.enumeration import verdicts
 from simulator.laws.law import BlockLaw
 from simulator.protocol import AttachedTree, Coin, Context, Verifier
-from simulator.theorems.coin import FollowingCoin
-from simulator.theorems.explore import Explorer
-from simulator.theorems.numbers import Run
-from simulator.theorems.oracle import Empty, Oracle
-from simulator.theorems.plain import (
+from simulator.theorems.algebra.oracle import Empty, Oracle
+from simulator.theorems.algebra.plain import (
     plain_point,
     plain_ratio,
     plain_region,
@@ -27,13 +24,16 @@ from simulator.theorems.plain import (
     read_region,
     read_tree,
 )
-from simulator.theorems.points import starting_points
-from simulator.theorems.polynomials import ZERO, Point, Ring
-from simulator.theorems.ratios import Ratio
-from simulator.theorems.regions import Region
-from simulator.theorems.rows import Shape, SideRows
-from simulator.theorems.trees import Gap, Leaf, Tree, leaf_at, leaves, mapped, split
-from simulator.theorems.watch import Watch, Watched
+from simulator.theorems.algebra.polynomials import ZERO, Point, Ring
+from simulator.theorems.algebra.ratios import Ratio
+from simulator.theorems.algebra.regions import Region
+from simulator.theorems.algebra.trees import Gap, Leaf, Tree, leaf_at, leaves, mapped, split
+from simulator.theorems.proof.coin import FollowingCoin
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.numbers import Run
+from simulator.theorems.proof.points import starting_points
+from simulator.theorems.proof.rows import Shape, SideRows
+from simulator.theorems.proof.watch import Watch, Watched
 
 #: Makes the verifier of a run: one with free numbers has numbers of that run in it.
 Making = Callable[[Run], Verifier]

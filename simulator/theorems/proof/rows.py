@@ -18,10 +18,10 @@ from simulator.errors import InvalidInput
 from simulator.instances.instance import Instance
 from simulator.instances.processes import TableProcess
 from simulator.protocol import Context, DraftScheme, Vector
-from simulator.theorems.numbers import Number, Run
-from simulator.theorems.polynomials import POSITIVE, ZERO, Point, Ring, mirrored, rational
-from simulator.theorems.ratios import Ratio
-from simulator.theorems.regions import Region
+from simulator.theorems.algebra.polynomials import POSITIVE, ZERO, Point, Ring, mirrored, rational
+from simulator.theorems.algebra.ratios import Ratio
+from simulator.theorems.algebra.regions import Region
+from simulator.theorems.proof.numbers import Number, Run
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.errors import InvalidInput
-from simulator.theorems.certificates import Given, Recording, points_in
-from simulator.theorems.explore import Explorer
-from simulator.theorems.judgements import Judgement, stands
-from simulator.theorems.oracle import Oracle
-from simulator.theorems.plain import plain_point
-from simulator.theorems.proof import Subject
-from simulator.theorems.ratios import Ratio
-from simulator.theorems.regions import Region
-from simulator.theorems.relations import EFFICIENCY, EQUALS, REACHES, Relation, both_laws, judge_cells, same_law
-from simulator.theorems.rows import Shape
+from simulator.theorems.algebra.oracle import Oracle
+from simulator.theorems.algebra.plain import plain_point
+from simulator.theorems.algebra.ratios import Ratio
+from simulator.theorems.algebra.regions import Region
+from simulator.theorems.certificate.theorems import Given, Recording, points_in
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.judgements import Judgement, stands
+from simulator.theorems.proof.relations import EFFICIENCY, EQUALS, REACHES, Relation, both_laws, judge_cells, same_law
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import Subject
 
 FORMAT = "draftproof relation 1"
 

@@ -14,9 +14,9 @@ from typing import Any, Self
 from flint import fmpq
 
 from simulator.errors import InvalidInput
-from simulator.theorems.nudging import nudged
-from simulator.theorems.polynomials import NEGATIVE, POSITIVE, ZERO, Condition, Point, Polynomial, Ring
-from simulator.theorems.regions import Region
+from simulator.theorems.algebra.nudging import nudged
+from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Condition, Point, Polynomial, Ring
+from simulator.theorems.algebra.regions import Region
 
 
 class Empty(Enum):

@@ -18,20 +18,20 @@ from simulator.instances.instance import Instance
 from simulator.laws.enumeration import enumerate_law, verdicts
 from simulator.laws.law import BlockLaw, Violation
 from simulator.protocol import Context, Verifier
-from simulator.theorems.balance import SUM, balance, places
-from simulator.theorems.coin import FollowingCoin
-from simulator.theorems.elsewhere import Elsewhere
-from simulator.theorems.explore import Explorer
-from simulator.theorems.laws import Making, Part, drawn, law_at, law_of, plain_law
-from simulator.theorems.numbers import Run
-from simulator.theorems.oracle import Oracle
-from simulator.theorems.points import random_point, simplest, trial_points
-from simulator.theorems.polynomials import NEGATIVE, POSITIVE, Point
-from simulator.theorems.ratios import Ratio
-from simulator.theorems.regions import Region, vanishes
-from simulator.theorems.rows import Shape, SideRows
-from simulator.theorems.trees import Gap, leaves
-from simulator.theorems.watch import NotFollowed, Remembers, Watched
+from simulator.theorems.algebra.oracle import Oracle
+from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, Point
+from simulator.theorems.algebra.ratios import Ratio
+from simulator.theorems.algebra.regions import Region, vanishes
+from simulator.theorems.algebra.trees import Gap, leaves
+from simulator.theorems.proof.balance import SUM, balance, places
+from simulator.theorems.proof.coin import FollowingCoin
+from simulator.theorems.proof.elsewhere import Elsewhere
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.laws import Making, Part, drawn, law_at, law_of, plain_law
+from simulator.theorems.proof.numbers import Run
+from simulator.theorems.proof.points import random_point, simplest, trial_points
+from simulator.theorems.proof.rows import Shape, SideRows
+from simulator.theorems.proof.watch import NotFollowed, Remembers, Watched
 
 #: Points tried for each denominator before anything is proved.
 TRIALS = 3

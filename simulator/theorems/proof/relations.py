@@ -13,19 +13,19 @@ from random import Random
 from typing import Any
 
 from simulator.instances.instance import Instance
-from simulator.theorems.balance import SUM, difference, efficiency, mass, reach
-from simulator.theorems.elsewhere import Together
-from simulator.theorems.explore import Explorer
-from simulator.theorems.judgements import SIGNS, SOLVER, Judgement, Judging, judged_nonnegative, judged_zero
-from simulator.theorems.laws import Part, draftings, parts_of, plain_law
-from simulator.theorems.oracle import Oracle
-from simulator.theorems.points import simplest, trial_points
-from simulator.theorems.polynomials import Point
-from simulator.theorems.proof import TRIALS, Subject, law_at_point
-from simulator.theorems.ratios import Ratio
-from simulator.theorems.regions import Region
-from simulator.theorems.rows import Shape
-from simulator.theorems.trees import Gap, Tree, leaves
+from simulator.theorems.algebra.oracle import Oracle
+from simulator.theorems.algebra.polynomials import Point
+from simulator.theorems.algebra.ratios import Ratio
+from simulator.theorems.algebra.regions import Region
+from simulator.theorems.algebra.trees import Gap, Tree, leaves
+from simulator.theorems.proof.balance import SUM, difference, efficiency, mass, reach
+from simulator.theorems.proof.elsewhere import Together
+from simulator.theorems.proof.explore import Explorer
+from simulator.theorems.proof.judgements import SIGNS, SOLVER, Judgement, Judging, judged_nonnegative, judged_zero
+from simulator.theorems.proof.laws import Part, draftings, parts_of, plain_law
+from simulator.theorems.proof.points import simplest, trial_points
+from simulator.theorems.proof.rows import Shape
+from simulator.theorems.proof.theorem import TRIALS, Subject, law_at_point
 
 EQUALS, DOMINATES = "equals", "dominates"
 #: What is compared: one function, or those of all contexts, of which it is the sum.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.theorems.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Polynomial, Ring, mirrored
+from simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Polynomial, Ring, mirrored
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from simulator.errors import InvalidVerifier
 from simulator.origins import is_foreign, is_ours
 from simulator.protocol import Coin, DraftNode, Verdict, Verifier
-from simulator.theorems.memory import picture
+from simulator.theorems.proof.memory import picture
 
 T = TypeVar("T")
 

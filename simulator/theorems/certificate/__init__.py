@@ -1,0 +1,1 @@
+"""What was found by search, as plain data that is checked without one."""
