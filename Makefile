@@ -58,7 +58,7 @@ check: test docs
 	$(BIN)/pytest -n 2 --dist worksteal -m heavy
 
 speed: $(VENV)/.core
-	$(BIN)/python -m experiments.studies.speed
+	$(BIN)/python -m draftproof.experiments.studies.speed
 
 $(VENV)/.docs: $(VENV)/.core
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'

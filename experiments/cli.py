@@ -1,4 +1,4 @@
-"""The command line: what every command has in common. The commands are in `experiments.commands`."""
+"""The command line: what every command has in common. The commands are in `draftproof.experiments.commands`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Annotated
 
 import typer
 
-from experiments.shared.elsewhere import run_apart
-from experiments.shared.flags import with_flags
-from experiments.shared.progress import INTERRUPTED, remark, stderr
-from experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
-from experiments.supervision import VERDICTS, is_asked_for_runs, names_code, supervise, tell
-from experiments.supervision import supervised as under_supervision
-from simulator import files
-from simulator.errors import DraftproofError, InvalidInput
-from simulator.files import cut
-from simulator.raised import raised_by_others
+from draftproof.experiments.shared.elsewhere import run_apart
+from draftproof.experiments.shared.flags import with_flags
+from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
+from draftproof.experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
+from draftproof.experiments.supervision import VERDICTS, is_asked_for_runs, names_code, supervise, tell
+from draftproof.experiments.supervision import supervised as under_supervision
+from draftproof.simulator import files
+from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.files import cut
+from draftproof.simulator.raised import raised_by_others
 
-#: The commands in the order of the help, and where they stand in `experiments.commands`.
+#: The commands in the order of the help, and where they stand in `draftproof.experiments.commands`.
 COMMANDS = {
     "list": "listing.command:list_command",
     "check": "check.command:check",
@@ -84,7 +84,7 @@ def program(names: Collection[str] = COMMANDS) -> typer.Typer:
     app.callback()(_options)
     for name in names:
         module, _, function = COMMANDS[name].partition(":")
-        app.command(name)(getattr(import_module(f"experiments.commands.{module}"), function))
+        app.command(name)(getattr(import_module(f"draftproof.experiments.commands.{module}"), function))
     return app
 
 

@@ -23,9 +23,9 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
-from experiments.shared.lifetime import end_with, ended
-from experiments.shared.progress import remark
-from simulator.protocol import Card
+from draftproof.experiments.shared.lifetime import end_with, ended
+from draftproof.experiments.shared.progress import remark
+from draftproof.simulator.protocol import Card
 
 #: Exit codes that say something about a verifier: lossless, refuted, a proof with gaps.
 VERDICTS = (0, 1, 3)
@@ -34,7 +34,7 @@ PATIENCE = 5.0
 _FILE = re.compile(r"\.py(:|$)")
 #: Options that let a command run code which the command line itself does not name.
 _OPTIONS = ("--allow-code", "--checkout")
-_PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import supervised; supervised()"
+_PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.cli import supervised; supervised()"
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -140,9 +140,9 @@ def serve(channel: str, parent: str) -> None:
 
 
 def _failed(error: BaseException) -> dict[str, Any]:
-    from simulator.errors import DraftproofError
-    from simulator.files import cut
-    from simulator.relay import error_fields
+    from draftproof.simulator.errors import DraftproofError
+    from draftproof.simulator.files import cut
+    from draftproof.simulator.relay import error_fields
 
     if isinstance(error, DraftproofError):
         return {"error": error_fields(error)}
@@ -156,20 +156,20 @@ def _card_fields(card: Card) -> dict[str, Any]:
 
 def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """What is told of what was loaded, and what answers the requests."""
-    from simulator import files
-    from simulator.relay import Runner
+    from draftproof.simulator import files
+    from draftproof.simulator.relay import Runner
 
     files.allow(wanted["max_input"])
     if "verifier" in wanted:
-        from experiments.shared.names import find_verifier
-        from simulator.laws.enumeration import guarded
+        from draftproof.experiments.shared.names import find_verifier
+        from draftproof.simulator.laws.enumeration import guarded
 
         verifier = find_verifier(wanted["verifier"]).verifier
         runner = Runner(lambda settings: lambda roots, coin, told: [guarded(verifier, roots[0])(coin)])
         return {"card": _card_fields(verifier.card), "answer": runner.reply}
 
-    from experiments.commands.audit.plan import load_audit
-    from simulator.audit.audited import Log
+    from draftproof.experiments.commands.audit.plan import load_audit
+    from draftproof.simulator.audit.audited import Log
 
     spec, arguments, options = wanted["audit"]
     audited = load_audit(spec, arguments, **options).audited

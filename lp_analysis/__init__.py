@@ -11,14 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lp_analysis.certificates import certificate, dumps, law_certificate, save
-    from lp_analysis.checker import check_certificate, check_file
-    from lp_analysis.reference.cuts import CutBound, cut_bound
-    from lp_analysis.reference.direct import direct_bound, direct_variables
-    from lp_analysis.reference.hitting import Hitting, IidBranches, ListedTrees
-    from lp_analysis.single_step import single_step_optimum
-    from lp_analysis.solve import METHODS, Optimum, optimum
-    from lp_analysis.subject import MOST_PATHS, MOST_TRUNKS
+    from draftproof.lp_analysis.certificates import certificate, dumps, law_certificate, save
+    from draftproof.lp_analysis.checker import check_certificate, check_file
+    from draftproof.lp_analysis.reference.cuts import CutBound, cut_bound
+    from draftproof.lp_analysis.reference.direct import direct_bound, direct_variables
+    from draftproof.lp_analysis.reference.hitting import Hitting, IidBranches, ListedTrees
+    from draftproof.lp_analysis.single_step import single_step_optimum
+    from draftproof.lp_analysis.solve import METHODS, Optimum, optimum
+    from draftproof.lp_analysis.subject import MOST_PATHS, MOST_TRUNKS
 
 __all__ = [
     "METHODS",

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.decompose import repaired
-from lp_analysis.nodes import efficiency, from_leaves, reach
-from lp_analysis.prices import price_bound
-from lp_analysis.solve import PRICE_UNIT, Optimum
-from lp_analysis.subject import Subject, delayed_only
-from simulator.arithmetic import RATIONAL, as_python, to_fmpq
-from simulator.errors import InvalidInput
-from simulator.instances.exact import Given, exact_instance
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme
+from draftproof.lp_analysis.decompose import repaired
+from draftproof.lp_analysis.nodes import efficiency, from_leaves, reach
+from draftproof.lp_analysis.prices import price_bound
+from draftproof.lp_analysis.solve import PRICE_UNIT, Optimum
+from draftproof.lp_analysis.subject import Subject, delayed_only
+from draftproof.simulator.arithmetic import RATIONAL, as_python, to_fmpq
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.exact import Given, exact_instance
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
 
 FORMAT = "draftproof bound 1"
 #: Longest text of a probability that the reader of instance files takes.
@@ -85,7 +85,7 @@ def _exact_rows(target: Given, draft: Given, depth: int) -> Instance:
             if len(str(value)) > LONGEST_TEXT:
                 raise InvalidInput(
                     f"{name} rows hold a fraction of {len(str(value)):,} characters; instance files take at most "
-                    f"{LONGEST_TEXT:,}: round the rows with simulator.rationalise"
+                    f"{LONGEST_TEXT:,}: round the rows with draftproof.simulator.rationalise"
                 )
     return rows
 

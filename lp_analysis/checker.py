@@ -15,10 +15,10 @@ from typing import Any
 
 from flint import fmpq, fmpz
 
-from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json, read_text
-from simulator.instances.exact import exact_instance
-from simulator.instances.instance import Instance
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.instances.exact import exact_instance
+from draftproof.simulator.instances.instance import Instance
 
 _KEYS = {"format", "instance", "digest", "prices", "lower", "upper", "gap"}
 _NUMBER = re.compile(r"[0-9]+(/0*[1-9][0-9]*)?")

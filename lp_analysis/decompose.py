@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import meets
-from lp_analysis.orders import order_law
-from simulator.vectors import positive_part
+from draftproof.lp_analysis.nodes import meets
+from draftproof.lp_analysis.orders import order_law
+from draftproof.simulator.vectors import positive_part
 
 #: Rounding of sums of at most some 10^4 masses: an excess below this is none.
 ROUNDING = 1e-14

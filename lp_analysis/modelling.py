@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 
 def modelling() -> Any:

@@ -2,7 +2,7 @@
 
 `V` is the vocabulary size, `L` the depth, `K` the number of branches, `L1` the length of the trunk. A list `a` of node
 values has `a[d]` of shape `(V**d,)`, contexts in lexicographic order; `()` is `a[0]`. Tables are as in
-`simulator.instances.processes`: `tables[d]` of shape `(V**d, V)`.
+`draftproof.simulator.instances.processes`: `tables[d]` of shape `(V**d, V)`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simulator.arithmetic import arithmetic_of
+from draftproof.simulator.arithmetic import arithmetic_of
 
 #: One array of shape `(V**d,)` for every depth `d`.
 NodeValues: TypeAlias = list[Any]

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues, from_leaves, meets
-from lp_analysis.subject import Subject
-from simulator.drafts import Delayed
-from simulator.instances.plan import PathPlan
+from draftproof.lp_analysis.nodes import NodeValues, from_leaves, meets
+from draftproof.lp_analysis.subject import Subject
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.plan import PathPlan
 
 #: Weights of orders are rounded to multiples of one over this.
 WEIGHT_UNIT = 2**40

@@ -6,7 +6,7 @@ leaves up (no children term at depth `L`), `pi(x)` the sum of the prices along p
 
     u(mu) = 1 + sum_y p(y) t(y) + sum_trunks q(trunk) sum_i (pi_i - pi_{i+1}) g(mass of the first i paths).
 
-`u` is convex, and its minimum is the optimum: see the theory page. Shapes as in `lp_analysis.nodes`.
+`u` is convex, and its minimum is the optimum: see the theory page. Shapes as in `draftproof.lp_analysis.nodes`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues, children, from_leaves, meets
-from lp_analysis.subject import Subject
-from simulator.errors import InvalidInput
-from simulator.vectors import positive_part
+from draftproof.lp_analysis.nodes import NodeValues, children, from_leaves, meets
+from draftproof.lp_analysis.subject import Subject
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.vectors import positive_part
 
 
 def node_worths(prices: NodeValues, target_tables: Sequence[Any]) -> NodeValues:

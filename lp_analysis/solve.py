@@ -12,22 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.decompose import ROUNDING, decompose, repaired
-from lp_analysis.nodes import NodeValues, efficiency, reach
-from lp_analysis.orders import as_plan
-from lp_analysis.prices import price_bound
-from lp_analysis.single_step.canonical import selection_law
-from lp_analysis.single_step.subsets import best_set
-from lp_analysis.solvers.columns import Columns, generate
-from lp_analysis.solvers.minimise import Clock, Report, Search, minimise, stopped
-from lp_analysis.solvers.single_path import single_path_prices
-from lp_analysis.subject import Subject
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.errors import InvalidInput
-from simulator.instances.exact import Given
-from simulator.instances.plan import PathPlan
-from simulator.protocol import DraftScheme
-from simulator.shown import fields_html, number_text
+from draftproof.lp_analysis.decompose import ROUNDING, decompose, repaired
+from draftproof.lp_analysis.nodes import NodeValues, efficiency, reach
+from draftproof.lp_analysis.orders import as_plan
+from draftproof.lp_analysis.prices import price_bound
+from draftproof.lp_analysis.single_step.canonical import selection_law
+from draftproof.lp_analysis.single_step.subsets import best_set
+from draftproof.lp_analysis.solvers.columns import Columns, generate
+from draftproof.lp_analysis.solvers.minimise import Clock, Report, Search, minimise, stopped
+from draftproof.lp_analysis.solvers.single_path import single_path_prices
+from draftproof.lp_analysis.subject import Subject
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.exact import Given
+from draftproof.simulator.instances.plan import PathPlan
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.shown import fields_html, number_text
 
 #: Node prices are rounded to multiples of one over this.
 PRICE_UNIT = 2**40
@@ -87,7 +87,7 @@ def optimum(
     """Bounds on the best block efficiency of a lossless verifier, at most `gap` apart if `seconds` allow.
 
     target, draft: processes, or their tables, `[d]` of shape `(V**d, V)`, of depth at least `L - 1`. The bounds are of
-    their rows in rationals: floats are rounded as `simulator.instances.exact` says. scheme: a delayed tree.
+    their rows in rationals: floats are rounded as `draftproof.simulator.instances.exact` says. scheme: a delayed tree.
     method: "levels" (interior point on an interpolated `g`), "columns" (column generation over path orders), or "auto":
     the former, finished by the latter on small trees if its exact gap is too wide. `L <= 1` and `K = 1` need neither.
     report: told (seconds, lower, upper) as they improve. clock: such as `time.perf_counter`, needed for `seconds`;

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from lp_analysis.nodes import NodeValues, as_floats, conditional, prefix_masses
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.exact import Given, as_process, exact_tables
-from simulator.instances.processes import context_count
-from simulator.protocol import DraftScheme
+from draftproof.lp_analysis.nodes import NodeValues, as_floats, conditional, prefix_masses
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.exact import Given, as_process, exact_tables
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.protocol import DraftScheme
 
 #: Most paths `V**L` that are tried.
 MOST_PATHS = 20_000
@@ -22,7 +22,7 @@ MOST_TRUNKS = 300
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """One instance and one shape, in one arithmetic. Shapes as in `lp_analysis.nodes`.
+    """One instance and one shape, in one arithmetic. Shapes as in `draftproof.lp_analysis.nodes`.
 
     target, draft: tables of depths `0..L - 1`.
     """
@@ -83,7 +83,8 @@ def delayed_only(scheme: DraftScheme) -> Delayed:
     if isinstance(scheme, Delayed):
         return scheme
     raise InvalidInput(
-        f"certified bounds are for delayed trees, not for {scheme}; lp_analysis.cut_bound takes any scheme, in float64"
+        f"certified bounds are for delayed trees, not for {scheme}; "
+        "draftproof.lp_analysis.cut_bound takes any scheme, in float64"
     )
 
 

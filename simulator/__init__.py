@@ -6,22 +6,22 @@ A verifier is always passed in, never looked up. This package imports no other r
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
-from simulator.drafts import SCHEMES, Delayed
-from simulator.drafts.trees import DraftTree
-from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
-from simulator.instances.called import CallableProcess
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.instances.ngram import TextPair
-from simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
-from simulator.instances.softmax import from_softmax
-from simulator.laws.law import BlockLaw, Violation
-from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Source, TokenProcess, Verdict, Verifier
+from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from draftproof.simulator.drafts import SCHEMES, Delayed
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
+from draftproof.simulator.instances.called import CallableProcess
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
+from draftproof.simulator.instances.softmax import from_softmax
+from draftproof.simulator.laws.law import BlockLaw, Violation
+from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Source, TokenProcess, Verdict, Verifier
 
 if TYPE_CHECKING:
-    from simulator.audit.assertion import assert_lossless
-    from simulator.verdicts.lossless import Check, block_law, check
+    from draftproof.simulator.audit.assertion import assert_lossless
+    from draftproof.simulator.verdicts.lossless import Check, block_law, check
 
 __all__ = [
     "FAMILIES",
@@ -63,8 +63,8 @@ __all__ = [
 
 #: What waits until it is asked for, since the engines take as long to import as all else.
 _LATER = {
-    "assert_lossless": "simulator.audit.assertion",
-    **dict.fromkeys(("Check", "block_law", "check"), "simulator.verdicts.lossless"),
+    "assert_lossless": "draftproof.simulator.audit.assertion",
+    **dict.fromkeys(("Check", "block_law", "check"), "draftproof.simulator.verdicts.lossless"),
 }
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
-from simulator.errors import InvalidInput
-from simulator.files import cut
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
 
 #: Methods by which a number of another library is known.
 _NUMERIC = ("__float__", "__complex__", "__index__", "__array__")

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 from flint import fmpq
 
-from simulator.arithmetic import Arithmetic
-from simulator.errors import InvalidVerifier, NoFunction
-from simulator.protocol import Coin
-from simulator.raised import said
+from draftproof.simulator.arithmetic import Arithmetic
+from draftproof.simulator.errors import InvalidVerifier, NoFunction
+from draftproof.simulator.protocol import Coin
+from draftproof.simulator.raised import said
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 #: Bytes of a file at most, where nobody allows more.
 MOST_BYTES = 64 * 2**20

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from simulator.arithmetic import as_python, comparable
-from simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
+from draftproof.simulator.arithmetic import as_python, comparable
+from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
 
 
 def _arithmetic(operate: Callable[[Any, Any], Any]) -> tuple[Callable[[Exact, Any], Any], Callable[[Exact, Any], Any]]:

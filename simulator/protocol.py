@@ -12,8 +12,8 @@ from enum import Flag, auto
 from types import NoneType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from simulator.errors import InvalidInput
-from simulator.files import cut
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
 
 Context: TypeAlias = tuple[int, ...]
 
@@ -147,8 +147,8 @@ class Card:
     """Declared facts about a verifier. Each field has a test that would expose a lie.
 
     needs: what a draft scheme must declare for the verifier to be lossless on its trees, None where it never is;
-    `simulator.drafts.lossless_for` lists the schemes. control: whether it is a negative control, kept for its one bug.
-    reads_draft: whether it looks at `q`. single_path: whether it looks at the first path only.
+    `draftproof.simulator.drafts.lossless_for` lists the schemes. control: whether it is a negative control, kept for
+    its one bug. reads_draft: whether it looks at `q`. single_path: whether it looks at the first path only.
     exchangeable: whether its `branch`, if it has one, does not depend on the order of the drafts.
     dominates: verifiers whose block efficiency it never falls below, on any instance.
     departs: how it differs from the paper, "" if it does not.

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import DraftproofError, InvalidVerifier
-from simulator.files import cut
-from simulator.origins import ROOMS, is_trusted
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.files import cut
+from draftproof.simulator.origins import ROOMS, is_trusted
 
 #: Lines of the traceback that are told, the innermost ones.
 LINES = 3

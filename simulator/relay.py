@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from flint import fmpq
 
-from simulator.arithmetic import Arithmetic, arithmetic_named, arithmetic_of
-from simulator.coins import STATE, EnumeratingCoin
-from simulator.drafts.trees import DraftTree
-from simulator.errors import DraftproofError, InvalidVerifier
-from simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
+from draftproof.simulator.arithmetic import Arithmetic, arithmetic_named, arithmetic_of
+from draftproof.simulator.coins import STATE, EnumeratingCoin
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
 
 #: Runs that are asked for at once: few at first, more of them where a tree has many.
 FEW, MANY = 16, 256

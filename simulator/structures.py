@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from simulator.errors import InvalidVerifier
-from simulator.handed import crossing
-from simulator.origins import is_library
-from simulator.protocol import DraftScheme, Vector, Verifier
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.handed import crossing
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.protocol import DraftScheme, Vector, Verifier
 
 #: `branch(p, q, drafted)`: the law of the next token given the drafts of one node, shape `(V,)`.
 Branch: TypeAlias = Callable[[Vector, Vector, Any], Vector]
@@ -137,7 +137,7 @@ def offered(verifier: Verifier) -> Structure | None:
     if not isinstance(structure, (TopDown, OnePath, LeafToRoot, Layered, Continued)):
         raise InvalidVerifier(
             f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath, LeafToRoot, "
-            "Layered or Continued of simulator.structures, or leave it out"
+            "Layered or Continued of draftproof.simulator.structures, or leave it out"
         )
     return structure if is_library(verifier) else with_functions(structure, lambda name, function: crossing(function))
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from simulator.errors import InvalidInput
-from simulator.lazy import torch
-from simulator.protocol import Vector
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.lazy import torch
+from draftproof.simulator.protocol import Vector
 
 #: Up to this vocabulary size comparing all pairs of tokens is faster than sorting, where there are many instances.
 IN_PAIRS = 16

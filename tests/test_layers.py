@@ -107,12 +107,13 @@ def imports(source: str, modules: set[str]) -> set[str]:
         if id(node) in for_types:
             continue
         if isinstance(node, ast.ImportFrom) and node.level == 0:
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {name if name in modules else str(node.module) for name in names}
+            module = str(node.module).removeprefix("draftproof.")
+            names = {f"{node.module}.{alias.name}".removeprefix("draftproof.") for alias in node.names}
+            found |= {name if name in modules else module for name in names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            found |= {alias.name.removeprefix("draftproof.") for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # `import_module("..")` and the like
-            found |= {node.value}
+            found |= {node.value.removeprefix("draftproof.")}
     return found & modules
 
 
@@ -150,17 +151,21 @@ def test_no_imports_in_a_circle(graph: Graph) -> None:
 @pytest.mark.parametrize(
     ("module", "source", "wrong"),
     [
-        ("simulator.coins", "import simulator.laws.law", True),
-        ("simulator.drafts.trees", "def f():\n    from simulator.verdicts.lossless import check", True),
-        ("simulator.audit.rows", "from simulator.audit.interfaces import chain", True),
-        ("experiments.shared.rows", "from experiments.commands.bound import work", True),
-        ("experiments.shared.rows", "from importlib import import_module\nimport_module('experiments.cli')", True),
-        ("simulator.laws.law", "from simulator import check", True),
-        ("verifiers.block", "from verifiers.controls.relaxed import Relaxed", True),
-        ("simulator.verdicts.lossless", "from simulator.laws.structured import run", False),
+        ("simulator.coins", "import draftproof.simulator.laws.law", True),
+        ("simulator.drafts.trees", "def f():\n    from draftproof.simulator.verdicts.lossless import check", True),
+        ("simulator.audit.rows", "from draftproof.simulator.audit.interfaces import chain", True),
+        ("experiments.shared.rows", "from draftproof.experiments.commands.bound import work", True),
+        (
+            "experiments.shared.rows",
+            "from importlib import import_module\nimport_module('draftproof.experiments.cli')",
+            True,
+        ),
+        ("simulator.laws.law", "from draftproof.simulator import check", True),
+        ("verifiers.block", "from draftproof.verifiers.controls.relaxed import Relaxed", True),
+        ("simulator.verdicts.lossless", "from draftproof.simulator.laws.structured import run", False),
         (
             "simulator.laws.law",
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import simulator.audit",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import draftproof.simulator.audit",
             False,
         ),
     ],

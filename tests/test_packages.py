@@ -25,12 +25,12 @@ OURS = {*ROOMS, "tests"}
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_room_is_ours_and_not_a_namesake_from_the_package_index(room: str) -> None:
-    module = importlib.import_module(room)
+    module = importlib.import_module(f"draftproof.{room}")
     assert Path(str(module.__file__)).resolve().is_relative_to(ROOT / room)
 
 
 def test_verifiers_is_the_package_with_our_registry() -> None:
-    verifiers = importlib.import_module("verifiers")
+    verifiers = importlib.import_module("draftproof.verifiers")
     assert "naive" in verifiers.REGISTRY
     assert verifiers.REGISTRY["naive"].card.name == "naive"
 
@@ -40,16 +40,16 @@ def sources(room: str) -> list[Path]:
 
 
 def imported(source: str) -> set[str]:
-    """Top-level names of everything imported absolutely, inside functions and by name included."""
+    """Our rooms, and packages, that are imported absolutely, inside functions and by name included."""
     names = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names.add(str(node.module))
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in ("import_module", "__import__"):
             names |= {str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)}
-    return {name.split(".")[0] for name in names}
+    return {name.removeprefix("draftproof.").split(".")[0] for name in names}
 
 
 def dotted(node: ast.AST) -> str:
@@ -101,11 +101,11 @@ def test_library_never_prints_seeds_or_reads_a_clock(room: str) -> None:
 @pytest.mark.parametrize(
     ("source", "name"),
     [
-        ("import verifiers.block", "verifiers"),
-        ("from experiments.cli import main", "experiments"),
-        ("def f():\n    from lp_analysis import optimum", "lp_analysis"),
+        ("import draftproof.verifiers.block", "verifiers"),
+        ("from draftproof.experiments.cli import main", "experiments"),
+        ("def f():\n    from draftproof.lp_analysis import optimum", "lp_analysis"),
         ("if True:\n    import numpy, tests.helpers as h", "tests"),
-        ("import importlib\nimportlib.import_module('verifiers.naive')", "verifiers"),
+        ("import importlib\nimportlib.import_module('draftproof.verifiers.naive')", "verifiers"),
         ("__import__('torch')", "torch"),
     ],
 )
@@ -163,7 +163,7 @@ def _import_without_torch(*rooms: str, folder: Path = ROOT) -> subprocess.Comple
 
 
 def test_library_imports_without_torch_or_transformers() -> None:
-    done = _import_without_torch(*LIBRARY)
+    done = _import_without_torch(*(f"draftproof.{room}" for room in LIBRARY))
     assert done.returncode == 0, done.stderr
 
 

@@ -13,40 +13,40 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-from simulator.errors import InvalidInput, UnknownName
-from simulator.protocol import Verifier
-from verifiers.block import Block
-from verifiers.block_tree import BlockTree
-from verifiers.controls.block_by_weights import BlockByWeights
-from verifiers.controls.hsd_uncapped import HierarchicalUncapped
-from verifiers.controls.naive_from_target import NaiveFromTarget
-from verifiers.controls.relaxed import Relaxed
-from verifiers.controls.threshold import Threshold
-from verifiers.controls.traversal_insertion_order import TraversalInsertionOrder
-from verifiers.controls.typical import Typical
-from verifiers.gbv import GreedyBlock
-from verifiers.gbv_tree import GreedyBlockTree
-from verifiers.greedy_multi_draft import GreedyMultiDraft
-from verifiers.hsd import Hierarchical
-from verifiers.khisti import Khisti
-from verifiers.layer_greedy import LayerGreedy
-from verifiers.layer_transport import LayerTransport
-from verifiers.layer_verification import LayerVerification
-from verifiers.layer_without_replacement import LayerWithoutReplacement
-from verifiers.mixed_order import MixedOrder
-from verifiers.naive import Naive
-from verifiers.naive_tree import NaiveTree
-from verifiers.nss import NaiveSampling
-from verifiers.optimal_transport import OptimalTransport
-from verifiers.optimum import Optimum
-from verifiers.path_transport import PathTransport
-from verifiers.rejection_without_replacement import RejectionWithoutReplacement
-from verifiers.sequoia import SequoiaVerification
-from verifiers.spechub import SpecHubVerification
-from verifiers.specinfer import SpecInfer
-from verifiers.spectr import SpecTr
-from verifiers.traversal import Traversal
-from verifiers.tree_monte_carlo import TreeMonteCarlo
+from draftproof.simulator.errors import InvalidInput, UnknownName
+from draftproof.simulator.protocol import Verifier
+from draftproof.verifiers.block import Block
+from draftproof.verifiers.block_tree import BlockTree
+from draftproof.verifiers.controls.block_by_weights import BlockByWeights
+from draftproof.verifiers.controls.hsd_uncapped import HierarchicalUncapped
+from draftproof.verifiers.controls.naive_from_target import NaiveFromTarget
+from draftproof.verifiers.controls.relaxed import Relaxed
+from draftproof.verifiers.controls.threshold import Threshold
+from draftproof.verifiers.controls.traversal_insertion_order import TraversalInsertionOrder
+from draftproof.verifiers.controls.typical import Typical
+from draftproof.verifiers.gbv import GreedyBlock
+from draftproof.verifiers.gbv_tree import GreedyBlockTree
+from draftproof.verifiers.greedy_multi_draft import GreedyMultiDraft
+from draftproof.verifiers.hsd import Hierarchical
+from draftproof.verifiers.khisti import Khisti
+from draftproof.verifiers.layer_greedy import LayerGreedy
+from draftproof.verifiers.layer_transport import LayerTransport
+from draftproof.verifiers.layer_verification import LayerVerification
+from draftproof.verifiers.layer_without_replacement import LayerWithoutReplacement
+from draftproof.verifiers.mixed_order import MixedOrder
+from draftproof.verifiers.naive import Naive
+from draftproof.verifiers.naive_tree import NaiveTree
+from draftproof.verifiers.nss import NaiveSampling
+from draftproof.verifiers.optimal_transport import OptimalTransport
+from draftproof.verifiers.optimum import Optimum
+from draftproof.verifiers.path_transport import PathTransport
+from draftproof.verifiers.rejection_without_replacement import RejectionWithoutReplacement
+from draftproof.verifiers.sequoia import SequoiaVerification
+from draftproof.verifiers.spechub import SpecHubVerification
+from draftproof.verifiers.specinfer import SpecInfer
+from draftproof.verifiers.spectr import SpecTr
+from draftproof.verifiers.traversal import Traversal
+from draftproof.verifiers.tree_monte_carlo import TreeMonteCarlo
 
 __all__ = ["REGISTRY", "STANDALONE", "make", "required"]
 

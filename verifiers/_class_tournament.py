@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from simulator.protocol import Coin, Vector
-from simulator.vectors import is_tensor, layers, minimum, residual
-from verifiers._ratio_classes import ClassLaw, by_classes, classes_of, one_class, table
-from verifiers._room import check_room
-from verifiers._tournament import DECIMALS, GRAIN, like, play
+from draftproof.simulator.protocol import Coin, Vector
+from draftproof.simulator.vectors import is_tensor, layers, minimum, residual
+from draftproof.verifiers._ratio_classes import ClassLaw, by_classes, classes_of, one_class, table
+from draftproof.verifiers._room import check_room
+from draftproof.verifiers._tournament import DECIMALS, GRAIN, like, play
 
 #: Classes of a node, and how many of them halve `p/q`.
 FINE, AN_OCTAVE = 64, 4

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import torch
-from simulator.protocol import Vector
-from simulator.vectors import dots, is_tensor, minimum, power, sums, token_by_token
+from draftproof.simulator.lazy import torch
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import dots, is_tensor, minimum, power, sums, token_by_token
 
 #: Bisection would halve an interval of length `k - 1` this often, less often where the numbers are no finer.
 HALVINGS = 24

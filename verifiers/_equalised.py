@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from verifiers._race import SPAN, Race, over_segments, race_integral, segments, taken
-from verifiers._room import MOST_NUMBERS, check_room
+from draftproof.verifiers._race import SPAN, Race, over_segments, race_integral, segments, taken
+from draftproof.verifiers._room import MOST_NUMBERS, check_room
 
 #: The bits that a weight keeps.
 BITS = 10

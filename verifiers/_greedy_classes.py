@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from simulator.protocol import Context, Vector
-from simulator.vectors import minimum, top_tokens
-from verifiers._layer_sets import Sets, raced
-from verifiers._layers import Scored, Step, portion
-from verifiers._ratio_classes import Sorted, by_classes, classes_of, number, numbers, spread
+from draftproof.simulator.protocol import Context, Vector
+from draftproof.simulator.vectors import minimum, top_tokens
+from draftproof.verifiers._layer_sets import Sets, raced
+from draftproof.verifiers._layers import Scored, Step, portion
+from draftproof.verifiers._ratio_classes import Sorted, by_classes, classes_of, number, numbers, spread
 
 #: Classes of a node, and how many of them halve `p/q'`.
 CLASSES, AN_OCTAVE = 16, 1

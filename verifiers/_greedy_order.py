@@ -11,9 +11,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from simulator.protocol import DraftNode, Vector
-from simulator.vectors import ascending_ratio, mass_before, mass_below, ranked_ratio
-from verifiers._paths import Drawn
+from draftproof.simulator.protocol import DraftNode, Vector
+from draftproof.simulator.vectors import ascending_ratio, mass_before, mass_below, ranked_ratio
+from draftproof.verifiers._paths import Drawn
 
 #: What the law of the rest of the path depends on: mass of the trunk, `x` and `A`.
 State = tuple[Any, Any, Any]

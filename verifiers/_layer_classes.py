@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from simulator.protocol import Context, Vector
-from simulator.vectors import is_tensor, minimum
-from verifiers._layer_outcomes import Child, race_outcomes
-from verifiers._layers import Scored, Step, portion
-from verifiers._race import Race
-from verifiers._ratio_classes import CLASSES, Sorted, by_classes, number, spread
+from draftproof.simulator.protocol import Context, Vector
+from draftproof.simulator.vectors import is_tensor, minimum
+from draftproof.verifiers._layer_outcomes import Child, race_outcomes
+from draftproof.verifiers._layers import Scored, Step, portion
+from draftproof.verifiers._race import Race
+from draftproof.verifiers._ratio_classes import CLASSES, Sorted, by_classes, number, spread
 
 #: Makes a race of `(n, J)` classes from what is owed, draft masses and branches, with its law.
 Racing = Callable[[Vector, Vector, tuple[int, ...]], tuple[Race, Vector]]
@@ -42,7 +42,7 @@ def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racin
 def class_outcomes(
     scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...], racing: Racing
 ) -> tuple[Vector, Iterator[list[tuple[Any, list[Child]]]]]:
-    """What `class_step` makes of `B` layers, for `simulator.structures.Layered`, whose shapes these are."""
+    """What `class_step` makes of `B` layers, for `draftproof.simulator.structures.Layered`, whose shapes these are."""
     met, parts = [], []
     for factors, p, q in zip(scores[..., 0], target, draft, strict=True):
         nodes = [by_classes(*rows) for rows in zip(p, q, strict=True)]

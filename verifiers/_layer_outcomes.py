@@ -7,8 +7,8 @@ from itertools import product
 from math import factorial, prod
 from typing import Any
 
-from simulator.vectors import power
-from verifiers._race import Race
+from draftproof.simulator.vectors import power
+from draftproof.verifiers._race import Race
 
 #: A scored child: place of its node in the layer, token, branches through it, score.
 Child = tuple[int, int, int, Any]

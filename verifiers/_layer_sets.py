@@ -18,14 +18,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simulator.arithmetic import RATIONAL
-from simulator.protocol import Context, Vector
-from simulator.vectors import is_tensor, joined, minimum, top_tokens, without
-from verifiers._equalised import POWER, ROUNDS
-from verifiers._layers import Scored, Step, portion
-from verifiers._memo import memoised
-from verifiers._race import SPAN
-from verifiers._room import check_room
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.protocol import Context, Vector
+from draftproof.simulator.vectors import is_tensor, joined, minimum, top_tokens, without
+from draftproof.verifiers._equalised import POWER, ROUNDS
+from draftproof.verifiers._layers import Scored, Step, portion
+from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._race import SPAN
+from draftproof.verifiers._room import check_room
 
 #: Different tokens, sorted, and the probability that exactly these are drafted.
 Sets: TypeAlias = Mapping[tuple[int, ...], Any]

@@ -22,9 +22,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from flint import fmpq
 
-from simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
-from simulator.vectors import is_tensor, positive_part
-from verifiers._ratio_classes import CLASSES, WHOLE
+from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
+from draftproof.simulator.vectors import is_tensor, positive_part
+from draftproof.verifiers._ratio_classes import CLASSES, WHOLE
 
 #: The part of a row that is added up at a time: what is made of so little stays near the processor.
 PIECE = 2**14

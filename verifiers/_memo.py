@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from flint import fmpq
 
-from simulator.protocol import Vector
-from simulator.vectors import is_tensor
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import is_tensor
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from verifiers._cheapest_order import cheapest_order, ranked_below
-from verifiers._room import check_room
+from draftproof.verifiers._cheapest_order import cheapest_order, ranked_below
+from draftproof.verifiers._room import check_room
 
 #: Weights of orders are multiples of one over this number.
 GRAIN = 1024

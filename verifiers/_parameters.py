@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.arithmetic import as_fraction
+from draftproof.simulator.arithmetic import as_fraction
 
 
 def hold_fractions(verifier: Any) -> None:

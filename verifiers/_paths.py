@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from simulator.errors import UnsupportedTree
-from simulator.protocol import Coin, DraftNode, Vector, Verdict
-from verifiers._weights import capped, leftover, stop_probability
+from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
+from draftproof.verifiers._weights import capped, leftover, stop_probability
 
 
 @dataclass(frozen=True)

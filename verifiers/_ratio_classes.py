@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import torch
-from simulator.protocol import Vector
-from simulator.vectors import is_tensor
+from draftproof.simulator.lazy import torch
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import is_tensor
 
 #: Classes, and how many of them halve `p/q`, for a program whose cost grows quickly with them.
 CLASSES, AN_OCTAVE = 32, 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.errors import TooLarge
+from draftproof.simulator.errors import TooLarge
 
 #: Numbers held at once: half a GiB of floats.
 MOST_NUMBERS = 2**26

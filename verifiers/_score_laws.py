@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from math import comb
 from typing import Any
 
-from simulator.protocol import Vector
-from simulator.vectors import layers, minimum, residual, times
-from verifiers._ratio_classes import table
-from verifiers._room import check_room
-from verifiers._scores import Scores
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import layers, minimum, residual, times
+from draftproof.verifiers._ratio_classes import table
+from draftproof.verifiers._room import check_room
+from draftproof.verifiers._scores import Scores
 
 
 def joint_law(scores: Scores, p: Vector, q: Vector, k: int) -> Vector:

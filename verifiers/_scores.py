@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.protocol import Vector
-from simulator.vectors import times
-from verifiers._ratio_classes import ClassLaw, Sorted, by_classes, classes_of, one_class
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import times
+from draftproof.verifiers._ratio_classes import ClassLaw, Sorted, by_classes, classes_of, one_class
 
 #: Scores have probabilities that are multiples of one over this number.
 GRAIN = 2**20

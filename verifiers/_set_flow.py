@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import comb
 from typing import Any
 
-from simulator.protocol import Vector
-from simulator.vectors import entries
-from verifiers._memo import memoised
-from verifiers._room import check_room
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import entries
+from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._room import check_room
 
 Set = tuple[int, ...]
 

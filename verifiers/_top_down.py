@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, DraftNode, Vector, Verdict
-from simulator.structures import TopDown
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, DraftNode, Vector, Verdict
+from draftproof.simulator.structures import TopDown
 
 #: `solve(p, q, drafted, coin)` returns the next token: its law is `p` when the drafted ones are i.i.d. from `q`.
 Solver = Callable[[Vector, Vector, tuple[int, ...], Coin], int]

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from simulator.protocol import Vector
-from simulator.vectors import is_tensor
-from verifiers._memo import memoised
-from verifiers._room import check_room
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import is_tensor
+from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._room import check_room
 
 #: Weights are multiples of one over this number.
 GRAIN = 1024

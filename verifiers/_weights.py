@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.protocol import DraftNode, Vector
-from simulator.vectors import minimum, normalised, positive_part, residual, sums
+from draftproof.simulator.protocol import DraftNode, Vector
+from draftproof.simulator.vectors import minimum, normalised, positive_part, residual, sums
 
 
 def child_weight(weight: Any, p: Vector, q: Vector, token: int) -> Any:

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simulator.drafts.trees import first_path
-from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
-from simulator.structures import Continued, OnePath
-from verifiers._paths import block_verify
-from verifiers._weights import child_weights, settle
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
+from draftproof.simulator.structures import Continued, OnePath
+from draftproof.verifiers._paths import block_verify
+from draftproof.verifiers._weights import child_weights, settle
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import OnePath, Selection
-from verifiers._greedy_order import greedy_laws, greedy_path, greedy_root, greedy_step
-from verifiers._paths import count_iid_branches, verify_drawn
-from verifiers._weights import child_weights, settle
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import OnePath, Selection
+from draftproof.verifiers._greedy_order import greedy_laws, greedy_path, greedy_root, greedy_step
+from draftproof.verifiers._paths import count_iid_branches, verify_drawn
+from draftproof.verifiers._weights import child_weights, settle
 
 
 @dataclass(frozen=True)

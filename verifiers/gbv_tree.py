@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
-from simulator.structures import Continued
-from verifiers._greedy_order import greedy_laws, greedy_path, ranked_below
-from verifiers._paths import count_iid_branches, verify_drawn
-from verifiers.gbv import GreedyBlock
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
+from draftproof.simulator.structures import Continued
+from draftproof.verifiers._greedy_order import greedy_laws, greedy_path, ranked_below
+from draftproof.verifiers._paths import count_iid_branches, verify_drawn
+from draftproof.verifiers.gbv import GreedyBlock
 
 
 @dataclass(frozen=True)

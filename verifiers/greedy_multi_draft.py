@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import acceptance, minimum, one_hot, residual, stacked, top_tokens, without
-from verifiers._top_down import walk
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import acceptance, minimum, one_hot, residual, stacked, top_tokens, without
+from draftproof.verifiers._top_down import walk
 
 
 @dataclass(frozen=True)

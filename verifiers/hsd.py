@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from simulator.drafts.trees import first_path
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import OnePath
-from simulator.vectors import positive_part, residual
-from verifiers._weights import child_weights, settle
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import OnePath
+from draftproof.simulator.vectors import positive_part, residual
+from draftproof.verifiers._weights import child_weights, settle
 
 
 @dataclass(frozen=True)

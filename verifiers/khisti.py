@@ -19,15 +19,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
-from verifiers._class_tournament import class_joint_law, class_rounds
-from verifiers._ratio_classes import CLASSES, number
-from verifiers._room import check_room
-from verifiers._top_down import acceptance_rate, walk
-from verifiers._tournament import GRAIN, Rounds, like, tournament
-from verifiers._weights import capped
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
+from draftproof.verifiers._class_tournament import class_joint_law, class_rounds
+from draftproof.verifiers._ratio_classes import CLASSES, number
+from draftproof.verifiers._room import check_room
+from draftproof.verifiers._top_down import acceptance_rate, walk
+from draftproof.verifiers._tournament import GRAIN, Rounds, like, tournament
+from draftproof.verifiers._weights import capped
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
-from verifiers._greedy_classes import greedy_class_step
-from verifiers._layer_sets import Solver, greedy_sets, race_weights, set_step
-from verifiers._layers import Scored, Step, sweep
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
+from draftproof.verifiers._greedy_classes import greedy_class_step
+from draftproof.verifiers._layer_sets import Solver, greedy_sets, race_weights, set_step
+from draftproof.verifiers._layers import Scored, Step, sweep
 
 #: Vocabularies up to this size have a weight for every token.
 MOST_TOKENS = 64

@@ -23,18 +23,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from simulator.arithmetic import RATIONAL
-from simulator.protocol import Card, Coin, Context, DraftNode, Draws, Vector, Verdict
-from simulator.structures import Layered
-from simulator.vectors import is_tensor, joined, minimum
-from verifiers._equalised import equalised
-from verifiers._layer_classes import class_outcomes, class_step
-from verifiers._layer_outcomes import race_outcomes
-from verifiers._layers import Scored, Step, portion, sweep
-from verifiers._memo import memoised
-from verifiers._race import Race, exact_law, race_law
-from verifiers._ratio_classes import CLASSES
-from verifiers._weights import child_weight
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Vector, Verdict
+from draftproof.simulator.structures import Layered
+from draftproof.simulator.vectors import is_tensor, joined, minimum
+from draftproof.verifiers._equalised import equalised
+from draftproof.verifiers._layer_classes import class_outcomes, class_step
+from draftproof.verifiers._layer_outcomes import race_outcomes
+from draftproof.verifiers._layers import Scored, Step, portion, sweep
+from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._race import Race, exact_law, race_law
+from draftproof.verifiers._ratio_classes import CLASSES
+from draftproof.verifiers._weights import child_weight
 
 #: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
 DECIMALS = 10

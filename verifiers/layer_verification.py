@@ -23,17 +23,17 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from simulator.errors import InvalidInput
-from simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import Layered
-from simulator.vectors import minimum, one_hot, positive_part
-from verifiers._layers import Scored, Step, sweep
-from verifiers._memo import memoised
-from verifiers._ratio_classes import WHOLE, number
-from verifiers._set_flow import few_sets, transport
-from verifiers._weights import capped
-from verifiers.khisti import winner_and_law
-from verifiers.optimal_transport import accepted, mean_accepted, one_step
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import Layered
+from draftproof.simulator.vectors import minimum, one_hot, positive_part
+from draftproof.verifiers._layers import Scored, Step, sweep
+from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._ratio_classes import WHOLE, number
+from draftproof.verifiers._set_flow import few_sets, transport
+from draftproof.verifiers._weights import capped
+from draftproof.verifiers.khisti import winner_and_law
+from draftproof.verifiers.optimal_transport import accepted, mean_accepted, one_step
 
 
 class Returned(NamedTuple):

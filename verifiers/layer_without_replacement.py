@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
-from verifiers._layer_sets import Solver, race_weights, set_step, without_replacement_sets
-from verifiers._layers import Scored, Step, sweep
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
+from draftproof.verifiers._layer_sets import Solver, race_weights, set_step, without_replacement_sets
+from draftproof.verifiers._layers import Scored, Step, sweep
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
-from simulator.drafts.trees import first_path
-from simulator.errors import InvalidInput
-from simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
-from simulator.structures import OnePath, Selection
-from verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
-from verifiers._parameters import hold_fractions
-from verifiers._paths import Drawn, count_iid_branches, verify_drawn
-from verifiers._weights import child_weights, settle
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
+from draftproof.simulator.structures import OnePath, Selection
+from draftproof.verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
+from draftproof.verifiers._parameters import hold_fractions
+from draftproof.verifiers._paths import Drawn, count_iid_branches, verify_drawn
+from draftproof.verifiers._weights import child_weights, settle
 
 
 @dataclass(frozen=True)

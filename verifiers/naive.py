@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import acceptance, minimum, normalised, one_draft_law, residual, token_by_token
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import acceptance, minimum, normalised, one_draft_law, residual, token_by_token
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import (
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import (
     acceptance,
     acceptances,
     counted,
@@ -30,7 +30,7 @@ from simulator.vectors import (
     times,
     token_by_token,
 )
-from verifiers._top_down import acceptance_rate, walk
+from draftproof.verifiers._top_down import acceptance_rate, walk
 
 
 @dataclass(frozen=True)

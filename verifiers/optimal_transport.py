@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import (
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import (
     ascending_ratio,
     entries,
     layers,
@@ -32,12 +32,12 @@ from simulator.vectors import (
     stacked,
     stacked_layers,
 )
-from verifiers._ratio_classes import WHOLE, numbers
-from verifiers._score_laws import joint_law
-from verifiers._scores import Scores, scored
-from verifiers._set_flow import few_sets, set_masses, transport
-from verifiers._top_down import walk
-from verifiers._weights import capped
+from draftproof.verifiers._ratio_classes import WHOLE, numbers
+from draftproof.verifiers._score_laws import joint_law
+from draftproof.verifiers._scores import Scores, scored
+from draftproof.verifiers._set_flow import few_sets, set_masses, transport
+from draftproof.verifiers._top_down import walk
+from draftproof.verifiers._weights import capped
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from simulator.arithmetic import FLOAT64
-from simulator.errors import InvalidInput, UnsupportedTree
-from simulator.instances.plan import PathPlan
-from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Draws, Vector, Verdict
-from simulator.structures import OnePath, Selection
-from simulator.vectors import is_tensor
-from verifiers._paths import block_verify, count_iid_branches
-from verifiers._weights import child_weights, settle
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidInput, UnsupportedTree
+from draftproof.simulator.instances.plan import PathPlan
+from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Draws, Vector, Verdict
+from draftproof.simulator.structures import OnePath, Selection
+from draftproof.simulator.vectors import is_tensor
+from draftproof.verifiers._paths import block_verify, count_iid_branches
+from draftproof.verifiers._weights import child_weights, settle
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,9 @@ class Optimum:
         size = self.plan.vocab_size
         for depth, table in enumerate(self.draft_tables[: self.plan.depth]):
             if table.dtype != object:
-                raise InvalidInput("optimum: draft_tables are floats; the law must be exact: use simulator.rationalise")
+                raise InvalidInput(
+                    "optimum: draft_tables are floats; the law must be exact: use draftproof.simulator.rationalise"
+                )
             if table.shape != (size**depth, size):
                 raise InvalidInput(f"optimum: draft table {depth} has shape {table.shape}, not {(size**depth, size)}")
         laws = []

@@ -27,16 +27,16 @@ from functools import partial
 from math import comb
 from typing import Any, ClassVar, TypeAlias
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
-from simulator.structures import OnePath, Selection
-from simulator.vectors import layers, stacked_layers
-from verifiers._memo import memoised
-from verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
-from verifiers._paths import Drawn, count_iid_branches, verify_drawn
-from verifiers._ratio_classes import number
-from verifiers._score_laws import winning_shares
-from verifiers._scores import Scores, scored
-from verifiers._weights import capped, child_weights, settle
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
+from draftproof.simulator.structures import OnePath, Selection
+from draftproof.simulator.vectors import layers, stacked_layers
+from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
+from draftproof.verifiers._paths import Drawn, count_iid_branches, verify_drawn
+from draftproof.verifiers._ratio_classes import number
+from draftproof.verifiers._score_laws import winning_shares
+from draftproof.verifiers._scores import Scores, scored
+from draftproof.verifiers._weights import capped, child_weights, settle
 
 #: The weight `D(c)/r(c)`; below the fork also `r_k(c)/r(c)` for `k = 1..K`.
 State: TypeAlias = tuple[Any, ...]

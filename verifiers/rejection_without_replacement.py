@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from math import perm
 from typing import Any, ClassVar
 
-from simulator.errors import TooLarge
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import acceptance, one_hot, residual, stacked, without
-from verifiers._top_down import walk
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import acceptance, one_hot, residual, stacked, without
+from draftproof.verifiers._top_down import walk
 
 #: Numbers that an acceptance rate may go through: some ten seconds. A row takes as long as so many more numbers.
 MOST_STEPS, OVERHEAD = 1e9, 1_000

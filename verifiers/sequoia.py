@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from math import perm
 from typing import Any, ClassVar
 
-from simulator.drafts.sequoia import remaining
-from simulator.errors import TooLarge
-from simulator.instances.processes import context_count
-from simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, TokenProcess, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import acceptance, one_hot, residual, stacked
-from verifiers._top_down import walk
+from draftproof.simulator.drafts.sequoia import remaining
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Draws, Source, TokenProcess, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import acceptance, one_hot, residual, stacked
+from draftproof.verifiers._top_down import walk
 
 #: Rows and orders of drafts that a measurement may go through: some ten seconds in rationals.
 MOST_STEPS = 1e6

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simulator.errors import UnsupportedTree
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.vectors import minimum, residual, top_tokens
-from verifiers._top_down import walk
+from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.vectors import minimum, residual, top_tokens
+from draftproof.verifiers._top_down import walk
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import (
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import (
     acceptances,
     layers,
     minimum,
@@ -30,9 +30,9 @@ from simulator.vectors import (
     times,
     token_by_token,
 )
-from verifiers._division import division
-from verifiers._memo import memoised
-from verifiers._top_down import acceptance_rate, walk
+from draftproof.verifiers._division import division
+from draftproof.verifiers._memo import memoised
+from draftproof.verifiers._top_down import acceptance_rate, walk
 
 
 @dataclass(frozen=True)

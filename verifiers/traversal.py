@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import LeafToRoot
-from simulator.vectors import normalised, without
-from verifiers._weights import child_weight, child_weights, leftover, settle, stop_probability
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import LeafToRoot
+from draftproof.simulator.vectors import normalised, without
+from draftproof.verifiers._weights import child_weight, child_weights, leftover, settle, stop_probability
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
-from simulator.structures import OnePath
-from simulator.vectors import normalised, positive_part, sums
-from verifiers._weights import child_weights, weighted_path
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
+from draftproof.simulator.structures import OnePath
+from draftproof.simulator.vectors import normalised, positive_part, sums
+from draftproof.verifiers._weights import child_weights, weighted_path
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from experiments.claims.claim import Cases
-from simulator.drafts import Adaptive, AdaptiveDropping, Delayed, DySpec, DySpecPruned, Topology, WithoutReplacement
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme
-from simulator.verdicts.cases import CASES
+from draftproof.experiments.claims.claim import Cases
+from draftproof.simulator.drafts import (
+    Adaptive,
+    AdaptiveDropping,
+    Delayed,
+    DySpec,
+    DySpecPruned,
+    Topology,
+    WithoutReplacement,
+)
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.cases import CASES
 
 ONE_STEP = Cases(
     tuple((size, Delayed(K, 0, 1)) for size, K in ((2, 2), (2, 3), (3, 2), (3, 3), (2, 4))),

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme, Source
-from simulator.verdicts.cases import SizedScheme, case_instances
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme, Source
+from draftproof.simulator.verdicts.cases import SizedScheme, case_instances
 
 HOLDS, REFUTED, MEASURED, OPEN = "holds", "refuted", "measured", "cannot be decided here"
 #: Where a command names the file of the instance, and the folder of this file.

@@ -6,14 +6,23 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 
-from experiments.claims import formulas, growth, measures, rules
-from experiments.claims.cases import DROPPING, ONE_STEP, PATHS, SMALL, STOPPING, TOP, TREES, full_support
-from experiments.claims.claim import HERE, Cases, Claim, Exact, Measured, Open, Twin
-from experiments.claims.planted import STEPS
-from experiments.claims.statements import Acceptance, Efficiency, Every, Holds, Lossless, Run, SameLaw, judged
-from simulator.drafts import Delayed
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme, Source
+from draftproof.experiments.claims import formulas, growth, measures, rules
+from draftproof.experiments.claims.cases import DROPPING, ONE_STEP, PATHS, SMALL, STOPPING, TOP, TREES, full_support
+from draftproof.experiments.claims.claim import HERE, Cases, Claim, Exact, Measured, Open, Twin
+from draftproof.experiments.claims.planted import STEPS
+from draftproof.experiments.claims.statements import (
+    Acceptance,
+    Efficiency,
+    Every,
+    Holds,
+    Lossless,
+    Run,
+    SameLaw,
+    judged,
+)
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme, Source
 
 KEY = "thomas2026dynamic"
 TRANSPORT = ("nss", "naive_tree", "specinfer", "spectr", "khisti")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.protocol import Vector
-from simulator.vectors import one_hot, positive_part, residual, residuals, sums, top_tokens
-from verifiers._tournament import play, tournament
-from verifiers.khisti import winner_law
-from verifiers.spectr import pieces
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import one_hot, positive_part, residual, residuals, sums, top_tokens
+from draftproof.verifiers._tournament import play, tournament
+from draftproof.verifiers.khisti import winner_law
+from draftproof.verifiers.spectr import pieces
 
 
 def naive(p: Vector, q: Vector, k: int) -> Any:

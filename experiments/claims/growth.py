@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
-from experiments.claims.statements import judged
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.coins import outcomes
-from simulator.drafts import DySpec, OptTree, Topology
-from simulator.drafts.sequoia import plan
-from simulator.drafts.trees import DraftTree
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess
-from simulator.protocol import Context, DraftScheme, TokenProcess, Vector
-from simulator.vectors import without
-from verifiers.sequoia import acceptance_vector
+from draftproof.experiments.claims.statements import judged
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import DySpec, OptTree, Topology
+from draftproof.simulator.drafts.sequoia import plan
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess, Vector
+from draftproof.simulator.vectors import without
+from draftproof.verifiers.sequoia import acceptance_vector
 
 #: A place for one more token: its value, its node, what the node's row has left.
 Slot = tuple[Any, Context, Vector]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from experiments.claims import delayed, multipath, trees
-from experiments.claims.claim import Claim
+from draftproof.experiments.claims import delayed, multipath, trees
+from draftproof.experiments.claims.claim import Claim
 
 
 @cache

@@ -13,17 +13,17 @@ from math import sqrt
 
 import numpy as np
 
-from experiments.claims.claim import Figures
-from experiments.claims.growth import reach
-from experiments.claims.statements import verifier
-from experiments.shared.text import TOPICS, read_counted
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import Delayed
-from simulator.instances.case import Case
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.instances.ngram import TextPair
-from simulator.verdicts.lossless import Evaluator, check
+from draftproof.experiments.claims.claim import Figures
+from draftproof.experiments.claims.growth import reach
+from draftproof.experiments.claims.statements import verifier
+from draftproof.experiments.shared.text import TOPICS, read_counted
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.verdicts.lossless import Evaluator, check
 
 #: Families whose rows are drawn like those of models: the draft is the target, disturbed.
 CLOSE: tuple[tuple[str, dict[str, float]], ...] = (

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from experiments.claims import formulas, rules
-from experiments.claims.cases import PATHS, SEARCHED, SMALL, TREES
-from experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Look, Twin
-from experiments.claims.statements import (
+from draftproof.experiments.claims import formulas, rules
+from draftproof.experiments.claims.cases import PATHS, SEARCHED, SMALL, TREES
+from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Look, Twin
+from draftproof.experiments.claims.statements import (
     Acceptance,
     Attains,
     Efficiency,
@@ -21,10 +21,10 @@ from experiments.claims.statements import (
     SameLaw,
     judged,
 )
-from lp_analysis import optimum
-from simulator.drafts import Delayed, SpecHub
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme, Source
+from draftproof.lp_analysis import optimum
+from draftproof.simulator.drafts import Delayed, SpecHub
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme, Source
 
 LOOSE = f"{HERE}/planted.py:LooseTies"
 MANY = ("specinfer", "spectr", "khisti", "traversal", "gbv", "layer_transport")

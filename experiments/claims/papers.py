@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from verifiers.bibliography import BIBLIOGRAPHY
+from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
 #: What the bibliography does not have.
 FURTHER: Mapping[str, str] = MappingProxyType(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
-from simulator.vectors import minimum, residual, without
-from verifiers._division import division
-from verifiers._greedy_order import greedy_laws
-from verifiers._paths import count_iid_branches, verify_drawn
-from verifiers._top_down import walk
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Vector, Verdict
+from draftproof.simulator.vectors import minimum, residual, without
+from draftproof.verifiers._division import division
+from draftproof.verifiers._greedy_order import greedy_laws
+from draftproof.verifiers._paths import count_iid_branches, verify_drawn
+from draftproof.verifiers._top_down import walk
 
 
 @dataclass(frozen=True)

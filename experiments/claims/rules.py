@@ -8,19 +8,19 @@ from functools import partial
 from itertools import combinations, product
 from typing import Any
 
-from experiments.claims.planted import STEPS
-from experiments.claims.statements import judged, verifier
-from lp_analysis import optimum
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.coins import outcomes
-from simulator.drafts import Delayed
-from simulator.instances.instance import Instance
-from simulator.laws.enumeration import verdicts
-from simulator.protocol import Context, DraftNode, DraftScheme, Vector
-from simulator.structures import Branch, branch_of
-from simulator.vectors import minimum
-from simulator.verdicts.lossless import block_law
-from verifiers._division import division
+from draftproof.experiments.claims.planted import STEPS
+from draftproof.experiments.claims.statements import judged, verifier
+from draftproof.lp_analysis import optimum
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.protocol import Context, DraftNode, DraftScheme, Vector
+from draftproof.simulator.structures import Branch, branch_of
+from draftproof.simulator.vectors import minimum
+from draftproof.simulator.verdicts.lossless import block_law
+from draftproof.verifiers._division import division
 
 #: Certified gap of an optimum that counts as known.
 GAP = Fraction(1, 10**6)
@@ -139,7 +139,7 @@ def _masses(instance: Instance, scheme: DraftScheme) -> dict[Context, Any]:
 
 def selection_suffices(specs: Sequence[str], instance: Instance, scheme: DraftScheme) -> str | None:
     """Choosing a path by a mixture of orders and verifying it as a block is as good as any verifier, up to `GAP`."""
-    from experiments.shared.planned import evaluator
+    from draftproof.experiments.shared.planned import evaluator
 
     bounds = optimum(instance.target, instance.draft, scheme)
     best = evaluator(verifier("optimum"), "rational", "auto").check(instance.target, instance.draft, scheme)

@@ -10,15 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.claims.claim import FILE, HERE, Command, Look
-from experiments.shared.names import find_verifier
-from experiments.shared.schemes import scheme_spec
-from lp_analysis import optimum
-from simulator.arithmetic import as_python
-from simulator.drafts import Delayed
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme, Verifier
-from simulator.verdicts.lossless import Check, block_law, check
+from draftproof.experiments.claims.claim import FILE, HERE, Command, Look
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.schemes import scheme_spec
+from draftproof.lp_analysis import optimum
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.verdicts.lossless import Check, block_law, check
 
 #: `only(instance, scheme)`: whether a statement says anything there.
 Only = Callable[[Instance, DraftScheme], bool]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from experiments.claims import growth, measures, rules
-from experiments.claims.cases import DROPPED, DROPPED_WIDE, DYSPEC, PATHS, PRUNED, SEARCHED, TEXTURE, TREES
-from experiments.claims.claim import Cases, Claim, Exact, Measured, Twin
-from experiments.claims.statements import Attains, Efficiency, Every, Holds, Lossless, Run
-from simulator.drafts import Delayed, DySpec, OptTree, Sequoia, Topology
-from simulator.protocol import DraftScheme, Source
+from draftproof.experiments.claims import growth, measures, rules
+from draftproof.experiments.claims.cases import DROPPED, DROPPED_WIDE, DYSPEC, PATHS, PRUNED, SEARCHED, TEXTURE, TREES
+from draftproof.experiments.claims.claim import Cases, Claim, Exact, Measured, Twin
+from draftproof.experiments.claims.statements import Attains, Efficiency, Every, Holds, Lossless, Run
+from draftproof.simulator.drafts import Delayed, DySpec, OptTree, Sequoia, Topology
+from draftproof.simulator.protocol import DraftScheme, Source
 
 FIXED = Cases(((2, OptTree(3)), (3, OptTree(3))), deeper=((2, OptTree(4)), (4, OptTree(3))))
 PLANNED = Cases(

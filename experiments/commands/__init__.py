@@ -1,1 +1,1 @@
-"""The commands, one a file: what `experiments.cli` puts on the command line."""
+"""The commands, one a file: what `draftproof.experiments.cli` puts on the command line."""

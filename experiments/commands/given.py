@@ -9,18 +9,18 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.shared.grouped import grouped
-from experiments.shared.names import family_spec
-from experiments.shared.options import Shape
-from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
-from experiments.shared.progress import remark
-from experiments.shared.sampled import sampled
-from experiments.shared.text import EMBEDDED, TOPICS, read_counted
-from simulator.arithmetic import RATIONAL
-from simulator.errors import InvalidInput
-from simulator.instances.families import FAMILIES, family_named
-from simulator.instances.instance import Instance
-from simulator.instances.ngram import TextPair
+from draftproof.experiments.shared.grouped import grouped
+from draftproof.experiments.shared.names import family_spec
+from draftproof.experiments.shared.options import Shape
+from draftproof.experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.sampled import sampled
+from draftproof.experiments.shared.text import EMBEDDED, TOPICS, read_counted
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.families import FAMILIES, family_named
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.ngram import TextPair
 
 _WHERE = "Instance"
 _MODELS = "Instance from a pair of models"
@@ -139,7 +139,7 @@ def choose_problem(given: Given, small: bool = False) -> Problem:
 
 def _temperature(sampling: str) -> float:
     """What is done to rows that no models compute: a temperature, and nothing else."""
-    from experiments.models.pair.warp import Warp, parse_warp
+    from draftproof.experiments.models.pair.warp import Warp, parse_warp
 
     warp = parse_warp(sampling)
     if warp != Warp(warp.temperature):
@@ -206,9 +206,9 @@ def _pair_problem(given: Given, small: bool) -> Problem:
     _refuse(others, "has no effect on an instance from models; leave it out")
     if given.root is not None and given.roots is not None:
         raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
-    from experiments.models.pair.opened import Wanted, load_wanted  # torch is loaded here and no earlier
-    from experiments.models.pair.warp import parse_warp
-    from experiments.models.predicted.problem import fewest, pair_problem
+    from draftproof.experiments.models.pair.opened import Wanted, load_wanted  # torch is loaded here and no earlier
+    from draftproof.experiments.models.pair.warp import parse_warp
+    from draftproof.experiments.models.predicted.problem import fewest, pair_problem
 
     wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED)
     warp = parse_warp(given.sampling or "")

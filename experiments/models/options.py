@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.shared.names import parse_range
-from experiments.shared.options import JsonTarget
-from experiments.shared.output import check_files
-from experiments.shared.rows import check_rows
-from experiments.shared.schemes import find_scheme
-from experiments.shared.text import EMBEDDED, text_files
-from simulator.drafts import SCHEMES, Delayed
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme
+from draftproof.experiments.shared.names import parse_range
+from draftproof.experiments.shared.options import JsonTarget
+from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.shared.rows import check_rows
+from draftproof.experiments.shared.schemes import find_scheme
+from draftproof.experiments.shared.text import EMBEDDED, text_files
+from draftproof.simulator.drafts import SCHEMES, Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
 
 if TYPE_CHECKING:
-    from experiments.models.pair.opened import Wanted
-    from experiments.models.pair.warp import Warp
+    from draftproof.experiments.models.pair.opened import Wanted
+    from draftproof.experiments.models.pair.warp import Warp
 
 _PAIR: Any = {"rich_help_panel": "Pair of models"}
 _SHAPE: Any = {"rich_help_panel": "Scheme"}
@@ -83,7 +83,7 @@ class PairOptions:
 
     def wanted(self, seed: int, quick: bool = False) -> Wanted:
         """The same for `open_pair`; raises `InvalidInput` for options that contradict."""
-        from experiments.models.pair.opened import Wanted
+        from draftproof.experiments.models.pair.opened import Wanted
 
         return Wanted(**dataclasses.asdict(self), seed=seed, quick=quick)
 
@@ -98,7 +98,7 @@ class WarpOptions:
 
     def warp(self) -> Warp:
         """The same for the loop; raises `InvalidInput` for values outside their ranges."""
-        from experiments.models.pair.warp import Warp
+        from draftproof.experiments.models.pair.warp import Warp
 
         return Warp(**dataclasses.asdict(self))
 

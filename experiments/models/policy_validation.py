@@ -9,27 +9,27 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.models.options import PairOptions, ShapeOptions
-from experiments.models.pair.opened import Opened, open_pair
-from experiments.models.pair.roots import CONTEXT, roots_of
-from experiments.models.pair.warp import Warp
-from experiments.models.selector.at_roots import check_sampling
-from experiments.models.selector.contest import PolicyContest, agreement, written
-from experiments.models.selector.deciding import ByFunction, BySelector, Chooser
-from experiments.models.selector.features import hidden_widths
-from experiments.models.selector.saved import load_selector, selector_path
-from experiments.models.selector.timed import timed
-from experiments.models.speed.latency_fit import measured_times
-from experiments.models.validation.contest import Setting, setting
-from experiments.policies.actions import shapes_of
-from experiments.policies.own import own_policy
-from experiments.shared.latency import TimeModel
-from experiments.shared.names import NamedVerifier, from_file
-from experiments.shared.output import write_json
-from experiments.shared.progress import named_errors
-from simulator.drafts import Delayed, lossless_for
-from simulator.errors import InvalidInput
-from simulator.policies.policy import Action
+from draftproof.experiments.models.options import PairOptions, ShapeOptions
+from draftproof.experiments.models.pair.opened import Opened, open_pair
+from draftproof.experiments.models.pair.roots import CONTEXT, roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.at_roots import check_sampling
+from draftproof.experiments.models.selector.contest import PolicyContest, agreement, written
+from draftproof.experiments.models.selector.deciding import ByFunction, BySelector, Chooser
+from draftproof.experiments.models.selector.features import hidden_widths
+from draftproof.experiments.models.selector.saved import load_selector, selector_path
+from draftproof.experiments.models.selector.timed import timed
+from draftproof.experiments.models.speed.latency_fit import measured_times
+from draftproof.experiments.models.validation.contest import Setting, setting
+from draftproof.experiments.policies.actions import shapes_of
+from draftproof.experiments.policies.own import own_policy
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.names import NamedVerifier, from_file
+from draftproof.experiments.shared.output import write_json
+from draftproof.experiments.shared.progress import named_errors
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.policies.policy import Action
 
 #: Ranges of shapes for a policy of one's own, and how much is run, where nobody says.
 RANGES, ROOTS, BLOCKS = ("1..4", "0..2", "0..2"), 4, 200

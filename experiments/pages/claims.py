@@ -1,4 +1,4 @@
-"""The page of claims: `python -m experiments.pages.claims [ROWS]` tests them all and writes the page and its instances.
+"""The page of claims: `python -m draftproof.experiments.pages.claims [ROWS]` tests them and writes page and instances.
 
 ROWS: a file of rows, so that a run that was stopped goes on where it was.
 """
@@ -9,11 +9,11 @@ import json
 import os
 import sys
 
-from experiments.claims.ledger import ledger
-from experiments.commands.claims import views, work
-from experiments.commands.claims.verdicts import CLAIMS, INSTANCES, RECORDED, verdict
-from experiments.shared.output import write_whole
-from experiments.shared.rows import RowFile
+from draftproof.experiments.claims.ledger import ledger
+from draftproof.experiments.commands.claims import views, work
+from draftproof.experiments.commands.claims.verdicts import CLAIMS, INSTANCES, RECORDED, verdict
+from draftproof.experiments.shared.output import write_whole
+from draftproof.experiments.shared.rows import RowFile
 
 PAGE = CLAIMS / "README.md"
 

@@ -1,4 +1,4 @@
-"""The picture of the page on concepts: `python -m experiments.pages.concept` writes `docs/concept.svg`.
+"""The picture of the page on concepts: `python -m draftproof.experiments.pages.concept` writes `docs/concept.svg`.
 
 It is as wide as a phone. Its numbers are computed here, those of the balance equation by enumeration.
 """
@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from draftproof import block_law, tree_law
-from experiments.shared.output import write_whole
+from draftproof.experiments.shared.output import write_whole
 
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "concept.svg"
 P, Q = ["1/2", "1/3", "1/6"], ["1/6", "1/6", "2/3"]

@@ -1,4 +1,4 @@
-"""The tutorial: `python -m experiments.pages.notebook` runs its code and keeps the outputs.
+"""The tutorial: `python -m draftproof.experiments.pages.notebook` runs its code and keeps the outputs.
 
 The cells run in this process, one after the other, and what Jupyter would show of them is kept. A kernel of Jupyter
 brings some thirty packages and takes seconds to start, and these cells do not need one.
@@ -13,7 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from experiments.shared.output import write_whole
+from draftproof.experiments.shared.output import write_whole
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "tutorial.ipynb"
 

@@ -1,4 +1,4 @@
-"""Bring the README files and the pages of docs up to date: `python -m experiments.pages.readme [COMPARISON.md]`.
+"""Bring READMEs and pages of docs up to date: `python -m draftproof.experiments.pages.readme [COMPARISON.md]`.
 
 Every `console` block is filled with what its command prints, and the table of the main job is taken from the file that
 `draftproof compare --markdown` wrote, if one is given.
@@ -13,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from experiments.pages.reference import page
-from experiments.shared.output import write_whole
+from draftproof.experiments.pages.reference import page
+from draftproof.experiments.shared.output import write_whole
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).resolve().parents[2] / "README.md"
 PAGE = README.parent / "verifiers" / "README.md"
 #: The pages whose code runs and whose commands print what stands there.
 PAGES = (
@@ -39,7 +39,7 @@ def with_table(text: str, name: str, table: str) -> str:
 def transcript(command: str) -> str:
     """What a command prints to stdout, run in an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
-        program = [sys.executable, "-c", "from experiments.cli import main; main()", *shlex.split(command)]
+        program = [sys.executable, "-c", "from draftproof.experiments.cli import main; main()", *shlex.split(command)]
         ran = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
     return "\n".join(line.rstrip() for line in ran.stdout.splitlines()).rstrip() + "\n"
 

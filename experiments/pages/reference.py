@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-import verifiers
-from experiments.commands.listing.catalogue import cards_markdown
-from simulator.drafts import SCHEMES, lossless_for
-from simulator.instances.instance import Instance
-from simulator.laws.enumeration import estimate_size
-from simulator.protocol import Card, DraftScheme, Verifier
-from simulator.verdicts.cases import CASES, case_instances
-from simulator.verdicts.compatibility import Cell, compatibility
-from simulator.verdicts.lossless import check
-from verifiers.bibliography import BIBLIOGRAPHY
+from draftproof import verifiers
+from draftproof.experiments.commands.listing.catalogue import cards_markdown
+from draftproof.simulator.drafts import SCHEMES, lossless_for
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.enumeration import estimate_size
+from draftproof.simulator.protocol import Card, DraftScheme, Verifier
+from draftproof.simulator.verdicts.cases import CASES, case_instances
+from draftproof.simulator.verdicts.compatibility import Cell, compatibility
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
 #: Random instances for every case, beside the corner cases: for the schemes and for the dominance relations.
 COUNT = 8
@@ -68,7 +68,8 @@ def page() -> str:
     below = counterexamples(names)
     parts = [
         "# The verifiers",
-        "Made by `python -m experiments.pages.readme` from the cards, the docstrings and the conformance instances. "
+        "Made by `python -m draftproof.experiments.pages.readme` from the cards, the docstrings and "
+        "the conformance instances. "
         "A verifier of yours joins the zoo as a file here, one algorithm a file, named in `verifiers/__init__.py`; "
         "after that command help, tables, this page and tests follow from its card.",
         "*Lossless for* names draft schemes, ways to draw a tree; `draftproof list` explains each. *Dominates*: it "
@@ -127,7 +128,7 @@ def relations(names: Sequence[str], below: Mapping[tuple[str, str], int | None])
             f"Exact block efficiencies on the {len(_instances())} conformance instances of delayed trees, row against "
             "column: `=` equal on all of them; `≥` never below; **`≥`** proved in general; a number is the largest "
             "shortfall, on the instance of its letter (see below), made again by "
-            "`simulator.verdicts.cases.case_instances`.",
+            "`draftproof.simulator.verdicts.cases.case_instances`.",
             "\n".join([head, "|---" * (len(names) + 1) + "|", *rows]),
             "Instances: " + "; ".join(legend) + ".",
         ]

@@ -17,8 +17,8 @@ import typer
 from typer.cli import get_docs_for_click
 
 import draftproof
-from experiments.cli import program
-from experiments.commands.listing.catalogue import catalogue_fields
+from draftproof.experiments.cli import program
+from draftproof.experiments.commands.listing.catalogue import catalogue_fields
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

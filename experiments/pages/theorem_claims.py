@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from experiments.commands.prove.work import Request
-from experiments.shared.code import code_digest
-from experiments.shared.names import find_verifier
-from experiments.shared.rows import strong_id
-from simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
-from simulator.protocol import DraftScheme
-from simulator.theorems.proof.relations import DOMINATES, EQUALS
+from draftproof.experiments.commands.prove.work import Request
+from draftproof.experiments.shared.code import code_digest
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.rows import strong_id
+from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 #: Modules that every theorem rests on, and those with free numbers, as paths from the root.
 PROVER, FREE = (

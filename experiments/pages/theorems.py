@@ -1,4 +1,4 @@
-"""The page of theorems: `python -m experiments.pages.theorems [ROWS.jsonl]` proves them and writes the page.
+"""The page of theorems: `python -m draftproof.experiments.pages.theorems [ROWS.jsonl]` proves them and writes the page.
 
 Rows are kept in a file, so that a run that was stopped goes on where it was. A row is known by the code that it rests
 on and ends with a digest of it: a row of other code is proved again, and `--check` names the rows of the page that were
@@ -14,15 +14,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.prove.relating import relate_two
-from experiments.commands.prove.work import Report, Request, conduct
-from experiments.pages.theorem_claims import Claim, claims
-from experiments.shared.names import find_verifier
-from experiments.shared.output import write_whole
-from experiments.shared.progress import remark
-from experiments.shared.rows import RowFile
-from simulator.drafts import scheme_from_dict
-from simulator.verdicts.lossless import check
+from draftproof.experiments.commands.prove.relating import relate_two
+from draftproof.experiments.commands.prove.work import Report, Request, conduct
+from draftproof.experiments.pages.theorem_claims import Claim, claims
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.output import write_whole
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.simulator.drafts import scheme_from_dict
+from draftproof.simulator.verdicts.lossless import check
 
 #: What the page says of free numbers and of closed forms.
 FREE = (
@@ -77,12 +77,13 @@ def confirmed(request: Request, answer: Any) -> str | None:
 
 def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator[str]:
     """The page. waiting: claims without a row of the code as it is now."""
-    yield "# Theorems\n\nMade by `python -m experiments.pages.theorems`.\n"
+    yield "# Theorems\n\nMade by `python -m draftproof.experiments.pages.theorems`.\n"
     yield (
         "Each line is about **every** target p and draft q at its shape, ties included, with full support or, where\n"
         "it says so, with zeros. `solver` free: for every value that the solver inside may choose. Cells: of the\n"
         "verdicts on the draft trees, and of the balances. `open`: not proved and not refuted. Code: a digest of all\n"
-        "the code that the row rests on; `python -m experiments.pages.theorems --check` names rows of other code.\n"
+        "the code that the row rests on; `python -m draftproof.experiments.pages.theorems --check` names "
+        "rows of other code.\n"
     )
     yield (
         "The verifier that runs is what is followed. Its numbers look like rationals and know + - * /, whole\n"

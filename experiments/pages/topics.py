@@ -1,4 +1,4 @@
-"""Count the embedded text anew: `python -m experiments.pages.topics`, under the Python whose text it should be.
+"""Count the embedded text anew: `python -m draftproof.experiments.pages.topics`, under the Python whose text it is.
 
 It writes `experiments/shared/topics.npz` and prints the hash of the text and the seal that
 `experiments/shared/text.py` states.
@@ -6,8 +6,8 @@ It writes `experiments/shared/topics.npz` and prints the hash of the text and th
 
 from __future__ import annotations
 
-from experiments.shared.text import EMBEDDED, ORDER, TABLE, read_text
-from simulator.instances.grams import GramTable
+from draftproof.experiments.shared.text import EMBEDDED, ORDER, TABLE, read_text
+from draftproof.simulator.instances.grams import GramTable
 
 if __name__ == "__main__":
     table = GramTable.of(read_text(EMBEDDED), ORDER)

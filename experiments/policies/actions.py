@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
-from experiments.shared.names import parse_range
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
+from draftproof.experiments.shared.names import parse_range
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
 
 
 def shapes_of(K: str, L1: str, L2: str, most: int | None = None) -> list[Delayed]:

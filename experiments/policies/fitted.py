@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simulator.policies.optimal import best_static, outlook
-from simulator.policies.policy import scalars
-from simulator.policies.value import value
-from simulator.policies.world import Tables, World
+from draftproof.simulator.policies.optimal import best_static, outlook
+from draftproof.simulator.policies.policy import scalars
+from draftproof.simulator.policies.value import value
+from draftproof.simulator.policies.world import Tables, World
 
 #: From numbers `(n, F)`, worth of the actions `(n, A)` and weights `(n,)` to what tells the worth from numbers.
 Learner: TypeAlias = Callable[[Any, Any, Any], Callable[[Any], Any]]
@@ -25,7 +25,7 @@ FOLDS = 5
 
 
 def state_scalars(world: World) -> Any:
-    """`X`: the numbers of `simulator.policies.policy.SCALARS` at every state."""
+    """`X`: the numbers of `draftproof.simulator.policies.policy.SCALARS` at every state."""
     return np.array([scalars(world.known(state)) for state in range(world.states)])
 
 

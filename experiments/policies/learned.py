@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 #: Depth of the one tree, and of each boosted one; number and step of those.
 DEPTH, BOOSTED_DEPTH, TREES, RATE = 3, 3, 60, 0.2

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from experiments.shared.names import loaded
-from simulator.errors import InvalidInput
-from simulator.policies.policy import Action, Known, Policy
+from draftproof.experiments.shared.names import loaded
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.policies.policy import Action, Known, Policy
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from experiments.policies import learned
-from experiments.policies.fitted import Learner, fitted_choice, held_out_choice, state_scalars, steps_of_entropy
-from simulator.policies.optimal import best_block, best_ratio, best_static, policy_iteration
-from simulator.policies.world import Tables
+from draftproof.experiments.policies import learned
+from draftproof.experiments.policies.fitted import (
+    Learner,
+    fitted_choice,
+    held_out_choice,
+    state_scalars,
+    steps_of_entropy,
+)
+from draftproof.simulator.policies.optimal import best_block, best_ratio, best_static, policy_iteration
+from draftproof.simulator.policies.world import Tables
 
 #: Ranges of the entropy rule.
 STEPS = 4

@@ -12,7 +12,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from simulator.policies.value import best_position
+from draftproof.simulator.policies.value import best_position
 
 #: In floats a rate must grow by so much of itself; rounding alone could go on for ever.
 STEP = 1e-12
@@ -78,7 +78,7 @@ def best_together(given: AtRoots) -> Choice:
         choice = following
 
 
-#: Those of `experiments.policies.rivals` that mean something where no block is the next one's beginning.
+#: Those of `draftproof.experiments.policies.rivals` that mean something where no block is the next one's beginning.
 AT_ROOTS: Mapping[str, Callable[[AtRoots], Choice]] = MappingProxyType(
     {"static": best_static, "ratio": best_ratio, "greedy": best_together}
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
-from experiments.shared.sampled import tempered
-from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, arithmetic_of
-from simulator.errors import InvalidInput
-from simulator.instances.processes import MarkovProcess, rationalise
-from simulator.policies.world import World
+from draftproof.experiments.shared.problem import FamilyProblem, FileProblem, Problem, TextProblem
+from draftproof.experiments.shared.sampled import tempered
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, arithmetic_of
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.processes import MarkovProcess, rationalise
+from draftproof.simulator.policies.world import World
 
 #: States up to which one more token is told, for the rows at the previous token.
 MOST_STATES = 1_024

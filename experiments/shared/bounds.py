@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from experiments.shared.limits import limited
-from experiments.shared.output import number_fields
-from experiments.shared.progress import Tick
-from experiments.shared.rows import mixture
-from lp_analysis import Optimum, optimum
-from lp_analysis.subject import assert_size
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.case import Case
-from simulator.instances.processes import context_count
-from simulator.protocol import DraftScheme
+from draftproof.experiments.shared.limits import limited
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.progress import Tick
+from draftproof.experiments.shared.rows import mixture
+from draftproof.lp_analysis import Optimum, optimum
+from draftproof.lp_analysis.subject import assert_size
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.protocol import DraftScheme
 
 #: Seconds that programs have taken on two slow cores, by number of paths `V**L`; for estimates only.
 _SECONDS = {1: 0.02, 64: 0.15, 256: 0.6, 1024: 8.0, 4096: 60.0}

@@ -1,7 +1,7 @@
 """The code that a result was computed by: ours, and the files of others that are loaded and are no installed package.
 
-A row of results keeps both (`experiments.shared.rows`) and is believed only while both are as they were. Files that
-somebody's code reads, or executes without importing them, cannot be followed.
+A row of results keeps both (`draftproof.experiments.shared.rows`) and is believed only while both are as they were.
+Files that somebody's code reads, or executes without importing them, cannot be followed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from simulator.errors import InvalidInput
-from simulator.files import cut
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
@@ -142,6 +142,7 @@ def _closure(module: str) -> frozenset[Path]:
 
 def _file(name: str) -> Path | None:
     """The file of a module, by its path from the root; None for what is not ours, or is no module."""
+    name = name.removeprefix("draftproof/")
     base = ROOT / name
     files = (base.with_suffix(".py"), base / "__init__.py") if name.startswith(ROOMS) or f"{name}/" in ROOMS else ()
     return next((file for file in files if file.is_file()), None)

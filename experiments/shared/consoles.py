@@ -7,10 +7,10 @@ from itertools import combinations
 
 from rich.console import Console
 
-import verifiers
-from experiments.shared.names import NamedVerifier, find_verifier
-from experiments.shared.progress import PlainConsole
-from simulator.errors import InvalidInput
+from draftproof import verifiers
+from draftproof.experiments.shared.names import NamedVerifier, find_verifier
+from draftproof.experiments.shared.progress import PlainConsole
+from draftproof.simulator.errors import InvalidInput
 
 
 class _Pipe(PlainConsole):

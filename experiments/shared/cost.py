@@ -7,15 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.shared.bounds import delayed_only, expected_seconds
-from experiments.shared.names import NamedVerifier
-from experiments.shared.planned import Planned, evaluator
-from experiments.shared.progress import duration, named_errors
-from simulator.instances.processes import context_count
-from simulator.laws.structured.size import Work
-from simulator.protocol import DraftScheme
-from simulator.verdicts.costs import MOST_RUNS, Cost, Costing, Pair, assert_runs, assert_steps, structure_hint
-from simulator.verdicts.lossless import Evaluator
+from draftproof.experiments.shared.bounds import delayed_only, expected_seconds
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.planned import Planned, evaluator
+from draftproof.experiments.shared.progress import duration, named_errors
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.laws.structured.size import Work
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.costs import (
+    MOST_RUNS,
+    Cost,
+    Costing,
+    Pair,
+    assert_runs,
+    assert_steps,
+    structure_hint,
+)
+from draftproof.simulator.verdicts.lossless import Evaluator
 
 
 @dataclass(frozen=True)

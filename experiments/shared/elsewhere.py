@@ -17,15 +17,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from experiments.shared.lifetime import ended
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.files import allowed
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
-from simulator.relay import Relay, Relayed, error_from
+from draftproof.experiments.shared.lifetime import ended
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.files import allowed
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
+from draftproof.simulator.relay import Relay, Relayed, error_from
 
 #: Bytes of one reply at most.
 MOST_REPLY = 2**30
-_PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.supervision import serve; serve(*sys.argv[1:])"
+_PROGRAM = (
+    "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.supervision import serve; serve(*sys.argv[1:])"
+)
 
 _apart = False
 
@@ -44,7 +46,7 @@ def runs_apart() -> bool:
 class Host:
     """A process that has loaded what is named, begun at the first request, and again after it was ended.
 
-    wanted: what it is to load, see `experiments.supervision.serve`.
+    wanted: what it is to load, see `draftproof.experiments.supervision.serve`.
     """
 
     def __init__(self, wanted: dict[str, Any]) -> None:

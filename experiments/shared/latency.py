@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from experiments.shared.output import write_whole
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json, read_text
-from simulator.protocol import DraftScheme
+from draftproof.experiments.shared.output import write_whole
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.protocol import DraftScheme
 
 _KEYS = ("draft", "branch", "target", "node")
 #: No time is longer, so that sums of times stay finite.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from simulator.errors import TooLarge
+from draftproof.simulator.errors import TooLarge
 
 #: Seconds after which the alarm rings again: what it raises inside a callback of the interpreter is swallowed there.
 AGAIN = 0.05

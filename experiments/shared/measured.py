@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from experiments.shared.problem import Problem
-from simulator.arithmetic import RATIONAL, arithmetic_of
-from simulator.drafts import Sequoia
-from simulator.instances.case import Case
-from simulator.protocol import DraftScheme
-from verifiers.sequoia import acceptance_vector
+from draftproof.experiments.shared.problem import Problem
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_of
+from draftproof.simulator.drafts import Sequoia
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.verifiers.sequoia import acceptance_vector
 
 
 def planned(scheme: DraftScheme, problem: Problem) -> DraftScheme:

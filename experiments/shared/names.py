@@ -12,17 +12,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import verifiers
-from experiments.shared.code import file_digest, note
-from experiments.shared.elsewhere import ElsewhereVerifier, runs_apart
-from experiments.shared.planned import GAP, Planned
-from experiments.shared.progress import quiet
-from simulator.arithmetic import parse_fraction
-from simulator.drafts import LARGEST
-from simulator.errors import InvalidInput
-from simulator.files import cut, printable
-from simulator.protocol import Card, DraftScheme, Verifier
-from simulator.raised import own_lines
+from draftproof import verifiers
+from draftproof.experiments.shared.code import file_digest, note
+from draftproof.experiments.shared.elsewhere import ElsewhereVerifier, runs_apart
+from draftproof.experiments.shared.planned import GAP, Planned
+from draftproof.experiments.shared.progress import quiet
+from draftproof.simulator.arithmetic import parse_fraction
+from draftproof.simulator.drafts import LARGEST
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, printable
+from draftproof.simulator.protocol import Card, DraftScheme, Verifier
+from draftproof.simulator.raised import own_lines
 
 
 @dataclass(frozen=True)

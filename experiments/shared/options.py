@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.shared.cost import Settings
-from experiments.shared.measured import planned
-from experiments.shared.problem import FileProblem, Problem
-from experiments.shared.schemes import find_scheme, whole
-from simulator.arithmetic import arithmetic_named, parse_fraction
-from simulator.drafts import SCHEMES, scheme_from_dict
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme
+from draftproof.experiments.shared.cost import Settings
+from draftproof.experiments.shared.measured import planned
+from draftproof.experiments.shared.problem import FileProblem, Problem
+from draftproof.experiments.shared.schemes import find_scheme, whole
+from draftproof.simulator.arithmetic import arithmetic_named, parse_fraction
+from draftproof.simulator.drafts import SCHEMES, scheme_from_dict
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
 
 _SHAPE = "Scheme"
 _HOW = "How to compute"

@@ -11,9 +11,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.shared.temporary import temporary
-from simulator.errors import InvalidInput
-from simulator.files import printable
+from draftproof.experiments.shared.temporary import temporary
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import verifiers
-from simulator.arithmetic import RATIONAL
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.laws.structured.size import MEMORY
-from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Progress, TokenProcess, Verdict, Verifier
-from simulator.verdicts.lossless import Check, Evaluator
+from draftproof import verifiers
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.structured.size import MEMORY
+from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Progress, TokenProcess, Verdict, Verifier
+from draftproof.simulator.verdicts.lossless import Check, Evaluator
 
 #: Certified gap of the plans.
 GAP = 1e-6
@@ -41,7 +41,7 @@ class PlannedEvaluator(Evaluator):
         self, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, progress: Progress | None = None
     ) -> Check:
         """See `Evaluator.check`; raises `InvalidInput` for other schemes than delayed trees."""
-        from lp_analysis import optimum
+        from draftproof.lp_analysis import optimum
 
         if not isinstance(scheme, Delayed):
             raise InvalidInput(f"{self.verifier.card.name} is planned for delayed trees, not for {scheme}")

@@ -12,9 +12,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-from experiments.shared.code import add_used, with_files
-from experiments.shared.lifetime import end_with
-from simulator.errors import InvalidVerifier
+from draftproof.experiments.shared.code import add_used, with_files
+from draftproof.experiments.shared.lifetime import end_with
+from draftproof.simulator.errors import InvalidVerifier
 
 T = TypeVar("T")
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from simulator.arithmetic import RATIONAL, Arithmetic
-from simulator.instances.case import Case
-from simulator.instances.families import family_named
-from simulator.instances.instance import Instance
-from simulator.instances.ngram import TextPair
-from simulator.instances.processes import table_entries
+from draftproof.simulator.arithmetic import RATIONAL, Arithmetic
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.families import family_named
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.instances.processes import table_entries
 
 #: Instances of a family are exact up to so many table entries; beyond, a float64 run draws them as floats at once.
 EXACT_ENTRIES = 200_000

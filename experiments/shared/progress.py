@@ -12,9 +12,9 @@ from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 
-from simulator.files import printable
-from simulator.protocol import Progress as Tick
-from simulator.raised import named_errors, quiet
+from draftproof.simulator.files import printable
+from draftproof.simulator.protocol import Progress as Tick
+from draftproof.simulator.raised import named_errors, quiet
 
 __all__ = ["INTERRUPTED", "Tick", "bar", "counted", "cut_short", "duration", "named_errors", "quiet", "remark"]
 

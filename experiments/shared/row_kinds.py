@@ -8,9 +8,9 @@ from fractions import Fraction
 from math import isclose, isfinite
 from typing import Any, TypeAlias
 
-from simulator.drafts import SCHEMES, scheme_from_dict
-from simulator.errors import InvalidInput
-from simulator.files import cut
+from draftproof.simulator.drafts import SCHEMES, scheme_from_dict
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
 
 #: Whether a value may stand in a field.
 Kind: TypeAlias = Callable[[Any], bool]

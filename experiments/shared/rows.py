@@ -16,13 +16,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from experiments.shared.code import outside_files, own_digest, unchanged
-from experiments.shared.output import number_fields
-from experiments.shared.progress import counted, remark
-from experiments.shared.row_kinds import check_depth, check_row
-from simulator.errors import InvalidInput
-from simulator.files import check_size, cut, parse_json
-from simulator.laws.law import moments
+from draftproof.experiments.shared.code import outside_files, own_digest, unchanged
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.progress import counted, remark
+from draftproof.experiments.shared.row_kinds import check_depth, check_row
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import check_size, cut, parse_json
+from draftproof.simulator.laws.law import moments
 
 try:
     import fcntl

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.shared.problem import FamilyProblem, Problem, TextProblem
-from simulator.arithmetic import FLOAT64, Arithmetic, arithmetic_of
-from simulator.errors import InvalidInput
-from simulator.instances.case import Case
-from simulator.instances.processes import MarkovProcess, TableProcess, rationalise
-from simulator.protocol import TokenProcess
+from draftproof.experiments.shared.problem import FamilyProblem, Problem, TextProblem
+from draftproof.simulator.arithmetic import FLOAT64, Arithmetic, arithmetic_of
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise
+from draftproof.simulator.protocol import TokenProcess
 
 
 @dataclass(frozen=True)

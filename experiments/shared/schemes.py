@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
-from experiments.shared.code import file_digest
-from experiments.shared.names import from_file, loaded, parse_assignments
-from simulator.arithmetic import parse_fraction
-from simulator.drafts import SCHEMES, Delayed, Own, parameter_kinds
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme
+from draftproof.experiments.shared.code import file_digest
+from draftproof.experiments.shared.names import from_file, loaded, parse_assignments
+from draftproof.simulator.arithmetic import parse_fraction
+from draftproof.simulator.drafts import SCHEMES, Delayed, Own, parameter_kinds
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
 
 
 def find_scheme(spec: str, flags: Mapping[str, Any] | None = None) -> DraftScheme:

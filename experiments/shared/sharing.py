@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from experiments.shared.pool import PERIOD, spread
-from experiments.shared.progress import Tick, bar, duration, remark
-from experiments.shared.rows import RowFile
+from draftproof.experiments.shared.pool import PERIOD, spread
+from draftproof.experiments.shared.progress import Tick, bar, duration, remark
+from draftproof.experiments.shared.rows import RowFile
 
 R = TypeVar("R")
 T = TypeVar("T")

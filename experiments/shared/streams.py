@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 #: Characters of a message.
 MOST_MESSAGE = 280

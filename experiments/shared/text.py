@@ -1,8 +1,8 @@
 """The texts that commands know by name: a table of counts that is the same everywhere, and the text it was counted in.
 
 `topics` is the language reference that every Python carries, as of Python 3.11: the counts of its four-grams, in
-`topics.npz`, made by `python -m experiments.pages.topics` under that Python. `pydoc_data.topics` is the text of the
-running Python, which differs between versions.
+`topics.npz`, made by `python -m draftproof.experiments.pages.topics` under that Python. `pydoc_data.topics` is the text
+of the running Python, which differs between versions.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from simulator import files
-from simulator.errors import InvalidInput
-from simulator.instances.grams import GramTable
+from draftproof.simulator import files
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.grams import GramTable
 
 #: The name under which `--text` finds the committed counts.
 TOPICS = "topics"

@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from experiments.shared.output import EXACT, apart, number_fields, short, write_whole
-from experiments.shared.progress import remark
-from simulator.drafts import Own
-from simulator.errors import InvalidInput
-from simulator.files import printable
-from simulator.protocol import DraftScheme
-from simulator.verdicts.witness import Witness
+from draftproof.experiments.shared.output import EXACT, apart, number_fields, short, write_whole
+from draftproof.experiments.shared.progress import remark
+from draftproof.simulator.drafts import Own
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import printable
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.witness import Witness
 
 
 def witness_path(witness: Witness) -> Path:

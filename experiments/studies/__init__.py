@@ -1,1 +1,1 @@
-"""Studies over many instances: each is one command, `python -m experiments.studies.NAME`, and can be resumed."""
+"""Studies over many instances, each a command that can be resumed: `python -m draftproof.experiments.studies.NAME`."""

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, floor, sqrt
 
-from simulator.protocol import DraftScheme, TokenProcess
-from simulator.verdicts.lossless import Evaluator
-from verifiers.mixed_order import MixedOrder
+from draftproof.simulator.protocol import DraftScheme, TokenProcess
+from draftproof.simulator.verdicts.lossless import Evaluator
+from draftproof.verifiers.mixed_order import MixedOrder
 
 #: The best `a` is one of the multiples of one over this.
 DENOMINATOR = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from experiments.studies.map_points import (
+from draftproof.experiments.studies.map_points import (
     CLOSE,
     DRAFT_TIMES,
     Row,
@@ -16,7 +16,7 @@ from experiments.studies.map_points import (
     points,
     prices,
 )
-from experiments.studies.map_views import counted
+from draftproof.experiments.studies.map_views import counted
 
 
 def claims(rows: Sequence[Row]) -> str:

@@ -1,6 +1,6 @@
 """Which draft tree wins where: budgets of tokens and passes, distance of the draft, temperature.
 
-`python -m experiments.studies.map_of_trees --resume runs/map.jsonl --plot runs/map.png --markdown runs/map.md`
+`python -m draftproof.experiments.studies.map_of_trees --resume runs/map.jsonl --plot runs/map.png`
 
 For every world the schemes that fit a budget are tried: the optimum over all lossless verifiers where it can be had,
 the exact block efficiency of the pairs (scheme, verifier) that run, and what the best tree of each kind would bring if
@@ -16,20 +16,20 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.shared.output import check_files, write_json, write_pages
-from experiments.shared.progress import INTERRUPTED, cut_short
-from experiments.shared.rows import RowFile, strong_id, versions
-from experiments.shared.schemes import scheme_spec
-from experiments.shared.sharing import share_after_trial
-from experiments.studies import map_schemes, map_views
-from experiments.studies.map_claims import claims
-from experiments.studies.map_points import points
-from experiments.studies.map_worlds import KINDS, TEMPERATURES, World, distance, trained_worlds
-from lp_analysis.oracles.growth import Growth
-from lp_analysis.oracles.sets import most_probable, set_efficiency
-from lp_analysis.oracles.topologies import best_topology
-from simulator.arithmetic import FLOAT64
-from simulator.instances.instance import Instance
+from draftproof.experiments.shared.output import check_files, write_json, write_pages
+from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
+from draftproof.experiments.shared.rows import RowFile, strong_id, versions
+from draftproof.experiments.shared.schemes import scheme_spec
+from draftproof.experiments.shared.sharing import share_after_trial
+from draftproof.experiments.studies import map_schemes, map_views
+from draftproof.experiments.studies.map_claims import claims
+from draftproof.experiments.studies.map_points import points
+from draftproof.experiments.studies.map_worlds import KINDS, TEMPERATURES, World, distance, trained_worlds
+from draftproof.lp_analysis.oracles.growth import Growth
+from draftproof.lp_analysis.oracles.sets import most_probable, set_efficiency
+from draftproof.lp_analysis.oracles.topologies import best_topology
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.instances.instance import Instance
 
 #: By vocabulary size: the passes, which are the depth of the world, and the budgets of tokens and passes.
 BUDGETS: dict[int, tuple[tuple[int, int], ...]] = {
@@ -120,7 +120,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """The scheme with the largest optimum, the best pair that runs and the fastest, by distance and temperature."""
-    from experiments.shared.consoles import console_for
+    from draftproof.experiments.shared.consoles import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = list(worlds(seeds, quick))
@@ -147,6 +147,6 @@ def main(
 
 
 if __name__ == "__main__":
-    from experiments.cli import run_command
+    from draftproof.experiments.cli import run_command
 
     run_command(main)

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-import verifiers
-from experiments.shared.schemes import scheme_spec
-from lp_analysis import optimum
-from lp_analysis.oracles.sets import set_efficiency
-from lp_analysis.reference.cuts import solve_cuts
-from lp_analysis.reference.hitting import ListedTrees
-from simulator.arithmetic import FLOAT64
-from simulator.coins import SamplingCoin, outcomes
-from simulator.drafts import (
+from draftproof import verifiers
+from draftproof.experiments.shared.schemes import scheme_spec
+from draftproof.lp_analysis import optimum
+from draftproof.lp_analysis.oracles.sets import set_efficiency
+from draftproof.lp_analysis.reference.cuts import solve_cuts
+from draftproof.lp_analysis.reference.hitting import ListedTrees
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.coins import SamplingCoin, outcomes
+from draftproof.simulator.drafts import (
     Delayed,
     DynamicDepth,
     DySpec,
@@ -33,13 +33,13 @@ from simulator.drafts import (
     Topology,
     WithoutReplacement,
 )
-from simulator.drafts.sequoia import plan
-from simulator.drafts.trees import DraftTree
-from simulator.instances.instance import Instance
-from simulator.laws.estimator import TreeEfficiency
-from simulator.protocol import DraftScheme
-from simulator.verdicts.lossless import Evaluator
-from verifiers.sequoia import acceptance_vector
+from draftproof.simulator.drafts.sequoia import plan
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.estimator import TreeEfficiency
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.lossless import Evaluator
+from draftproof.verifiers.sequoia import acceptance_vector
 
 #: Certified gap of the optima of delayed trees.
 GAP = 1e-3

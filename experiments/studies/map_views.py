@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.table import Table
 
-from experiments.shared.drawing import as_png, drawing_board, quiet_axes
-from experiments.studies.map_points import CHAIN, SEVERAL, Budget, Row, advantage, at, budgets, gain, points
-from experiments.studies.map_schemes import KINDS
+from draftproof.experiments.shared.drawing import as_png, drawing_board, quiet_axes
+from draftproof.experiments.studies.map_points import CHAIN, SEVERAL, Budget, Row, advantage, at, budgets, gain, points
+from draftproof.experiments.studies.map_schemes import KINDS
 
 #: Colour (they stay apart for colour-blind readers) and marker of each kind of scheme, and of each temperature.
 _KIND_STYLES = dict(zip(KINDS, (("#0072B2", "o"), ("#56B4E9", "^"), ("#009E73", "D"), ("#D55E00", "s")), strict=True))

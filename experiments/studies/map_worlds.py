@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.shared.text import TOPICS, read_counted
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.instances.ngram import TextPair
-from simulator.instances.processes import TableProcess, rationalise
+from draftproof.experiments.shared.text import TOPICS, read_counted
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.instances.processes import TableProcess, rationalise
 
 #: How the draft differs, with its values: noise of that strength on the logits, logits at another temperature, an
 #: n-gram model of lower order than the target's.
@@ -85,9 +85,9 @@ class World:
 
 def trained_worlds(folder: str, vocab_size: int, depth: int, roots: int) -> Iterator[World]:
     """The worlds of a folder of `train`, at every temperature; raises `InvalidInput` for a pair of another size."""
-    from experiments.models.pair.opened import Wanted, load_wanted
-    from experiments.models.pair.warp import Warp
-    from experiments.models.predicted.problem import pair_problem
+    from draftproof.experiments.models.pair.opened import Wanted, load_wanted
+    from draftproof.experiments.models.pair.warp import Warp
+    from draftproof.experiments.models.predicted.problem import pair_problem
 
     pair, corpus = load_wanted(Wanted(folder))
     if pair.vocab_size != vocab_size:

@@ -1,6 +1,6 @@
 """What choosing the shape of every block anew is worth: rules, learners, oracle and best policy, for each verifier.
 
-`python -m experiments.studies.policies --resume runs/policies.jsonl --plot runs/policies.png`
+`python -m draftproof.experiments.studies.policies --resume runs/policies.jsonl --plot runs/policies.png`
 
 Worlds are n-gram pairs of the committed topics, where every value is exact. One row a world and a verifier; a second
 run computes only what is missing, and several runs can share one file.
@@ -15,25 +15,25 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.policies.actions import shapes
-from experiments.policies.fitted import state_scalars
-from experiments.policies.rivals import RIVALS, choices
-from experiments.policies.worlds import at_temperature, world_of
-from experiments.shared.latency import TimeModel, time_model
-from experiments.shared.output import check_files, write_json, write_pages
-from experiments.shared.problem import TextProblem
-from experiments.shared.progress import INTERRUPTED, bar, cut_short, duration, remark
-from experiments.shared.rows import RowFile, strong_id, versions
-from experiments.shared.sharing import share
-from experiments.shared.text import TOPICS, topics_table
-from experiments.studies import policies_views
-from simulator.arithmetic import FLOAT64
-from simulator.drafts import Delayed
-from simulator.instances.ngram import TextPair
-from simulator.policies.policy import Action
-from simulator.policies.value import static_values, value
-from simulator.policies.world import Tables, World
-from verifiers import make
+from draftproof.experiments.policies.actions import shapes
+from draftproof.experiments.policies.fitted import state_scalars
+from draftproof.experiments.policies.rivals import RIVALS, choices
+from draftproof.experiments.policies.worlds import at_temperature, world_of
+from draftproof.experiments.shared.latency import TimeModel, time_model
+from draftproof.experiments.shared.output import check_files, write_json, write_pages
+from draftproof.experiments.shared.problem import TextProblem
+from draftproof.experiments.shared.progress import INTERRUPTED, bar, cut_short, duration, remark
+from draftproof.experiments.shared.rows import RowFile, strong_id, versions
+from draftproof.experiments.shared.sharing import share
+from draftproof.experiments.shared.text import TOPICS, topics_table
+from draftproof.experiments.studies import policies_views
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.policies.policy import Action
+from draftproof.simulator.policies.value import static_values, value
+from draftproof.simulator.policies.world import Tables, World
+from draftproof.verifiers import make
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """What policies are worth, exactly, on n-gram worlds."""
-    from experiments.shared.consoles import console_for
+    from draftproof.experiments.shared.consoles import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = {task.strong_id: task for task in tasks()[:first]}
@@ -188,6 +188,6 @@ def run(wanted: Mapping[str, Task], kept: RowFile) -> bool:
 
 
 if __name__ == "__main__":
-    from experiments.cli import run_command
+    from draftproof.experiments.cli import run_command
 
     run_command(main)

@@ -1,4 +1,4 @@
-"""Speed and acceptance on real models: `python -m experiments.studies.real_models --resume runs/real.jsonl`.
+"""Speed and acceptance on real models: `python -m draftproof.experiments.studies.real_models --resume runs/real.jsonl`.
 
 Verifiers x shapes x temperatures: block efficiency, tokens a second against autoregressive generation, where the time
 goes, acceptance and the L1 distance of p and q by depth, each beside what the exact simulator and a latency model
@@ -14,16 +14,16 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.models import options as opt
-from experiments.shared.consoles import chosen_verifiers, console_for
-from experiments.shared.grouped import grouped
-from experiments.shared.names import NamedVerifier
-from experiments.shared.output import write_json, write_whole
-from experiments.shared.progress import INTERRUPTED, bar, remark
-from experiments.shared.rows import RowFile
-from experiments.shared.sharing import share
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
+from draftproof.experiments.models import options as opt
+from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
+from draftproof.experiments.shared.grouped import grouped
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.output import write_json, write_whole
+from draftproof.experiments.shared.progress import INTERRUPTED, bar, remark
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.shared.sharing import share
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
 
 VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport")
 #: Single paths, early, late and delayed branches.
@@ -62,7 +62,7 @@ class Study:
 
 def run(study: Study, kept: RowFile) -> list[dict[str, Any]]:
     """All rows: the latency model, then for each temperature plain generation and every verifier on every shape."""
-    from experiments.models.speed import measure
+    from draftproof.experiments.models.speed import measure
 
     first = study.settings[0]
     key = measure.latency_key(first, study.contexts, study.counts)
@@ -101,9 +101,9 @@ def choose_study(
     vectors: str,
 ) -> Study:
     """The study of a pair; raises `InvalidInput` for models that cannot be read as trees."""
-    from experiments.models.loop.supported import check_pair
-    from experiments.models.pair.roots import roots_of
-    from experiments.models.validation.contest import setting
+    from draftproof.experiments.models.loop.supported import check_pair
+    from draftproof.experiments.models.pair.roots import roots_of
+    from draftproof.experiments.models.validation.contest import setting
 
     check_pair(opened.pair)
     first = setting(opened.pair, warps[0], roots_of(opened.held_out, roots), seed, vectors)
@@ -128,10 +128,10 @@ def main(
 ) -> int:
     """Block efficiency, tokens a second, time split and acceptance by depth on real models, predicted and measured."""
     files.check(pair.text)
-    from experiments.models.pair.opened import open_pair
-    from experiments.models.pair.warp import Warp
-    from experiments.models.speed.measure import Length, latency_of
-    from experiments.studies import real_models_views as views
+    from draftproof.experiments.models.pair.opened import open_pair
+    from draftproof.experiments.models.pair.warp import Warp
+    from draftproof.experiments.models.speed.measure import Length, latency_of
+    from draftproof.experiments.studies import real_models_views as views
 
     named, shapes = chosen_verifiers(chosen or list(VERIFIERS)), shape.shapes(SHAPES)
     warps = [Warp(each, top_k, top_p) for each in parse_temperatures(temperatures)]
@@ -158,6 +158,6 @@ def main(
 
 
 if __name__ == "__main__":
-    from experiments.cli import run_command
+    from draftproof.experiments.cli import run_command
 
     run_command(main)

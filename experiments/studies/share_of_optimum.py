@@ -1,6 +1,6 @@
 """How much of the optimum each verifier attains, over families, V, K, L1 and L2.
 
-`python -m experiments.studies.share_of_optimum --resume runs/share.jsonl --plot runs/share.png`
+`python -m draftproof.experiments.studies.share_of_optimum --resume runs/share.jsonl --plot runs/share.png`
 
 For every instance the optimum is bounded from both sides, exactly, and the block efficiency of every verifier
 that is lossless on delayed trees comes from its structured engine. The share is efficiency over the upper bound, so it
@@ -19,25 +19,25 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-import verifiers
-from experiments.shared.output import check_files, number_fields, write_json, write_pages
-from experiments.shared.progress import INTERRUPTED, cut_short
-from experiments.shared.rows import RowFile, strong_id, versions
-from experiments.shared.sharing import share_after_trial
-from experiments.studies import share_views
-from experiments.studies.best_a import best_mixture
-from experiments.studies.share_claims import claims
-from lp_analysis import optimum
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import Delayed, lossless_for
-from simulator.errors import TooLarge
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.laws.structured import TableRows, structure_of
-from simulator.laws.structured.layered import sampled_depths
-from simulator.protocol import Verifier
-from simulator.structures import Layered
-from simulator.verdicts.lossless import Evaluator
+from draftproof import verifiers
+from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_pages
+from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
+from draftproof.experiments.shared.rows import RowFile, strong_id, versions
+from draftproof.experiments.shared.sharing import share_after_trial
+from draftproof.experiments.studies import share_views
+from draftproof.experiments.studies.best_a import best_mixture
+from draftproof.experiments.studies.share_claims import claims
+from draftproof.lp_analysis import optimum
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.structured import TableRows, structure_of
+from draftproof.simulator.laws.structured.layered import sampled_depths
+from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.structures import Layered
+from draftproof.simulator.verdicts.lossless import Evaluator
 
 #: Family and parameters.
 FAMILIES_STUDIED: tuple[tuple[str, dict[str, float]], ...] = (
@@ -158,7 +158,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Share of the optimum attained by each verifier, with quantiles."""
-    from experiments.shared.consoles import console_for
+    from draftproof.experiments.shared.consoles import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = list(cases(seeds))
@@ -184,6 +184,6 @@ def main(
 
 
 if __name__ == "__main__":
-    from experiments.cli import run_command
+    from draftproof.experiments.cli import run_command
 
     run_command(main)

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from experiments.shared.measured import planned_on
-from experiments.shared.names import NamedVerifier, find_verifier
-from experiments.shared.schemes import find_scheme
-from simulator.arithmetic import as_rows
-from simulator.drafts import Own
-from simulator.drafts.own import CONTRACT
-from simulator.errors import DraftproofError, InvalidInput
-from simulator.instances.called import CallableProcess
-from simulator.instances.case import Case
-from simulator.instances.processes import MarkovProcess, TableProcess
-from simulator.origins import is_library
-from simulator.protocol import Context, DraftScheme, TokenProcess
-from simulator.raised import own_lines
-from simulator.verdicts.doors import check_verifier
+from draftproof.experiments.shared.measured import planned_on
+from draftproof.experiments.shared.names import NamedVerifier, find_verifier
+from draftproof.experiments.shared.schemes import find_scheme
+from draftproof.simulator.arithmetic import as_rows
+from draftproof.simulator.drafts import Own
+from draftproof.simulator.drafts.own import CONTRACT
+from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.instances.called import CallableProcess
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.raised import own_lines
+from draftproof.simulator.verdicts.doors import check_verifier
 
 
 def as_verifier(verifier: Any) -> NamedVerifier:

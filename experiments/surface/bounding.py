@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.surface.arguments import as_pair, as_scheme, on_pair
-from experiments.surface.calls import SCHEME
-from lp_analysis import Optimum, cut_bound
-from lp_analysis import optimum as solve
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme, TokenProcess
-from simulator.shown import fields_html
+from draftproof.experiments.surface.arguments import as_pair, as_scheme, on_pair
+from draftproof.experiments.surface.calls import SCHEME
+from draftproof.lp_analysis import Optimum, cut_bound
+from draftproof.lp_analysis import optimum as solve
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme, TokenProcess
+from draftproof.simulator.shown import fields_html
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,8 +49,8 @@ def bound(target: Any, draft: Any, scheme: Any = SCHEME) -> Any:
     """Bounds on the block efficiency of every lossless verifier: exact and certified for delayed trees.
 
     Arguments as for `check`; the bounds are of rational rows, to which floats are rounded. Any other scheme is bounded
-    by listing its trees and cutting (`lp_analysis.cut_bound`), in float64 without a certificate. Returns something with
-    `lower`, `upper` and `gap`; raises `TooLarge` where paths or trees are too many.
+    by listing its trees and cutting (`draftproof.lp_analysis.cut_bound`), in float64 without a certificate. Returns
+    something with `lower`, `upper` and `gap`; raises `TooLarge` where paths or trees are too many.
     """
     pair = as_pair(target, draft)
     shape = on_pair(scheme, pair)

@@ -6,28 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import verifiers as zoo
-from experiments.shared.measured import planned
-from experiments.shared.names import NamedVerifier
-from experiments.shared.planned import Planned, evaluator
-from experiments.shared.problem import FamilyProblem
-from experiments.shared.progress import quiet
-from experiments.surface.arguments import as_pair, as_scheme, as_verifier, on_pair
-from simulator.arithmetic import RATIONAL, arithmetic_named
-from simulator.coins import EnumeratingCoin
-from simulator.drafts import Own
-from simulator.drafts.trees import DraftTree
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.laws.estimator import TreeLaw
-from simulator.laws.law import BlockLaw
-from simulator.laws.structured.size import MEMORY
-from simulator.protocol import Coin, DraftScheme, TokenProcess
-from simulator.verdicts.costs import MOST_RUNS, assert_affordable
-from simulator.verdicts.grids import GRAIN
-from simulator.verdicts.lossless import Check
-from simulator.verdicts.lossless import block_law as law_of
-from simulator.verdicts.witness import Witness
+from draftproof import verifiers as zoo
+from draftproof.experiments.shared.measured import planned
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.planned import Planned, evaluator
+from draftproof.experiments.shared.problem import FamilyProblem
+from draftproof.experiments.shared.progress import quiet
+from draftproof.experiments.surface.arguments import as_pair, as_scheme, as_verifier, on_pair
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
+from draftproof.simulator.coins import EnumeratingCoin
+from draftproof.simulator.drafts import Own
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.estimator import TreeLaw
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.laws.structured.size import MEMORY
+from draftproof.simulator.protocol import Coin, DraftScheme, TokenProcess
+from draftproof.simulator.verdicts.costs import MOST_RUNS, assert_affordable
+from draftproof.simulator.verdicts.grids import GRAIN
+from draftproof.simulator.verdicts.lossless import Check
+from draftproof.simulator.verdicts.lossless import block_law as law_of
+from draftproof.simulator.verdicts.witness import Witness
 
 #: The scheme where none is given, as on the command line.
 SCHEME = "delayed"
@@ -116,9 +116,9 @@ def tree_law(verifier: Any, target: Any, draft: Any, tree: Any, arithmetic: str 
 def assert_lossless(verifier: Any, target: Any = None, draft: Any = None, scheme: Any = None, **options: Any) -> None:
     """Raise `AssertionError` with the place unless a verifier, or a plain function that is one, is lossless.
 
-    As `simulator.assert_lossless`, with names and texts where `check` takes them.
+    As `draftproof.simulator.assert_lossless`, with names and texts where `check` takes them.
     """
-    from simulator.audit.assertion import assert_lossless as judge
+    from draftproof.simulator.audit.assertion import assert_lossless as judge
 
     if target is not None and draft is not None:
         target, draft = as_pair(target, draft)
@@ -166,7 +166,7 @@ def _refuted(named: NamedVerifier, instance: Instance, shape: DraftScheme, engin
     verdict = evaluator(named.verifier, "rational", engine).check(instance.target, instance.draft, shape)
     if verdict.lossless:
         return None
-    from simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+    from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
     with quiet():
         return shrink(named.verifier, instance, shape)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import verifiers as zoo
-from experiments.shared.names import NamedVerifier, find_verifier
-from experiments.surface.arguments import as_pair, as_schemes, as_verifiers, on_pair
-from experiments.surface.bounding import ListedBound, bound
-from experiments.surface.calls import SCHEME, judge
-from simulator.arithmetic import arithmetic_named
-from simulator.drafts import Delayed, lossless_for
-from simulator.errors import InvalidInput
-from simulator.instances.processes import context_count
-from simulator.laws.structured.size import MEMORY
-from simulator.protocol import DraftScheme, TokenProcess
-from simulator.shown import number_text, rows_html
-from simulator.verdicts.costs import MOST_RUNS
-from simulator.verdicts.lossless import Check
+from draftproof import verifiers as zoo
+from draftproof.experiments.shared.names import NamedVerifier, find_verifier
+from draftproof.experiments.surface.arguments import as_pair, as_schemes, as_verifiers, on_pair
+from draftproof.experiments.surface.bounding import ListedBound, bound
+from draftproof.experiments.surface.calls import SCHEME, judge
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.laws.structured.size import MEMORY
+from draftproof.simulator.protocol import DraftScheme, TokenProcess
+from draftproof.simulator.shown import number_text, rows_html
+from draftproof.simulator.verdicts.costs import MOST_RUNS
+from draftproof.simulator.verdicts.lossless import Check
 
 #: Without being asked, the optimum is computed for delayed trees of so many paths `V**L`.
 QUICK_PATHS = 256

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.called import CallableProcess
-from simulator.instances.softmax import from_softmax
-from simulator.protocol import Context
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.called import CallableProcess
+from draftproof.simulator.instances.softmax import from_softmax
+from draftproof.simulator.protocol import Context
 
 #: Vocabularies up to this size make tables of depth 2.
 MOST_TOKENS = 256

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lp_analysis.oracles.slots import Draw, Place, Slots
-from simulator.errors import TooLarge
-from simulator.protocol import TokenProcess
+from draftproof.lp_analysis.oracles.slots import Draw, Place, Slots
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.protocol import TokenProcess
 
 #: An open slot: where, and the probability that verification comes there.
 Open = tuple[Place, Any]

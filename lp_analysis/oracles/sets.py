@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from simulator.protocol import Context, TokenProcess
+from draftproof.simulator.protocol import Context, TokenProcess
 
 
 def most_probable(process: TokenProcess, nodes: int, depth: int) -> list[tuple[Context, Any]]:

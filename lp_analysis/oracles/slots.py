@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.protocol import Context, TokenProcess, Vector
-from simulator.vectors import acceptance, residual, without
+from draftproof.simulator.protocol import Context, TokenProcess, Vector
+from draftproof.simulator.vectors import acceptance, residual, without
 
 #: A node and the children that were tried there before, in order.
 Place = tuple[Context, tuple[int, ...]]

@@ -12,9 +12,9 @@ from collections import defaultdict
 from functools import cache
 from typing import Any
 
-from lp_analysis.oracles.slots import Slots
-from simulator.errors import TooLarge
-from simulator.protocol import Context, TokenProcess
+from draftproof.lp_analysis.oracles.slots import Slots
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.protocol import Context, TokenProcess
 
 #: Nodes of the largest topology that is searched: places double with every node.
 MOST_NODES = 14

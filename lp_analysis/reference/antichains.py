@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from heapq import merge
 from typing import Any, TypeAlias
 
-from lp_analysis.nodes import NodeValues
+from draftproof.lp_analysis.nodes import NodeValues
 
 #: A segment of a hull: minus its slope (segments are sorted by it), its width in `q`, its height in `D`.
 Segment: TypeAlias = tuple[Any, Any, Any]

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from simulator.instances.processes import context_at
-from simulator.protocol import Context
+from draftproof.simulator.instances.processes import context_at
+from draftproof.simulator.protocol import Context
 
 #: The draft trees as sets of nodes, with their probabilities.
 Listed = Sequence[tuple[frozenset[Context], float]]

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues
-from lp_analysis.reference.hitting import Cut, Hitting, hitting_of
-from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
-from simulator.arithmetic import FLOAT64
-from simulator.errors import TooLarge
-from simulator.instances.exact import Given, as_process
-from simulator.instances.processes import context_count, context_index, tabulate
-from simulator.protocol import DraftScheme
+from draftproof.lp_analysis.nodes import NodeValues
+from draftproof.lp_analysis.reference.hitting import Cut, Hitting, hitting_of
+from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.instances.exact import Given, as_process
+from draftproof.simulator.instances.processes import context_count, context_index, tabulate
+from draftproof.simulator.protocol import DraftScheme
 
 #: A set counts as violated beyond this; the simplex method works to 1e-10.
 TOLERANCE = 1e-10

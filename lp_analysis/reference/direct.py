@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from lp_analysis.modelling import modelling
-from lp_analysis.reference.hitting import Trees, hitting_of
-from simulator.arithmetic import FLOAT64
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.exact import Given, as_process
-from simulator.instances.processes import tabulate
-from simulator.protocol import Context, DraftScheme
+from draftproof.lp_analysis.modelling import modelling
+from draftproof.lp_analysis.reference.hitting import Trees, hitting_of
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.exact import Given, as_process
+from draftproof.simulator.instances.processes import tabulate
+from draftproof.simulator.protocol import Context, DraftScheme
 
 #: Most variables that are handed to the solver.
 MOST_VARIABLES = 300_000

@@ -16,16 +16,16 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues, conditional, meets, prefix_masses
-from lp_analysis.reference.antichains import antichain_at, corners, hull
-from lp_analysis.reference.closures import closure_by_flow, closure_by_program, subtree
-from simulator.arithmetic import FLOAT64, arithmetic_of
-from simulator.drafts import Delayed
-from simulator.errors import TooLarge
-from simulator.instances.exact import Given, as_process
-from simulator.instances.processes import context_at, context_index, tabulate
-from simulator.laws.drawing import drawn_trees
-from simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.lp_analysis.nodes import NodeValues, conditional, meets, prefix_masses
+from draftproof.lp_analysis.reference.antichains import antichain_at, corners, hull
+from draftproof.lp_analysis.reference.closures import closure_by_flow, closure_by_program, subtree
+from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.instances.exact import Given, as_process
+from draftproof.simulator.instances.processes import context_at, context_index, tabulate
+from draftproof.simulator.laws.drawing import drawn_trees
+from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 
 #: The draft tree as its set of nodes, with its probability; each set once.
 Trees: TypeAlias = Sequence[tuple[frozenset[Context], Any]]

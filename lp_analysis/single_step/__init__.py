@@ -1,22 +1,22 @@
 """Bounds for one node, `L = 1`: every form of the same optimum, each in its own file."""
 
-from lp_analysis.single_step.canonical import selection_law
-from lp_analysis.single_step.draft_sets import (
+from draftproof.lp_analysis.single_step.canonical import selection_law
+from draftproof.lp_analysis.single_step.draft_sets import (
     DraftSets,
     iid_sets,
     meeting,
     top_and_draw_sets,
     without_replacement_sets,
 )
-from lp_analysis.single_step.resolution import Rule, resolve
-from lp_analysis.single_step.subsets import (
+from draftproof.lp_analysis.single_step.resolution import Rule, resolve
+from draftproof.lp_analysis.single_step.subsets import (
     iid_acceptance,
     single_step_optimum,
     subset_acceptance,
     top_and_draw_acceptance,
     without_replacement_acceptance,
 )
-from lp_analysis.single_step.transport import transport_acceptance
+from draftproof.lp_analysis.single_step.transport import transport_acceptance
 
 __all__ = [
     "DraftSets",

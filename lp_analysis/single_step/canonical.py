@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import meets
-from lp_analysis.single_step.subsets import best_first
-from simulator.protocol import Vector
+from draftproof.lp_analysis.nodes import meets
+from draftproof.lp_analysis.single_step.subsets import best_first
+from draftproof.simulator.protocol import Vector
 
 
 def selection_law(p: Vector, q: Vector, k: int) -> Vector:

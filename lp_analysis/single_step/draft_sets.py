@@ -10,9 +10,9 @@ from itertools import combinations, permutations
 from math import comb, perm
 from typing import Any, TypeAlias
 
-from simulator.errors import InvalidInput, TooLarge
-from simulator.protocol import Vector
-from simulator.vectors import top_tokens
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import top_tokens
 
 #: Sets of drafted tokens with their probabilities, each set once.
 DraftSets: TypeAlias = Sequence[tuple[frozenset[int], Any]]

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.single_step.draft_sets import DraftSets
-from simulator.errors import InvalidInput
-from simulator.protocol import Vector
+from draftproof.lp_analysis.single_step.draft_sets import DraftSets
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Vector
 
 #: Sets whose slack is below this are tight; potentials would have to be of the size of its logarithm otherwise.
 TIGHT = 1e-9

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import meets
-from simulator.arithmetic import as_python
-from simulator.errors import InvalidInput, TooLarge
-from simulator.protocol import Vector
-from simulator.vectors import minimum, top_tokens
+from draftproof.lp_analysis.nodes import meets
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import minimum, top_tokens
 
 #: Largest vocabulary of which all subsets are tried.
 ALL_SUBSETS = 20

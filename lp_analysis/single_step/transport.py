@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from lp_analysis.modelling import modelling
-from lp_analysis.single_step.draft_sets import DraftSets
-from simulator.protocol import Vector
+from draftproof.lp_analysis.modelling import modelling
+from draftproof.lp_analysis.single_step.draft_sets import DraftSets
+from draftproof.simulator.protocol import Vector
 
 
 def transport_acceptance(p: Vector, sets: DraftSets) -> float:

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues, conditional, prefix_masses
-from lp_analysis.orders import order_law
-from lp_analysis.prices import path_prices, price_bound, subgradient
-from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
-from lp_analysis.solvers.minimise import Search
-from lp_analysis.subject import Subject
+from draftproof.lp_analysis.nodes import NodeValues, conditional, prefix_masses
+from draftproof.lp_analysis.orders import order_law
+from draftproof.lp_analysis.prices import path_prices, price_bound, subgradient
+from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
+from draftproof.lp_analysis.solvers.minimise import Search
+from draftproof.lp_analysis.subject import Subject
 
 #: Shares of the best prices in the points at which orders are asked for.
 IN_OUT = (0.0, 0.3, 0.6, 0.9)

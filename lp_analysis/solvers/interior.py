@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import children, meets, reach
-from lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
-from lp_analysis.solvers.tree_system import TreeSystem
-from lp_analysis.subject import Subject
+from draftproof.lp_analysis.nodes import children, meets, reach
+from draftproof.lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
+from draftproof.lp_analysis.solvers.tree_system import TreeSystem
+from draftproof.lp_analysis.subject import Subject
 
 #: Share of the way to the boundary that a step may go.
 DAMPING = 0.99

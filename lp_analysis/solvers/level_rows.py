@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues
-from lp_analysis.subject import Subject
+from draftproof.lp_analysis.nodes import NodeValues
+from draftproof.lp_analysis.subject import Subject
 
 
 class Unknowns(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues, meets
-from lp_analysis.prices import sorted_levels
-from lp_analysis.subject import Subject
+from draftproof.lp_analysis.nodes import NodeValues, meets
+from draftproof.lp_analysis.prices import sorted_levels
+from draftproof.lp_analysis.subject import Subject
 
 #: Knots are never closer than this; the interpolated `g` is then off by less than K^2 times 1e-11.
 CLOSEST = 1e-5

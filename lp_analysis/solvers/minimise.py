@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from lp_analysis.nodes import NodeValues, efficiency, from_leaves, reach
-from lp_analysis.prices import price_bound, trimmed
-from lp_analysis.solvers.interior import LevelProgram, State
-from lp_analysis.solvers.levels import errors, first_knots, refined
-from lp_analysis.subject import Subject
+from draftproof.lp_analysis.nodes import NodeValues, efficiency, from_leaves, reach
+from draftproof.lp_analysis.prices import price_bound, trimmed
+from draftproof.lp_analysis.solvers.interior import LevelProgram, State
+from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
+from draftproof.lp_analysis.subject import Subject
 
 #: Told the seconds since the start and the bounds so far.
 Report = Callable[[float, float, float], None]

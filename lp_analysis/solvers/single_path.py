@@ -8,8 +8,8 @@ The price of `c` is `v(c)` where `D(c) = q(c)` stops the reach, 0 elsewhere; the
 
 from __future__ import annotations
 
-from lp_analysis.nodes import NodeValues, children, reach
-from lp_analysis.subject import Subject
+from draftproof.lp_analysis.nodes import NodeValues, children, reach
+from draftproof.lp_analysis.subject import Subject
 
 
 def single_path_prices(subject: Subject) -> NodeValues:

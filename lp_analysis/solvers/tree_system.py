@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
-from lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
+from draftproof.lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
 
 
 @dataclass

@@ -6,19 +6,19 @@ met; `diagnose` puts a name to what is wrong.
 
 from __future__ import annotations
 
-from simulator.audit.assertion import assert_function_lossless, assert_lossless, make_audit
-from simulator.audit.audited import Audited
-from simulator.audit.boundary import Corner, corners
-from simulator.audit.diagnosis.catalogue import CATALOGUE, Hypothesis, diagnose, diagnose_corners
-from simulator.audit.diagnosis.evidence import Evidence, Suspect
-from simulator.audit.failures import FunctionFailed
-from simulator.audit.instances import default_cases
-from simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
-from simulator.audit.judge import Audit, Finding
-from simulator.audit.processing import Processing
-from simulator.audit.ragged import Ragged
-from simulator.audit.rounding import Rounding, only_rounding
-from simulator.audit.rows import RowForm, kind_named
+from draftproof.simulator.audit.assertion import assert_function_lossless, assert_lossless, make_audit
+from draftproof.simulator.audit.audited import Audited
+from draftproof.simulator.audit.boundary import Corner, corners
+from draftproof.simulator.audit.diagnosis.catalogue import CATALOGUE, Hypothesis, diagnose, diagnose_corners
+from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
+from draftproof.simulator.audit.failures import FunctionFailed
+from draftproof.simulator.audit.instances import default_cases
+from draftproof.simulator.audit.interfaces import INTERFACES, Interface, SelfDrafted, interface_named
+from draftproof.simulator.audit.judge import Audit, Finding
+from draftproof.simulator.audit.processing import Processing
+from draftproof.simulator.audit.ragged import Ragged
+from draftproof.simulator.audit.rounding import Rounding, only_rounding
+from draftproof.simulator.audit.rows import RowForm, kind_named
 
 __all__ = [
     "CATALOGUE",

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from simulator.audit.audited import Audited, Elsewhere
-from simulator.audit.diagnosis.catalogue import diagnose
-from simulator.audit.diagnosis.evidence import Evidence
-from simulator.audit.instances import default_cases
-from simulator.audit.interfaces import SelfDrafted, interface_named
-from simulator.audit.judge import Audit
-from simulator.audit.processing import Processing
-from simulator.audit.rows import RowForm, kind_named
-from simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, audited
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.case import Case
-from simulator.lazy import jax_module, torch_module
-from simulator.protocol import DraftScheme, TokenProcess, Verifier
-from simulator.verdicts.lossless import assert_verifier_lossless
-from simulator.verdicts.standard import judge_of, standard_check
+from draftproof.simulator.audit.audited import Audited, Elsewhere
+from draftproof.simulator.audit.diagnosis.catalogue import diagnose
+from draftproof.simulator.audit.diagnosis.evidence import Evidence
+from draftproof.simulator.audit.instances import default_cases
+from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
+from draftproof.simulator.audit.judge import Audit
+from draftproof.simulator.audit.processing import Processing
+from draftproof.simulator.audit.rows import RowForm, kind_named
+from draftproof.simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, audited
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.lazy import jax_module, torch_module
+from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
+from draftproof.simulator.verdicts.lossless import assert_verifier_lossless
+from draftproof.simulator.verdicts.standard import judge_of, standard_check
 
 #: Lines about coins that decide twice; a function that does it once often does it everywhere.
 REUSE_SHOWN = 5
@@ -77,8 +77,8 @@ def assert_function_lossless(
     """Raise `AssertionError` with the place and a hypothesis unless a function is lossless; see `make_audit`.
 
     target, draft: one instance, in place of the default ones. cases: names of default instances, None for all. strict,
-    boundary, max_runs: as in `simulator.audit.verdict.Request`. optimum: the largest block efficiency of a lossless
-    verifier on a case, where somebody knows it.
+    boundary, max_runs: as in `draftproof.simulator.audit.verdict.Request`. optimum: the largest block efficiency of a
+    lossless verifier on a case, where somebody knows it.
     Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
     audit = make_audit(function, **options)
@@ -139,7 +139,7 @@ def assert_lossless(
     verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise), and where no instance and
     no scheme is given by the standard check, in all of its instances. A plain function is
     audited: options such as `interface="chain"` say how it is called, and it is judged on the default instances where
-    target and draft are left out; see `simulator.audit`.
+    target and draft are left out; see `draftproof.simulator.audit`.
     Raises `InvalidInput` for half an instance, and what `check` and `standard_check` raise.
     """
     if not isinstance(verifier, Verifier):

@@ -12,18 +12,18 @@ from typing import Any
 
 from flint import fmpq
 
-from simulator.audit.bisecting.bisected import Bisected
-from simulator.audit.failures import blamed
-from simulator.audit.interfaces import Call, Interface
-from simulator.audit.interfaces.keys import keys_of
-from simulator.audit.interfaces.noise import WORDS, wanted
-from simulator.audit.presentation import Presentation
-from simulator.audit.rows import RowForm
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.laws.enumeration import assert_verdict
-from simulator.protocol import Card, Coin, DraftNode, Verdict
-from simulator.relay import Relay, Relayed
-from simulator.symbolic import ArgumentCoins, intercepted
+from draftproof.simulator.audit.bisecting.bisected import Bisected
+from draftproof.simulator.audit.failures import blamed
+from draftproof.simulator.audit.interfaces import Call, Interface
+from draftproof.simulator.audit.interfaces.keys import keys_of
+from draftproof.simulator.audit.interfaces.noise import WORDS, wanted
+from draftproof.simulator.audit.presentation import Presentation
+from draftproof.simulator.audit.rows import RowForm
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.laws.enumeration import assert_verdict
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Verdict
+from draftproof.simulator.relay import Relay, Relayed
+from draftproof.simulator.symbolic import ArgumentCoins, intercepted
 
 _PLAIN = Presentation()
 #: Runs less probable than this come from a rejection loop, whose probabilities leave the floats in the end.

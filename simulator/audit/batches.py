@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import Arithmetic, as_python
-from simulator.coins import outcomes
-from simulator.drafts import Delayed
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess, context_index
-from simulator.laws.enumeration import assert_verdict
-from simulator.laws.law import BlockLaw
-from simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Progress, Verdict
+from draftproof.simulator.arithmetic import Arithmetic, as_python
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess, context_index
+from draftproof.simulator.laws.enumeration import assert_verdict
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.protocol import AttachedTree, Coin, Context, DraftNode, DraftScheme, Progress, Verdict
 
 #: The block of every request: accepted context and correction token.
 Blocks = tuple[tuple[Context, int], ...]

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simulator.audit.judge import Audit
-from simulator.coins import outcomes
-from simulator.errors import InvalidVerifier
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess
-from simulator.protocol import Context, DraftScheme, Progress, Verdict
+from draftproof.simulator.audit.judge import Audit
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.protocol import Context, DraftScheme, Progress, Verdict
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import DraftproofError, InvalidVerifier
-from simulator.symbolic import NotFollowed
-from simulator.symbolic.result import plain_values
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.symbolic import NotFollowed
+from draftproof.simulator.symbolic.result import plain_values
 
 #: Arguments longer than this are cut where they are shown.
 SHOWN = 400

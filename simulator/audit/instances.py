@@ -12,17 +12,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from simulator.arithmetic import RATIONAL
-from simulator.audit.interfaces import Interface, SelfDrafted
-from simulator.audit.ragged import Ragged
-from simulator.drafts import Adaptive, Delayed
-from simulator.drafts._branching import Branching
-from simulator.errors import InvalidInput
-from simulator.instances.case import Case
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess
-from simulator.protocol import DraftScheme
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit.interfaces import Interface, SelfDrafted
+from draftproof.simulator.audit.ragged import Ragged
+from draftproof.simulator.drafts import Adaptive, Delayed
+from draftproof.simulator.drafts._branching import Branching
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.protocol import DraftScheme
 
 DENOMINATOR = 16
 #: More paths than this are not shown beside two more tokens: their trees would be too many.

@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import as_python
-from simulator.audit.audited import Audited
-from simulator.audit.batches import batch_law, requests_of
-from simulator.audit.interfaces import SelfDrafted
-from simulator.audit.processing import Processing
-from simulator.coins import outcomes
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess, context_at
-from simulator.laws.enumeration import assert_function, enumerate_law, estimate_size
-from simulator.laws.law import BlockLaw, Violation
-from simulator.protocol import DraftNode, DraftScheme, Progress, Verifier
-from simulator.verdicts.lossless import Check
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.audit.audited import Audited
+from draftproof.simulator.audit.batches import batch_law, requests_of
+from draftproof.simulator.audit.interfaces import SelfDrafted
+from draftproof.simulator.audit.processing import Processing
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess, context_at
+from draftproof.simulator.laws.enumeration import assert_function, enumerate_law, estimate_size
+from draftproof.simulator.laws.law import BlockLaw, Violation
+from draftproof.simulator.protocol import DraftNode, DraftScheme, Progress, Verifier
+from draftproof.simulator.verdicts.lossless import Check
 
 _NOTHING = Processing()
 

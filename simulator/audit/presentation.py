@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simulator.instances.instance import Instance
-from simulator.protocol import Context, DraftNode, Vector
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import Context, DraftNode, Vector
 
 
 @dataclass(frozen=True)

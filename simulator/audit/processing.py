@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess
-from simulator.vectors import top_tokens
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.vectors import top_tokens
 
 
 @dataclass(frozen=True)

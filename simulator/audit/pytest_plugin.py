@@ -1,20 +1,20 @@
 """A pytest marker for verifiers: the test returns a function, and the marker says how it is called.
 
-In `conftest.py`: `pytest_plugins = ["simulator.audit.pytest_plugin"]`. Then
+In `conftest.py`: `pytest_plugins = ["draftproof.simulator.audit.pytest_plugin"]`. Then
 
     @pytest.mark.lossless(interface="chain")
     def test_my_verifier():
         return my_function
 
 fails with the place and a hypothesis unless the function is lossless. The arguments are those of
-`simulator.assert_lossless`; `pytest -m lossless` runs these tests only.
+`draftproof.simulator.assert_lossless`; `pytest -m lossless` runs these tests only.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from simulator.audit.assertion import assert_lossless
+from draftproof.simulator.audit.assertion import assert_lossless
 
 
 def pytest_configure(config: Any) -> None:

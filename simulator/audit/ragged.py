@@ -7,10 +7,10 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar
 
-from simulator.drafts import Delayed
-from simulator.drafts.trees import DraftTree
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Context, DraftScheme, TokenProcess
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simulator.audit.judge import Audit, Finding
-from simulator.audit.rows import KINDS
-from simulator.errors import DraftproofError
+from draftproof.simulator.audit.judge import Audit, Finding
+from draftproof.simulator.audit.rows import KINDS
+from draftproof.simulator.errors import DraftproofError
 
 #: What some dozen roundings leave: a float32 is rounded by 2^-24 of itself, a float16 by 2^-11, a bfloat16 by 2^-8.
 SINGLE, HALF = KINDS["float32"].tolerance, 2.0**-5

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
-from simulator.errors import InvalidInput
-from simulator.lazy import jnp, torch_module
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.lazy import jnp, torch_module
 
 LIBRARIES = ("python", "numpy", "torch", "jax")
 

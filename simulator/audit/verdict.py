@@ -15,14 +15,14 @@ from fractions import Fraction
 from itertools import pairwise
 from statistics import median
 
-from simulator.audit.boundary import Corner, corners
-from simulator.audit.failures import FunctionFailed
-from simulator.audit.judge import Audit, Finding
-from simulator.audit.rounding import Rounding, only_rounding
-from simulator.errors import InvalidInput, InvalidVerifier, TooLarge
-from simulator.instances.case import Case
-from simulator.protocol import Progress
-from simulator.raised import named_errors, quiet
+from draftproof.simulator.audit.boundary import Corner, corners
+from draftproof.simulator.audit.failures import FunctionFailed
+from draftproof.simulator.audit.judge import Audit, Finding
+from draftproof.simulator.audit.rounding import Rounding, only_rounding
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import Progress
+from draftproof.simulator.raised import named_errors, quiet
 
 #: Calls of the function in one audit, unless another number is asked for.
 MOST_CALLS = 2_000_000

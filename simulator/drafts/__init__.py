@@ -8,26 +8,26 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from simulator.arithmetic import parse_fraction
-from simulator.drafts._shape import LARGEST
-from simulator.drafts.adaptive import Adaptive, AdaptiveDropping
-from simulator.drafts.ddd import DynamicDepth
-from simulator.drafts.delayed import Delayed
-from simulator.drafts.dyspec import DySpec, DySpecPruned
-from simulator.drafts.dyspec_threshold import DySpecThreshold
-from simulator.drafts.eagle2 import Eagle2
-from simulator.drafts.greedy import Greedy
-from simulator.drafts.opt_tree import OptTree
-from simulator.drafts.own import Own
-from simulator.drafts.sequoia import Sequoia
-from simulator.drafts.spechub import SpecHub
-from simulator.drafts.specinfer_config import SpecInferConfig
-from simulator.drafts.top_k import TopK
-from simulator.drafts.topology import Topology
-from simulator.drafts.without_replacement import WithoutReplacement
-from simulator.errors import InvalidInput
-from simulator.files import cut
-from simulator.protocol import Card, DraftScheme
+from draftproof.simulator.arithmetic import parse_fraction
+from draftproof.simulator.drafts._shape import LARGEST
+from draftproof.simulator.drafts.adaptive import Adaptive, AdaptiveDropping
+from draftproof.simulator.drafts.ddd import DynamicDepth
+from draftproof.simulator.drafts.delayed import Delayed
+from draftproof.simulator.drafts.dyspec import DySpec, DySpecPruned
+from draftproof.simulator.drafts.dyspec_threshold import DySpecThreshold
+from draftproof.simulator.drafts.eagle2 import Eagle2
+from draftproof.simulator.drafts.greedy import Greedy
+from draftproof.simulator.drafts.opt_tree import OptTree
+from draftproof.simulator.drafts.own import Own
+from draftproof.simulator.drafts.sequoia import Sequoia
+from draftproof.simulator.drafts.spechub import SpecHub
+from draftproof.simulator.drafts.specinfer_config import SpecInferConfig
+from draftproof.simulator.drafts.top_k import TopK
+from draftproof.simulator.drafts.topology import Topology
+from draftproof.simulator.drafts.without_replacement import WithoutReplacement
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
+from draftproof.simulator.protocol import Card, DraftScheme
 
 __all__ = [
     "LARGEST",

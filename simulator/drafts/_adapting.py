@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from simulator.arithmetic import arithmetic_of, as_fraction
-from simulator.coins import outcomes
-from simulator.drafts._shape import LARGEST
-from simulator.drafts.trees import DraftTree
-from simulator.errors import InvalidInput, TooLarge
-from simulator.protocol import Coin, TokenProcess
+from draftproof.simulator.arithmetic import arithmetic_of, as_fraction
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts._shape import LARGEST
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.protocol import Coin, TokenProcess
 
 #: Draft outcomes that are counted.
 MOST_OUTCOMES = 1_000_000

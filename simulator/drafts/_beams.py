@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from simulator.drafts._adapting import largest, number
-from simulator.drafts._passes import foresee
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Context, TokenProcess
-from simulator.vectors import top_tokens
+from draftproof.simulator.drafts._adapting import largest, number
+from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Context, TokenProcess
+from draftproof.simulator.vectors import top_tokens
 
 #: Nodes, each with the product of the draft probabilities on its path.
 Beam: TypeAlias = list[tuple[Context, Any]]

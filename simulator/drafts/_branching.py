@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, Self
 
-from simulator.arithmetic import arithmetic_of
-from simulator.coins import outcomes
-from simulator.drafts._shape import smaller_shapes, validate_shape
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, TokenProcess, Vector
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts._shape import smaller_shapes, validate_shape
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Coin, Context, TokenProcess, Vector
 
 
 @dataclass(frozen=True)

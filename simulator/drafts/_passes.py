@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulator.protocol import Context, TokenProcess
+from draftproof.simulator.protocol import Context, TokenProcess
 
 
 def foresee(draft: TokenProcess, contexts: Sequence[Context]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 #: No tree of interest is longer or wider; numbers beyond are slips of the pen.
 LARGEST = 1000

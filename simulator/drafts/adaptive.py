@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from simulator.arithmetic import arithmetic_of, as_fraction
-from simulator.coins import outcomes
-from simulator.drafts._adapting import number, reaches
-from simulator.drafts._shape import validate_shape
-from simulator.drafts.trees import DraftTree
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Context, Draws, TokenProcess
+from draftproof.simulator.arithmetic import arithmetic_of, as_fraction
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts._adapting import number, reaches
+from draftproof.simulator.drafts._shape import validate_shape
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 
 
 @dataclass(frozen=True)

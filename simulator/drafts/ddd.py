@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from simulator.drafts._adapting import Adapting, largest, reaches, share, whole
-from simulator.drafts._beams import Beam, expanded, tree_of
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Draws, TokenProcess
+from draftproof.simulator.drafts._adapting import Adapting, largest, reaches, share, whole
+from draftproof.simulator.drafts._beams import Beam, expanded, tree_of
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Coin, Draws, TokenProcess
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import log2
 from typing import Any, ClassVar, Self
 
-from simulator.drafts._shape import smaller_shapes, validate_shape
-from simulator.drafts.trees import DraftTree
-from simulator.errors import TooLarge
-from simulator.protocol import Coin, Context, Draws, TokenProcess
+from draftproof.simulator.drafts._shape import smaller_shapes, validate_shape
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 
 #: (V, K, L1, L2) of the conformance cases.
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1), (3, 3, 0, 1), (2, 4, 0, 1))

@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from simulator.drafts._adapting import Adapting, largest, number, whole
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
-from simulator.vectors import without
+from draftproof.simulator.drafts._adapting import Adapting, largest, number, whole
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
+from draftproof.simulator.vectors import without
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from simulator.drafts._adapting import Adapting, number, reaches, share, whole
-from simulator.drafts._passes import foresee
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, Draws, TokenProcess
-from simulator.vectors import without
+from draftproof.simulator.drafts._adapting import Adapting, number, reaches, share, whole
+from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
+from draftproof.simulator.vectors import without
 
 
 @dataclass(frozen=True)

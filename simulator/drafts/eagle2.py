@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from simulator.drafts._adapting import Adapting, largest, whole
-from simulator.drafts._beams import Beam, expanded, tree_of
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Draws, TokenProcess
+from draftproof.simulator.drafts._adapting import Adapting, largest, whole
+from draftproof.simulator.drafts._beams import Beam, expanded, tree_of
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Coin, Draws, TokenProcess
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import FLOAT64, arithmetic_of
-from simulator.coins import Handed, outcomes
-from simulator.drafts._shape import LARGEST
-from simulator.drafts.trees import DraftTree
-from simulator.errors import DraftproofError, InvalidInput, TooLarge
-from simulator.files import printable
-from simulator.handed import ExactCoin, ExactRows
-from simulator.protocol import Coin, Context, DraftScheme, TokenProcess
-from simulator.raised import own_lines, said
+from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
+from draftproof.simulator.coins import Handed, outcomes
+from draftproof.simulator.drafts._shape import LARGEST
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
+from draftproof.simulator.files import printable
+from draftproof.simulator.handed import ExactCoin, ExactRows
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess
+from draftproof.simulator.raised import own_lines, said
 
 #: Draft outcomes that are counted.
 MOST_OUTCOMES = 1_000_000
@@ -110,7 +110,7 @@ class Own:
     def _reduced(self, scheme: Any) -> DraftScheme | None:
         if scheme is self.scheme:
             return self
-        if type(scheme).__module__.startswith("simulator.drafts."):
+        if type(scheme).__module__.startswith("draftproof.simulator.drafts."):
             ours: DraftScheme = scheme
             return ours
         if not self.source:

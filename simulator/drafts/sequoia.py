@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
 
-from simulator.drafts._adapting import Adapting, whole
-from simulator.drafts._passes import foresee
-from simulator.drafts.topology import Topology
-from simulator.drafts.trees import DraftTree
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
+from draftproof.simulator.drafts._adapting import Adapting, whole
+from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.drafts.topology import Topology
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 
 #: Nodes of the largest tree that is planned: a second or two.
 MOST_PLANNED = 200

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from simulator.drafts._adapting import Adapting, whole
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, Draws, TokenProcess
-from simulator.vectors import top_tokens, without
+from draftproof.simulator.drafts._adapting import Adapting, whole
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
+from draftproof.simulator.vectors import top_tokens, without
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar, Self
 
-from simulator.arithmetic import arithmetic_of
-from simulator.coins import outcomes
-from simulator.drafts._shape import LARGEST
-from simulator.drafts.trees import DraftTree
-from simulator.errors import InvalidInput, TooLarge
-from simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts._shape import LARGEST
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 
 #: Sequences of drafts at one node that are listed.
 MOST_SEQUENCES = 1_000_000

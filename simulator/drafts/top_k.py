@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from simulator.drafts._branching import Branching
-from simulator.protocol import Coin, Draws, Vector
-from simulator.vectors import top_tokens
+from draftproof.simulator.drafts._branching import Branching
+from draftproof.simulator.protocol import Coin, Draws, Vector
+from draftproof.simulator.vectors import top_tokens
 
 
 class TopK(Branching):

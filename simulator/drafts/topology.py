@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from math import log2, prod
 from typing import Any, ClassVar, Self
 
-from simulator.arithmetic import arithmetic_of
-from simulator.coins import outcomes
-from simulator.drafts._passes import foresee
-from simulator.drafts.trees import DraftTree
-from simulator.drafts.without_replacement import draw_without_replacement
-from simulator.errors import InvalidInput, TooLarge
-from simulator.protocol import Coin, Context, Draws, TokenProcess
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.drafts.without_replacement import draw_without_replacement
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 
 #: Trees that are listed to count them.
 MOST_TREES = 2_000_000

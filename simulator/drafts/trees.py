@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from simulator.drafts._passes import foresee
-from simulator.errors import InvalidVerifier
-from simulator.protocol import Context, DraftNode, TokenProcess, Vector
-from simulator.shown import tree_svg
+from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.protocol import Context, DraftNode, TokenProcess, Vector
+from draftproof.simulator.shown import tree_svg
 
 
 class DraftTree:
@@ -67,7 +67,7 @@ class DraftTree:
 
 
 class TreeNode:
-    """One node of a draft tree as a verifier sees it; see `simulator.protocol.DraftNode`."""
+    """One node of a draft tree as a verifier sees it; see `draftproof.simulator.protocol.DraftNode`."""
 
     __slots__ = ("_by_context", "_nodes", "_processes", "children", "context", "draft", "target")
 

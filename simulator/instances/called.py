@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import arithmetic_of, as_rows
-from simulator.errors import DraftproofError, InvalidInput
-from simulator.instances.validation import validate_rows
-from simulator.protocol import Context, Vector
-from simulator.raised import own_lines
+from draftproof.simulator.arithmetic import arithmetic_of, as_rows
+from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.instances.validation import validate_rows
+from draftproof.simulator.protocol import Context, Vector
+from draftproof.simulator.raised import own_lines
 
 #: Rows that are asked for twice.
 ASKED_TWICE = 16

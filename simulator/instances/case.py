@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
-from simulator.arithmetic import RATIONAL, Arithmetic
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.instances.processes import MarkovProcess, table_entries
-from simulator.protocol import DraftScheme, TokenProcess
+from draftproof.simulator.arithmetic import RATIONAL, Arithmetic
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import MarkovProcess, table_entries
+from draftproof.simulator.protocol import DraftScheme, TokenProcess
 
 #: Cases are known by the hash of their rows up to so many table entries; beyond, by where they come from.
 DIGEST_ENTRIES = 5_000

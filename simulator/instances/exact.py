@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from simulator.arithmetic import arithmetic_of
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess, rationalise, tabulate
-from simulator.protocol import TokenProcess
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess, rationalise, tabulate
+from draftproof.simulator.protocol import TokenProcess
 
 #: A process, or its tables: `[d]` of shape `(V**d, V)`.
 Given: TypeAlias = TokenProcess | Sequence[Any]

@@ -1,7 +1,7 @@
 """Synthetic families of instances: random pairs of processes, and the corner cases where code breaks.
 
-`V` is the vocabulary size; tables are as in `simulator.instances.processes`. Every row of every context is drawn
-independently, in float64, then rounded to rationals with one common denominator.
+`V` is the vocabulary size; tables are as in `draftproof.simulator.instances.processes`. Every row of every context is
+drawn independently, in float64, then rounded to rationals with one common denominator.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import RATIONAL, Arithmetic
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess, check_denominator, check_table_size, rationalise
+from draftproof.simulator.arithmetic import RATIONAL, Arithmetic
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess, check_denominator, check_table_size, rationalise
 
 #: `draw(generator, n, V, **parameters)` returns target and draft rows, each of shape `(n, V)`.
 Draw = Callable[..., tuple[Any, Any]]

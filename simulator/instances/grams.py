@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 
 class Grams(Protocol):

@@ -16,13 +16,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_named, as_python, parse_fraction
-from simulator.drafts import scheme_from_dict
-from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json, read_text
-from simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries, tabulate
-from simulator.protocol import Context, DraftScheme, TokenProcess
-from simulator.shown import rows_html
+from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_named, as_python, parse_fraction
+from draftproof.simulator.drafts import scheme_from_dict
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries, tabulate
+from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
+from draftproof.simulator.shown import rows_html
 
 #: What an instance file may hold.
 _KEYS = ("vocab_size", "depth", "target", "draft", "scheme", "about", "arithmetic")

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.grams import Grams, GramTable, TextGrams
-from simulator.instances.processes import (
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.grams import Grams, GramTable, TextGrams
+from draftproof.simulator.instances.processes import (
     MAX_TABLE_ENTRIES,
     MarkovProcess,
     check_denominator,
@@ -28,7 +28,7 @@ from simulator.instances.processes import (
     rationalise,
     table_entries,
 )
-from simulator.protocol import Context
+from draftproof.simulator.protocol import Context
 
 
 @dataclass(frozen=True, repr=False)

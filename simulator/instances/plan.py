@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import Arithmetic, arithmetic_of, parse_fraction
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, TooLarge
-from simulator.files import cut
-from simulator.instances.processes import MAX_TABLE_ENTRIES, table_entries
-from simulator.protocol import Context
+from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of, parse_fraction
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.files import cut
+from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, table_entries
+from draftproof.simulator.protocol import Context
 
 _KEYS = ("vocab_size", "K", "L1", "L2", "weights", "orders")
 

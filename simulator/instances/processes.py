@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.validation import validate_rows
-from simulator.protocol import Context, TokenProcess, Vector
+from draftproof.simulator.arithmetic import RATIONAL, Arithmetic, arithmetic_of, as_rows
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.validation import validate_rows
+from draftproof.simulator.protocol import Context, TokenProcess, Vector
 
 #: Largest number of table entries (`V**(depth+1)`) of exact processes: a quarter of a GiB.
 MAX_TABLE_ENTRIES = 4_000_000

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.processes import (
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.processes import (
     MAX_TABLE_ENTRIES,
     MarkovProcess,
     TableProcess,
@@ -21,7 +21,7 @@ from simulator.instances.processes import (
     check_entries,
     rationalise,
 )
-from simulator.protocol import Context
+from draftproof.simulator.protocol import Context
 
 #: How far the sum of a row may be from 1: more than sums of half precision, less than anything that is no softmax.
 SLACK = 0.02

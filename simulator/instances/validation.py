@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import Arithmetic
-from simulator.errors import InvalidInput
-from simulator.files import cut
+from draftproof.simulator.arithmetic import Arithmetic
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
 
 
 def validate_rows(rows: Any, arithmetic: Arithmetic, name: Callable[[int], str]) -> None:

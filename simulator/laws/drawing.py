@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.arithmetic import Arithmetic
-from simulator.coins import outcomes
-from simulator.drafts import Own
-from simulator.drafts.trees import DraftTree
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.protocol import AttachedTree, DraftScheme, TokenProcess
+from draftproof.simulator.arithmetic import Arithmetic
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Own
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.protocol import AttachedTree, DraftScheme, TokenProcess
 
 #: Trees that are drawn once more when all are drawn.
 AGAIN = 64
@@ -22,7 +22,9 @@ def drawn_trees(scheme: DraftScheme, draft: TokenProcess, arithmetic: Arithmetic
     Raises `InvalidInput` for a scheme of others whose trees are none, or that is no function of the draft and the coin:
     its trees are drawn twice in turns, and the first ones once more at the end.
     """
-    if not isinstance(scheme, Own) and type(scheme).__module__.startswith("simulator."):  # ours, those of audits too
+    if not isinstance(scheme, Own) and type(scheme).__module__.startswith(
+        "draftproof.simulator."
+    ):  # ours, those of audits too
         return outcomes(lambda coin: scheme.draw(draft, coin), arithmetic)
     return _watched(scheme if isinstance(scheme, Own) else Own(scheme), draft, arithmetic)
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import Arithmetic, arithmetic_of
-from simulator.coins import EnumeratingCoin, Handed, outcomes
-from simulator.errors import DraftproofError, InvalidVerifier, NoFunction
-from simulator.handed import ExactCoin, ExactNode
-from simulator.instances.processes import TableProcess, check_table_size, context_index
-from simulator.laws.drawing import drawn_trees
-from simulator.laws.law import BlockLaw
-from simulator.origins import is_library
-from simulator.protocol import (
+from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
+from draftproof.simulator.coins import EnumeratingCoin, Handed, outcomes
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
+from draftproof.simulator.handed import ExactCoin, ExactNode
+from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
+from draftproof.simulator.laws.drawing import drawn_trees
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.protocol import (
     AttachedTree,
     Coin,
     Context,
@@ -28,8 +28,8 @@ from simulator.protocol import (
     Verdict,
     Verifier,
 )
-from simulator.raised import own_lines, said
-from simulator.relay import Relayed
+from draftproof.simulator.raised import own_lines, said
+from draftproof.simulator.relay import Relayed
 
 #: Draft trees of which a verifier that runs elsewhere is told at once.
 AHEAD = 64

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from simulator.arithmetic import Arithmetic, arithmetic_of, as_python
-from simulator.coins import outcomes
-from simulator.drafts.trees import DraftTree
-from simulator.laws.enumeration import guarded, verdicts
-from simulator.protocol import Context, DraftNode, TokenProcess, Vector, Verifier
-from simulator.shown import number_text, tree_svg
-from simulator.structures import Branch, LeafToRoot, branch_of, offered
+from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of, as_python
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.laws.enumeration import guarded, verdicts
+from draftproof.simulator.protocol import Context, DraftNode, TokenProcess, Vector, Verifier
+from draftproof.simulator.shown import number_text, tree_svg
+from draftproof.simulator.structures import Branch, LeafToRoot, branch_of, offered
 
 
 @dataclass(frozen=True, repr=False)

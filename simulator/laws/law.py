@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import Arithmetic, as_python
-from simulator.instances.processes import TableProcess, context_at
-from simulator.protocol import Context
-from simulator.shown import fields_html, number_text, rows_html
+from draftproof.simulator.arithmetic import Arithmetic, as_python
+from draftproof.simulator.instances.processes import TableProcess, context_at
+from draftproof.simulator.protocol import Context
+from draftproof.simulator.shown import fields_html, number_text, rows_html
 
 #: Blocks that a notebook shows, the most probable ones.
 SHOWN = 12

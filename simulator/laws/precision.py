@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.instances.processes import TableProcess, check_table_size, context_index
-from simulator.laws.enumeration import Size, guarded, verdicts
-from simulator.laws.law import BlockLaw
-from simulator.lazy import torch_module
-from simulator.protocol import Context, DraftNode, DraftScheme, Progress, Vector, Verifier
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
+from draftproof.simulator.laws.enumeration import Size, guarded, verdicts
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.lazy import torch_module
+from draftproof.simulator.protocol import Context, DraftNode, DraftScheme, Progress, Vector, Verifier
 
 #: Rows over this denominator are exact in every precision here: bfloat16 has every whole number up to 2^8.
 EXACT_DENOMINATOR = 2**8
@@ -194,7 +194,9 @@ def low_precision_law(
     Raises `Breakdown` where there is no law, after all draft trees; `TooLarge` for one that would not fit in memory.
     """
     if not (target.arithmetic.exact and draft.arithmetic.exact):
-        raise InvalidInput("the rows hold floats; a precision is audited against exact ones: see simulator.rationalise")
+        raise InvalidInput(
+            "the rows hold floats; a precision is audited against exact ones: see draftproof.simulator.rationalise"
+        )
     rounded = RoundedProcess(target, precision), RoundedProcess(draft, precision)
     size = target.vocab_size
     check_table_size(size, scheme.depth, RATIONAL)

@@ -9,8 +9,8 @@ from flint import fmpq, fmpq_mat
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from simulator.arithmetic import arithmetic_of
-from simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.errors import InvalidInput, TooLarge
 
 #: Exact systems of so many unknowns are solved.
 EXACT_STATES = 128

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidInput, TooLarge
-from simulator.policies.chains import assert_one_class, gain_and_bias, stationary
-from simulator.policies.value import best_position, static_values, value
-from simulator.policies.world import Tables
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.policies.chains import assert_one_class, gain_and_bias, stationary
+from draftproof.simulator.policies.value import best_position, static_values, value
+from draftproof.simulator.policies.world import Tables
 
 #: In float64 a step must gain so much, of about one token a block; rounding alone could change actions for ever.
 STEP = 1e-11

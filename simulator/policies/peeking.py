@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from simulator.arithmetic import arithmetic_of
-from simulator.coins import outcomes
-from simulator.drafts.trees import DraftTree
-from simulator.policies.policy import Action, Known
-from simulator.protocol import Coin, DraftScheme, TokenProcess
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.policies.policy import Action, Known
+from draftproof.simulator.protocol import Coin, DraftScheme, TokenProcess
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 A policy is any function of `Known`. Losslessness needs no more: given everything before a block, whatever the choice,
 the next tokens have the target's law as long as each action is lossless by itself. It is lost where the choice looks
-at drafted tokens that are then dropped (`simulator.policies.peeking`).
+at drafted tokens that are then dropped (`draftproof.simulator.policies.peeking`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simulator.errors import DraftproofError, InvalidInput
-from simulator.handed import handed
-from simulator.protocol import Context, DraftScheme, TokenProcess, Vector, Verifier
-from simulator.raised import own_lines
+from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.handed import handed
+from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess, Vector, Verifier
+from draftproof.simulator.raised import own_lines
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simulator.errors import InvalidInput
-from simulator.instances.processes import context_index
-from simulator.policies.policy import Action, Known, entropy, floats
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.policies.policy import Action, Known, entropy, floats
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from simulator.coins import SamplingCoin
-from simulator.errors import InvalidInput
-from simulator.instances.processes import context_at, context_index
-from simulator.policies.policy import Action
-from simulator.policies.several import Following
-from simulator.policies.world import World
-from simulator.protocol import Context, TokenProcess, Vector
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.processes import context_at, context_index
+from draftproof.simulator.policies.policy import Action
+from draftproof.simulator.policies.several import Following
+from draftproof.simulator.policies.world import World
+from draftproof.simulator.protocol import Context, TokenProcess, Vector
 
 #: Batches whose means give the standard error.
 BATCHES = 100

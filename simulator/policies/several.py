@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from simulator.arithmetic import arithmetic_named
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.processes import context_index, tabulate
-from simulator.laws.law import BlockLaw, Metrics, Violation
-from simulator.policies.policy import Policy, chosen, known_at, name_of
-from simulator.protocol import Context, TokenProcess, Vector
-from simulator.verdicts.lossless import block_law
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.processes import context_index, tabulate
+from draftproof.simulator.laws.law import BlockLaw, Metrics, Violation
+from draftproof.simulator.policies.policy import Policy, chosen, known_at, name_of
+from draftproof.simulator.protocol import Context, TokenProcess, Vector
+from draftproof.simulator.verdicts.lossless import block_law
 
 #: Entries of the law of all blocks together.
 MOST_ENTRIES = 4_000_000

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import as_python
-from simulator.policies.chains import assert_one_class, stationary
-from simulator.policies.world import Tables
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.policies.chains import assert_one_class, stationary
+from draftproof.simulator.policies.world import Tables
 
 
 @dataclass(frozen=True)

@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import Arithmetic
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.instance import Instance
-from simulator.instances.processes import MarkovProcess, context_at
-from simulator.laws.enumeration import enumerate_law
-from simulator.laws.structured import structure_of
-from simulator.laws.structured.collapsed import CollapsedTopDown
-from simulator.laws.structured.ends import ends_by_law, ends_of_masses
-from simulator.laws.structured.rows import MarkovRows
-from simulator.policies.policy import Action, Known, Policy, chosen, known_at, name_of
-from simulator.protocol import Progress
-from simulator.structures import TopDown
-from simulator.verdicts.lossless import choose_engine
+from draftproof.simulator.arithmetic import Arithmetic
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import MarkovProcess, context_at
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.structured import structure_of
+from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
+from draftproof.simulator.laws.structured.ends import ends_by_law, ends_of_masses
+from draftproof.simulator.laws.structured.rows import MarkovRows
+from draftproof.simulator.policies.policy import Action, Known, Policy, chosen, known_at, name_of
+from draftproof.simulator.protocol import Progress
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.verdicts.lossless import choose_engine
 
 #: Bytes of all tables of a world.
 MEMORY = 4 * 2**30

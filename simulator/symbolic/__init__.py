@@ -4,14 +4,14 @@ A random number stays a symbol until the code decides something with it; then th
 probability of the answer. Nothing is ever sampled: what cannot be followed exactly is refused, with its line.
 """
 
-from simulator.symbolic.call import intercepted
-from simulator.symbolic.events import BoundaryEvent, Reuse
-from simulator.symbolic.knowledge.session import Session
-from simulator.symbolic.loading import load
-from simulator.symbolic.result import concrete
-from simulator.symbolic.sources.arguments import ArgumentCoins
-from simulator.symbolic.taking import Taken, take, taken
-from simulator.symbolic.where import NotFollowed
+from draftproof.simulator.symbolic.call import intercepted
+from draftproof.simulator.symbolic.events import BoundaryEvent, Reuse
+from draftproof.simulator.symbolic.knowledge.session import Session
+from draftproof.simulator.symbolic.loading import load
+from draftproof.simulator.symbolic.result import concrete
+from draftproof.simulator.symbolic.sources.arguments import ArgumentCoins
+from draftproof.simulator.symbolic.taking import Taken, take, taken
+from draftproof.simulator.symbolic.where import NotFollowed
 
 __all__ = [
     "ArgumentCoins",

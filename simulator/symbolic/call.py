@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
-from simulator.errors import InvalidVerifier
-from simulator.protocol import Coin
-from simulator.symbolic import patches, reach, warned, where
-from simulator.symbolic.knowledge.session import Session, enter, leave
-from simulator.symbolic.sources import numpy_random, python_random
-from simulator.symbolic.sources.wide import widened
-from simulator.symbolic.where import NotFollowed
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.protocol import Coin
+from draftproof.simulator.symbolic import patches, reach, warned, where
+from draftproof.simulator.symbolic.knowledge.session import Session, enter, leave
+from draftproof.simulator.symbolic.sources import numpy_random, python_random
+from draftproof.simulator.symbolic.sources.wide import widened
+from draftproof.simulator.symbolic.where import NotFollowed
 
 
 @contextmanager
@@ -28,9 +28,9 @@ def intercepted(
 ) -> Iterator[Session]:
     """Within it `random`, `numpy.random` and torch give random numbers whose every decision is asked of the coin.
 
-    Run it under `simulator.outcomes` for the exact law of what a function returns; take the result with `concrete`
-    before leaving. The probability of each decision is an exact rational, or one to 256 bits where a logarithm
-    is in it.
+    Run it under `draftproof.simulator.outcomes` for the exact law of what a function returns; take the result with
+    `concrete` before leaving. The probability of each decision is an exact rational, or one to 256 bits where a
+    logarithm is in it.
 
     boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
     extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
@@ -76,7 +76,7 @@ def _torch_mode() -> Any:
     """The torch side, imported before anything is replaced; None where torch is not loaded."""
     if "torch" not in sys.modules:
         return None
-    from simulator.symbolic.tensors import mode as torch_mode  # noqa: PLC0415 - only where torch is loaded
+    from draftproof.simulator.symbolic.tensors import mode as torch_mode  # noqa: PLC0415 - only where torch is loaded
 
     return torch_mode
 
@@ -85,7 +85,7 @@ def _jax_trace() -> Any:
     """The side of jax, likewise."""
     if "jax" not in sys.modules:
         return None
-    from simulator.symbolic.traced import trace  # noqa: PLC0415 - only where jax is loaded
+    from draftproof.simulator.symbolic.traced import trace  # noqa: PLC0415 - only where jax is loaded
 
     trace.warm()
     return trace
@@ -95,7 +95,7 @@ def _states() -> dict[str, Any]:
     """The true states of the global generators; of torch only where it is loaded."""
     states = {"random": python_random.state(), "numpy.random": numpy_random.state()}
     if "torch" in sys.modules:
-        from simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
+        from draftproof.simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
 
         states["torch"] = torch_generators.state()
     if "jax" in sys.modules:

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InvalidInput
-from simulator.symbolic.loading import module_of, recorded
-from simulator.symbolic.missing import Missing
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.symbolic.loading import module_of, recorded
+from draftproof.simulator.symbolic.missing import Missing
 
 #: Folders above a file in which packages are looked for.
 ABOVE = 6

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InvalidInput
-from simulator.lazy import jax_module
-from simulator.symbolic import patches
-from simulator.symbolic.arrays.arrays import SymbolicArray
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.lazy import jax_module
+from draftproof.simulator.symbolic import patches
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
 
 _FLOAT, _ISINSTANCE = "_draftproof_float", "_draftproof_isinstance"
 

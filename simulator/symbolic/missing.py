@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.where import refusal
 
 
 class Missing:

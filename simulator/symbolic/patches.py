@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from simulator.symbolic.sources import empty, imports, lists, maths, numpy_random, python_random, system
+from draftproof.simulator.symbolic.sources import empty, imports, lists, maths, numpy_random, python_random, system
 
 Patch = tuple[Any, str, Any]
 
@@ -31,8 +31,8 @@ def _always() -> tuple[Patch, ...]:
 
 @functools.cache
 def _with_torch() -> tuple[Patch, ...]:
-    from simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
-    from simulator.symbolic.tensors import memory as torch_memory  # noqa: PLC0415 - only where torch is loaded
+    from draftproof.simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
+    from draftproof.simulator.symbolic.tensors import memory as torch_memory  # noqa: PLC0415 - only where torch is loaded
 
     found = (*torch_generators.replacements(), *torch_memory.replacements())
     _remember(found)
@@ -50,7 +50,7 @@ ORIGINALS: dict[int, Any] = {}
 
 @functools.cache
 def _with_triton() -> tuple[Patch, ...]:
-    from simulator.symbolic.sources import triton_kernels  # noqa: PLC0415 - only where triton is loaded
+    from draftproof.simulator.symbolic.sources import triton_kernels  # noqa: PLC0415 - only where triton is loaded
 
     found = tuple(triton_kernels.replacements())
     _remember(found)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from simulator.symbolic import compiled, patches
-from simulator.symbolic.sources import numpy_random, python_random
-from simulator.symbolic.where import is_outsider, refusal
+from draftproof.simulator.symbolic import compiled, patches
+from draftproof.simulator.symbolic.sources import numpy_random, python_random
+from draftproof.simulator.symbolic.where import is_outsider, is_own, refusal
 
 #: Reads the value of a slot, writes it, and says where it is.
 _Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
@@ -48,7 +48,7 @@ def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator
 def _swap(value: Any) -> Any:
     found = python_random.swapped(value) or numpy_random.swapped(value)
     if found is None and "torch" in sys.modules:
-        from simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
+        from draftproof.simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
 
         return torch_generators.swapped(value)
     return found
@@ -104,7 +104,8 @@ def _parts(found: Any) -> list[Any]:
 def _is_outsiders(value: Any, homes: set[str]) -> bool:
     """Whether to look into a value: code and objects of the outsider, and functions of the package that is audited."""
     if isinstance(value, types.FunctionType):
-        return is_outsider(value.__code__.co_filename) or value.__module__.split(".")[0] in homes
+        file = value.__code__.co_filename
+        return is_outsider(file) or (value.__module__.split(".")[0] in homes and not is_own(file))
     if isinstance(value, types.ModuleType):
         return is_outsider(getattr(value, "__file__", None))
     if isinstance(value, (types.MethodType, functools.partial)):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidVerifier
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.numbers.unset import Unset
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.numbers.unset import Unset
 
 _LEFT = "the function returned a random number that nothing decided; it must return tokens"
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InvalidInput
-from simulator.symbolic import patches
-from simulator.symbolic.compiled import decorators_left_out, noted, source_of
-from simulator.symbolic.lifting import Lifted, signature_without_self
-from simulator.symbolic.loading import load_module, parsed
-from simulator.symbolic.where import refusal
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.symbolic import patches
+from draftproof.simulator.symbolic.compiled import decorators_left_out, noted, source_of
+from draftproof.simulator.symbolic.lifting import Lifted, signature_without_self
+from draftproof.simulator.symbolic.loading import load_module, parsed
+from draftproof.simulator.symbolic.where import refusal
 
 #: Gives an attribute of a class by its name: None where it has none.
 Lookup = Callable[[str], Any]

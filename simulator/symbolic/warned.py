@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from simulator.symbolic.where import is_own, place
+from draftproof.simulator.symbolic.where import is_own, place
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from simulator.errors import InvalidVerifier
+from draftproof.simulator.errors import InvalidVerifier
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 #: Packages whose own lines are never named, wherever they are installed.

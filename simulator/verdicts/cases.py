@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from simulator.drafts import SCHEMES
-from simulator.instances.families import CORNER_CASES, FAMILIES
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme
+from draftproof.simulator.drafts import SCHEMES
+from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
 
 #: A vocabulary size and a scheme.
 SizedScheme: TypeAlias = tuple[int, DraftScheme]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from simulator.errors import UnsupportedTree
-from simulator.instances.instance import Instance
-from simulator.protocol import Progress, Verifier
-from simulator.verdicts.cases import CASES, SizedScheme, case_instances
-from simulator.verdicts.lossless import check
-from simulator.verdicts.witness import Witness
+from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import Progress, Verifier
+from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.simulator.verdicts.witness import Witness
 
 
 @dataclass(frozen=True)

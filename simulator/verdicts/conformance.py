@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts import lossless_for
-from simulator.drafts.trees import DraftTree, first_path
-from simulator.instances.instance import Instance
-from simulator.laws.enumeration import verdicts
-from simulator.laws.law import BlockLaw
-from simulator.laws.structured import structure_of
-from simulator.protocol import AttachedTree, Context, DraftNode, DraftScheme, TokenProcess, Vector, Verifier
-from simulator.structures import Branch, branch_of
-from simulator.verdicts.cases import (
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.drafts.trees import DraftTree, first_path
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.laws.structured import structure_of
+from draftproof.simulator.protocol import AttachedTree, Context, DraftNode, DraftScheme, TokenProcess, Vector, Verifier
+from draftproof.simulator.structures import Branch, branch_of
+from draftproof.simulator.verdicts.cases import (
     CASES,
     SizedScheme,
     case_instances,
@@ -37,7 +37,7 @@ from simulator.verdicts.cases import (
     corner_instances,
     shape_of,
 )
-from simulator.verdicts.lossless import assert_verifier_lossless, block_law
+from draftproof.simulator.verdicts.lossless import assert_verifier_lossless, block_law
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simulator.arithmetic import arithmetic_named
-from simulator.drafts import Delayed
-from simulator.errors import TooLarge
-from simulator.instances.instance import Instance
-from simulator.instances.processes import table_entries
-from simulator.laws.enumeration import assert_function, estimate_size
-from simulator.laws.structured import MetricsSink, TableRows, assert_offered, run
-from simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, steps, structured_work
-from simulator.protocol import DraftScheme, TokenProcess, Verifier
-from simulator.structures import offered
-from simulator.verdicts.lossless import Evaluator, choose_engine
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.laws.enumeration import assert_function, estimate_size
+from draftproof.simulator.laws.structured import MetricsSink, TableRows, assert_offered, run
+from draftproof.simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, steps, structured_work
+from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
+from draftproof.simulator.structures import offered
+from draftproof.simulator.verdicts.lossless import Evaluator, choose_engine
 
 #: Runs of an enumeration that are not begun unless more are allowed.
 MOST_RUNS = 20_000_000

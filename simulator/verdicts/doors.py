@@ -5,10 +5,10 @@ from __future__ import annotations
 from inspect import Parameter, signature
 from typing import Any
 
-from simulator.drafts import Delayed, Own
-from simulator.drafts.own import CONTRACT
-from simulator.errors import InvalidInput
-from simulator.protocol import Card, Verifier
+from draftproof.simulator.drafts import Delayed, Own
+from draftproof.simulator.drafts.own import CONTRACT
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Card, Verifier
 
 
 def check_verifier(verifier: Any) -> None:

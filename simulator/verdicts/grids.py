@@ -10,10 +10,10 @@ from typing import Any
 
 from flint import fmpq
 
-from simulator.arithmetic import RATIONAL
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.instance import Instance
-from simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries
 
 #: A denominator that keeps exact sums short: of random instances that are looked through, and of shrunk ones at most.
 GRAIN = 20

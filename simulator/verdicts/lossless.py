@@ -7,24 +7,31 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from simulator.arithmetic import FLOAT64, arithmetic_named
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.instances.processes import MarkovProcess
-from simulator.laws.enumeration import enumerate_law
-from simulator.laws.law import BlockLaw, Metrics, Violation
-from simulator.laws.structured import MarkovRows, RowSource, TableRows, structure_of, structured_law, structured_metrics
-from simulator.laws.structured.collapsed import CollapsedTopDown
-from simulator.laws.structured.rows import common_state
-from simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, structured_work
-from simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
-from simulator.origins import is_library
-from simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
-from simulator.shown import fields_html, number_text
-from simulator.structures import TopDown
-from simulator.verdicts.doors import check_scheme, check_verifier
-from simulator.verdicts.ties import rounding_decides
+from draftproof.simulator.arithmetic import FLOAT64, arithmetic_named
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import MarkovProcess
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.law import BlockLaw, Metrics, Violation
+from draftproof.simulator.laws.structured import (
+    MarkovRows,
+    RowSource,
+    TableRows,
+    structure_of,
+    structured_law,
+    structured_metrics,
+)
+from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
+from draftproof.simulator.laws.structured.rows import common_state
+from draftproof.simulator.laws.structured.size import COLLAPSED, LAW, MEMORY, structured_work
+from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
+from draftproof.simulator.shown import fields_html, number_text
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.verdicts.doors import check_scheme, check_verifier
+from draftproof.simulator.verdicts.ties import rounding_decides
 
 ENGINES = ("auto", "enumerate", "structured")
 #: What is said with a verdict that rests on a structure of somebody else's verifier.
@@ -164,7 +171,7 @@ class Evaluator:
     ) -> Check:
         """Whether the verifier is lossless on this instance, by the balance equation.
 
-        In float64 also whether rounding decides how many tokens are accepted, see `simulator.verdicts.ties`.
+        In float64 also whether rounding decides how many tokens are accepted, see `draftproof.simulator.verdicts.ties`.
         Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
         """
         found = self._found(target, draft, scheme, progress)

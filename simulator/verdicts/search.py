@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import Flaky, NoSuchExample
 
-from simulator.errors import DraftproofError, NoFunction
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess, rationalise
-from simulator.protocol import DraftScheme, Verifier
-from simulator.verdicts.grids import GRAIN, assemble, inner_contexts
-from simulator.verdicts.lossless import Check, Judge, check
-from simulator.verdicts.witness import Witness
+from draftproof.simulator.errors import DraftproofError, NoFunction
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess, rationalise
+from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.verdicts.grids import GRAIN, assemble, inner_contexts
+from draftproof.simulator.verdicts.lossless import Check, Judge, check
+from draftproof.simulator.verdicts.witness import Witness
 
 #: Random examples tried on each shape smaller than that of the known violation.
 SEARCH_EXAMPLES = 200

@@ -15,15 +15,22 @@ from itertools import islice, product
 
 import numpy as np
 
-from simulator.drafts import SCHEMES, Adaptive, Delayed, lossless_for
-from simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
-from simulator.instances.families import CORNER_CASES, FAMILIES
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme, Progress, Verifier
-from simulator.verdicts.cases import CASES, DENOMINATOR, SizedScheme, conformance_instances, corner_instances, shape_of
-from simulator.verdicts.conformance import checks_for
-from simulator.verdicts.grids import grid, grid_size
-from simulator.verdicts.lossless import Check, Judge, check
+from draftproof.simulator.drafts import SCHEMES, Adaptive, Delayed, lossless_for
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
+from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme, Progress, Verifier
+from draftproof.simulator.verdicts.cases import (
+    CASES,
+    DENOMINATOR,
+    SizedScheme,
+    conformance_instances,
+    corner_instances,
+    shape_of,
+)
+from draftproof.simulator.verdicts.conformance import checks_for
+from draftproof.simulator.verdicts.grids import grid, grid_size
+from draftproof.simulator.verdicts.lossless import Check, Judge, check
 
 #: The sizes on which every scheme with K, L1 and L2 is judged.
 VOCABULARIES, BRANCHES, TRUNKS, LENGTHS = (2, 3, 4), (1, 2, 3), (0, 1), (1, 2)

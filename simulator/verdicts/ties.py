@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simulator.arithmetic import FLOAT64
-from simulator.instances.processes import MarkovProcess, TableProcess
-from simulator.protocol import TokenProcess
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
+from draftproof.simulator.protocol import TokenProcess
 
 #: Quotients nearly tie where one differs from the next by no more of its size.
 NEAR = 2.0**-32

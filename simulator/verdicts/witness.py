@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from simulator.instances.instance import Instance
-from simulator.laws.law import Violation
-from simulator.shown import fields_html
-from simulator.verdicts.lossless import Check
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.law import Violation
+from draftproof.simulator.shown import fields_html
+from draftproof.simulator.verdicts.lossless import Check
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 
-from simulator import Card
-from verifiers import make
+from draftproof.simulator import Card
+from draftproof.verifiers import make
 
 
 class Lossy:
@@ -46,13 +46,13 @@ class PatchesFractions(Lossy):
 
 class PatchesTheJudge(Lossy):
     def attack(self, root, coin):
-        from simulator.laws.law import BlockLaw
-        from simulator.verdicts import lossless
+        from draftproof.simulator.laws.law import BlockLaw
+        from draftproof.simulator.verdicts import lossless
 
         lossless.Check.lossless = True
         BlockLaw.balance = lambda self, target: [table * 0 for table in target.tables]
         for name, module in list(sys.modules.items()):
-            if name.startswith(("simulator.", "experiments.")) and hasattr(module, "Check"):
+            if name.startswith(("draftproof.simulator.", "draftproof.experiments.")) and hasattr(module, "Check"):
                 module.Check.lossless = True
 
 
@@ -85,9 +85,9 @@ class WalksTheHeap(Lossy):
     """Overwrites every table of a target, and every tolerance."""
 
     def attack(self, root, coin):
-        from simulator.arithmetic import Arithmetic
-        from simulator.instances.processes import TableProcess
-        from simulator.verdicts.lossless import Check, Evaluator
+        from draftproof.simulator.arithmetic import Arithmetic
+        from draftproof.simulator.instances.processes import TableProcess
+        from draftproof.simulator.verdicts.lossless import Check, Evaluator
 
         Evaluator.check = lambda self, target, draft, scheme, progress=None: Check("mine", scheme, "float64", "none", 0)
         for each in gc.get_objects():

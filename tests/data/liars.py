@@ -3,18 +3,18 @@
 from dataclasses import replace
 from typing import Any
 
-from simulator import Card
-from simulator.protocol import Draws
-from simulator.structures import Continued, TopDown
-from simulator.vectors import acceptance, layers, one_hot, residual
-from verifiers import make
-from verifiers._top_down import walk
-from verifiers.block import Block
-from verifiers.gbv import GreedyBlock
-from verifiers.gbv_tree import GreedyBlockTree
-from verifiers.layer_verification import LayerVerification
-from verifiers.nss import NaiveSampling
-from verifiers.traversal import Traversal
+from draftproof.simulator import Card
+from draftproof.simulator.protocol import Draws
+from draftproof.simulator.structures import Continued, TopDown
+from draftproof.simulator.vectors import acceptance, layers, one_hot, residual
+from draftproof.verifiers import make
+from draftproof.verifiers._top_down import walk
+from draftproof.verifiers.block import Block
+from draftproof.verifiers.gbv import GreedyBlock
+from draftproof.verifiers.gbv_tree import GreedyBlockTree
+from draftproof.verifiers.layer_verification import LayerVerification
+from draftproof.verifiers.nss import NaiveSampling
+from draftproof.verifiers.traversal import Traversal
 
 HONEST_PATH, GREEDY, TRAVERSAL = (make(name).structure for name in ("block", "gbv", "traversal"))
 

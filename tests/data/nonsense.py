@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator import Card, Delayed, Verdict
-from simulator.structures import TopDown
+from draftproof.simulator import Card, Delayed, Verdict
+from draftproof.simulator.structures import TopDown
 
 
 def _fails(*_: Any) -> Any:

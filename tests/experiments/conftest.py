@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from experiments import cli
-from experiments.commands.sweep import work
+from draftproof.experiments import cli
+from draftproof.experiments.commands.sweep import work
 
 
 class Ran(NamedTuple):

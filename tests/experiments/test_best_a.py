@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from experiments.studies.best_a import DENOMINATOR, best_mixture, golden_section
-from simulator import FAMILIES, Delayed, check
+from draftproof.experiments.studies.best_a import DENOMINATOR, best_mixture, golden_section
+from draftproof.simulator import FAMILIES, Delayed, check
+from draftproof.verifiers import make
 from tests.quick import quick
-from verifiers import make
 
 SHAPES = [(2, 2, 1, 1), (3, 2, 0, 2), (2, 3, 0, 2), (2, 4, 0, 1)]
 

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.compare import work
-from experiments.shared import code, rows
-from experiments.shared.code import ROOT, code_digest, own_digest
-from simulator.errors import InvalidInput
+from draftproof.experiments.commands.compare import work
+from draftproof.experiments.shared import code, rows
+from draftproof.experiments.shared.code import ROOT, code_digest, own_digest
+from draftproof.simulator.errors import InvalidInput
 
 
 @pytest.fixture
 def house(tmp_path, monkeypatch):
     """A house of four files, one of which imports the next but one."""
     for name, text in {
-        "simulator/__init__.py": "import simulator.c",
-        "simulator/a.py": "def f():\n    from simulator.b import thing\n",
-        "simulator/b.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import simulator.c\n",
+        "simulator/__init__.py": "import draftproof.simulator.c",
+        "simulator/a.py": "def f():\n    from draftproof.simulator.b import thing\n",
+        "simulator/b.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import draftproof.simulator.c\n",
         "simulator/c.py": "",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -64,8 +64,8 @@ def test_a_change_of_any_source_of_ours_changes_the_digest_of_all(house):
 
 VERIFIER = """
 import rate
-from simulator import Verdict
-from verifiers.naive import Naive
+from draftproof.simulator import Verdict
+from draftproof.verifiers.naive import Naive
 
 class Mine(Naive):
     def verify(self, root, coin):

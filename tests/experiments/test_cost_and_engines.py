@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.compare import tables
-from experiments.shared.latency import time_model
-from simulator import InvalidInput
+from draftproof.experiments.commands.compare import tables
+from draftproof.experiments.shared.latency import time_model
+from draftproof.simulator import InvalidInput
 
 TOPICS = ("--text", "topics")
 SEVERAL = ["nss", "naive", "specinfer", "block", "gbv", "mixed_order", "traversal", "relaxed", "block_by_weights"]
@@ -77,7 +77,7 @@ def test_enumeration_gives_the_same_numbers_exactly(draftproof):
 def test_a_collapsed_or_streamed_check_has_the_numbers_of_enumeration(draftproof, name, monkeypatch):
     given = ("check", name, *TOPICS, "--vocab", 3, "--K", 2, "--L2", 2, "--roots", 3, "--json", "-")
     slow = draftproof(*given, "--engine", "enumerate").json
-    monkeypatch.setattr("simulator.laws.structured.size.FULL_LAW", {True: 0, False: 0})
+    monkeypatch.setattr("draftproof.simulator.laws.structured.size.FULL_LAW", {True: 0, False: 0})
     fast = draftproof(*given).json
     assert ("collapsed" in fast["engine"]) == (name == "specinfer")
     assert ("streamed" in fast["engine"]) == (name == "traversal")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import main; main()"
+PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.cli import main; main()"
 HOSTILE = """
 import atexit, os, sys, threading
-from simulator import Card
-from verifiers import make
+from draftproof.simulator import Card
+from draftproof.verifiers import make
 
 class Naive:
     card = Card(name="mine", title="mine", source=None)

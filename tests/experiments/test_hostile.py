@@ -14,12 +14,12 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from experiments import supervision
-from simulator import FAMILIES, Delayed, InvalidVerifier, check
+from draftproof.experiments import supervision
+from draftproof.simulator import FAMILIES, Delayed, InvalidVerifier, check
 from tests.quick import quick
 
 FILE = Path(__file__).parents[1] / "data" / "hostile.py"
-PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from experiments.cli import main; main()"
+PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.cli import main; main()"
 SMALL = ("--K", "1", "--L2", "1", "--vocab", "2")
 ENDLESS = ("Swallows", "Lingers")
 NAMES = [

@@ -37,7 +37,7 @@ def start(arguments: list[str], folder: Path) -> subprocess.Popen:
     program = (
         "import signal, sys; "
         "signal.signal(signal.SIGINT, signal.default_int_handler); "  # a background job starts with it ignored
-        "from experiments.cli import main; open('begun', 'w').close(); sys.argv[0] = 'draftproof'; main()"
+        "from draftproof.experiments.cli import main; open('begun', 'w').close(); sys.argv[0] = 'draftproof'; main()"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],

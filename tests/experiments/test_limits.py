@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from experiments.shared.limits import limited
-from simulator.errors import TooLarge
+from draftproof.experiments.shared.limits import limited
+from draftproof.simulator.errors import TooLarge
 
 
 def test_a_limit_that_rings_at_once_is_gone_afterwards():

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli import run_command
-from experiments.shared import sharing
-from experiments.shared.rows import RowFile
-from experiments.shared.schemes import find_scheme
-from experiments.studies import map_claims, map_of_trees, map_points, map_schemes
-from experiments.studies.map_worlds import World, distance
-from simulator.arithmetic import FLOAT64
-from simulator.drafts import lossless_for
-from verifiers import REGISTRY
+from draftproof.experiments.cli import run_command
+from draftproof.experiments.shared import sharing
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.shared.schemes import find_scheme
+from draftproof.experiments.studies import map_claims, map_of_trees, map_points, map_schemes
+from draftproof.experiments.studies.map_worlds import World, distance
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.drafts import lossless_for
+from draftproof.verifiers import REGISTRY
 
 PAGE = Path(str(map_of_trees.__file__)).with_name("trees.md")
 
@@ -133,7 +133,7 @@ def test_the_page_shows_the_picture_and_lists_what_is_counted():
     text = PAGE.read_text(encoding="utf-8")
     assert (PAGE.parent / "../figures/map.png").resolve().is_file()
     assert "](../figures/map.png)" in text
-    assert "python -m experiments.studies.map_of_trees" in text
+    assert "python -m draftproof.experiments.studies.map_of_trees" in text
     labels = {line[2:].split(": ", 1)[0] for line in text.splitlines() if line.startswith("- N = ")}
     assert len(labels) >= 6
     for label in ("largest optimum", "best pair", "random over deterministic", "`eagle2` over the best delayed tree"):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli import run_command
-from experiments.commands.sweep import asked
-from experiments.commands.sweep.store import Store
-from experiments.studies.matched import command, views
+from draftproof.experiments.cli import run_command
+from draftproof.experiments.commands.sweep import asked
+from draftproof.experiments.commands.sweep.store import Store
+from draftproof.experiments.studies.matched import command, views
 
 SMALL = """
 [sweep]

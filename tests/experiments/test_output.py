@@ -12,15 +12,15 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from experiments.commands.compare.picture import delay_figure
-from experiments.commands.compare.tables import as_csv, as_latex, as_markdown, compare_table
-from experiments.commands.report.figures import bars, curves
-from experiments.shared import progress
-from experiments.shared.output import csv_cell, latex_text, printable_json
-from experiments.shared.progress import PlainConsole, bar, remark
-from simulator import Card
-from simulator.errors import InvalidInput
-from simulator.files import cut, printable
+from draftproof.experiments.commands.compare.picture import delay_figure
+from draftproof.experiments.commands.compare.tables import as_csv, as_latex, as_markdown, compare_table
+from draftproof.experiments.commands.report.figures import bars, curves
+from draftproof.experiments.shared import progress
+from draftproof.experiments.shared.output import csv_cell, latex_text, printable_json
+from draftproof.experiments.shared.progress import PlainConsole, bar, remark
+from draftproof.simulator import Card
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, printable
 
 #: Clears a screen, changes the title, turns text around, is a control sequence in one character.
 EVIL = "a\x1b[2J\x1b]0;x\x07\u202eb\x9b31mc"

@@ -91,8 +91,8 @@ def test_what_rests_on_a_structure_is_said_and_not_called_proved(draftproof):
 
 
 def test_ours_are_proved_by_their_structure_unless_somebody_put_another_into_them():
-    from simulator.origins import is_library
-    from verifiers import make
+    from draftproof.simulator.origins import is_library
+    from draftproof.verifiers import make
 
     kind = type(make("naive_tree"))
 

@@ -99,12 +99,12 @@ def test_letters_beyond_ascii_in_a_plain_locale(tmp_path):
     """One process: an instance and a report with such names, a verifier, and a name that is not there."""
     (tmp_path / "é.json").write_text(json.dumps(GOOD))
     (tmp_path / "ü.py").write_text(
-        "from simulator import Card\nfrom verifiers import make\n"
+        "from draftproof.simulator import Card\nfrom draftproof.verifiers import make\n"
         "class Möglich:\n    card = Card(name='mögl', title='é', source=None)\n"
         "    verify = staticmethod(make('naive').verify)\n"
     )
     program = (
-        "import sys\nfrom experiments import cli\n"
+        "import sys\nfrom draftproof.experiments import cli\n"
         "for given in ' '.join(sys.argv[1:]).split(' , '):\n"
         "    sys.argv = ['draftproof', *given.split()]\n    print('code', cli.run(cli.program()))\n"
     )
@@ -142,7 +142,8 @@ def test_letters_beyond_ascii_in_a_plain_locale(tmp_path):
 )
 def test_a_card_that_is_none_is_bad_input(draftproof, card, named):
     Path("mine.py").write_text(
-        f"from simulator import Card\nfrom verifiers import make\nclass Mine:\n    card = {card}\n"
+        "from draftproof.simulator import Card\nfrom draftproof.verifiers import make\n"
+        f"class Mine:\n    card = {card}\n"
         "    def verify(self, root, coin):\n        return make('naive').verify(root, coin)\n"
     )
     for command in ("check", "compare"):

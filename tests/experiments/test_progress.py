@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from experiments.shared import progress
+from draftproof.experiments.shared import progress
 
 
 def test_a_stream_that_is_no_terminal_gets_a_line_each_period_and_none_before(capsys, monkeypatch):

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 import typer
 
-from experiments import cli
-from experiments.cli import COMMANDS
-from experiments.commands.listing.catalogue import cards_markdown
-from experiments.pages.readme import PAGE, PAGES, README, TRANSCRIPT, with_table
-from experiments.pages.reference import counterexamples, lossless_on_delayed, page, section
-from experiments.shared.names import find_verifier, from_file
-from experiments.shared.schemes import find_scheme
+from draftproof.experiments import cli
+from draftproof.experiments.cli import COMMANDS
+from draftproof.experiments.commands.listing.catalogue import cards_markdown
+from draftproof.experiments.pages.readme import PAGE, PAGES, README, TRANSCRIPT, with_table
+from draftproof.experiments.pages.reference import counterexamples, lossless_on_delayed, page, section
+from draftproof.experiments.shared.names import find_verifier, from_file
+from draftproof.experiments.shared.schemes import find_scheme
+from draftproof.verifiers import REGISTRY
 from tests.quick import quick
-from verifiers import REGISTRY
 
 ROOT = README.parent
 TEXT = README.read_text(encoding="utf-8")
@@ -58,7 +58,9 @@ def test_citation_and_changes_have_the_version_of_the_project():
 
 def test_table_of_verifiers_is_the_generated_one():
     text = PAGE.read_text(encoding="utf-8")
-    assert with_table(text, "verifiers", cards_markdown()) == text, "run `python -m experiments.pages.readme`"
+    assert with_table(text, "verifiers", cards_markdown()) == text, (
+        "run `python -m draftproof.experiments.pages.readme`"
+    )
     assert with_table(text, "verifiers", "") != text  # the marks are there
 
 
@@ -128,12 +130,12 @@ def test_commands_that_pages_quote_are_commands_about_what_there_is():
 
 @pytest.mark.heavy
 def test_reference_page_is_the_generated_one():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m experiments.pages.readme`"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m draftproof.experiments.pages.readme`"
 
 
 @pytest.mark.parametrize("name", quick(["block", "optimum", "naive_from_target"], ["naive_from_target"]))
 def test_sections_of_the_reference_page_are_the_generated_ones(name):
-    assert section(name) in PAGE.read_text(encoding="utf-8"), "run `python -m experiments.pages.readme`"
+    assert section(name) in PAGE.read_text(encoding="utf-8"), "run `python -m draftproof.experiments.pages.readme`"
 
 
 def test_every_verifier_has_its_section_and_its_docstring_on_the_page():

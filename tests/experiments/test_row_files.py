@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from experiments.models.options import FileOptions
-from experiments.shared.rows import RowFile, strong_id
-from experiments.shared.sharing import share
-from experiments.shared.text import EMBEDDED
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.options import FileOptions
+from draftproof.experiments.shared.rows import RowFile, strong_id
+from draftproof.experiments.shared.sharing import share
+from draftproof.experiments.shared.text import EMBEDDED
+from draftproof.simulator.errors import InvalidInput
 
 
 def row(number: int) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_two_runs_share_the_work_and_a_claim_ends_with_its_process(tmp_path):
     path = tmp_path / "rows.jsonl"
     written(path, 1)
     other = (
-        "import sys; from experiments.shared.rows import RowFile; kept = RowFile(sys.argv[1]); "
+        "import sys; from draftproof.experiments.shared.rows import RowFile; kept = RowFile(sys.argv[1]); "
         "print(kept.claim(sys.argv[2]), flush=True); sys.stdin.read()"
     )
     mine = row(1)
@@ -108,7 +108,7 @@ def test_rows_of_other_runs_are_waited_for_and_not_computed(tmp_path):
     path = tmp_path / "rows.jsonl"
     written(path, 1)
     other = (
-        "import json, sys; from experiments.shared.rows import RowFile; kept = RowFile(sys.argv[1]); "
+        "import json, sys; from draftproof.experiments.shared.rows import RowFile; kept = RowFile(sys.argv[1]); "
         "row = json.loads(sys.argv[2]); print(kept.claim(row['strong_id']), flush=True); "
         "sys.stdin.readline(); kept.add(row)"
     )
@@ -154,7 +154,7 @@ def test_a_full_disk_is_said_in_one_line(tmp_path, monkeypatch):
             raise OSError(28, "No space left on device")
         return write(descriptor, data[: room.pop()])
 
-    monkeypatch.setattr("experiments.shared.rows.os.write", full)
+    monkeypatch.setattr("draftproof.experiments.shared.rows.os.write", full)
     with pytest.raises(InvalidInput, match=r"cannot write .*No space left on device; the rows before are kept"):
         kept.add(row(1))
     monkeypatch.undo()

@@ -13,9 +13,9 @@ from types import ModuleType
 import pytest
 import typer
 
-from experiments import cli
-from experiments.shared.streams import AGAIN, told_to_end
-from simulator.errors import InvalidInput
+from draftproof.experiments import cli
+from draftproof.experiments.shared.streams import AGAIN, told_to_end
+from draftproof.simulator.errors import InvalidInput
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_what_was_made_of_a_signal_has_the_code_of_the_signal(monkeypatch, ended
 
 WITHIN_TEXT = """
 import signal
-from experiments.cli import run_command
+from draftproof.experiments.cli import run_command
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background begins without it
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import draftproof
-from experiments.cli import COMMANDS
-from experiments.pages.concept import PICTURE, picture
-from experiments.pages.notebook import NOTEBOOK, executed, written
-from experiments.pages.site import (
+from draftproof.experiments.cli import COMMANDS
+from draftproof.experiments.pages.concept import PICTURE, picture
+from draftproof.experiments.pages.notebook import NOTEBOOK, executed, written
+from draftproof.experiments.pages.site import (
     DOCS,
     LINK,
     ROOT,
@@ -24,12 +24,12 @@ from experiments.pages.site import (
     python_page,
     schemes_page,
 )
-from simulator.drafts import lossless_for
+from draftproof.simulator.drafts import lossless_for
 
 
 def test_the_tutorial_shows_what_its_code_gives() -> None:
     text = NOTEBOOK.read_text(encoding="utf-8")
-    assert written(executed(json.loads(text))) == text, "run `python -m experiments.pages.notebook`"
+    assert written(executed(json.loads(text))) == text, "run `python -m draftproof.experiments.pages.notebook`"
     outputs = [cell["outputs"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     assert sum(map(bool, outputs)) > 10
 
@@ -41,7 +41,7 @@ def test_outputs_follow_the_code() -> None:
 
 
 def test_the_picture_of_the_concepts_is_the_computed_one() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == picture(), "run `python -m experiments.pages.concept`"
+    assert PICTURE.read_text(encoding="utf-8") == picture(), "run `python -m draftproof.experiments.pages.concept`"
 
 
 def test_every_name_of_the_face_is_in_the_reference() -> None:

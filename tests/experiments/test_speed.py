@@ -8,16 +8,16 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import cli
-from experiments.studies.speed import command as speed
-from experiments.studies.speed.audits import chain
-from experiments.studies.speed.growth import Growth
-from experiments.studies.speed.measuring import TOP_DOWN, Row, in_turn
-from experiments.studies.speed.vocab_page import table
-from simulator import Delayed, check
-from simulator.audit import make_audit
-from simulator.instances.families import FAMILIES
-from verifiers import STANDALONE, make
+from draftproof.experiments import cli
+from draftproof.experiments.studies.speed import command as speed
+from draftproof.experiments.studies.speed.audits import chain
+from draftproof.experiments.studies.speed.growth import Growth
+from draftproof.experiments.studies.speed.measuring import TOP_DOWN, Row, in_turn
+from draftproof.experiments.studies.speed.vocab_page import table
+from draftproof.simulator import Delayed, check
+from draftproof.simulator.audit import make_audit
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.verifiers import STANDALONE, make
 
 
 @pytest.fixture(scope="module")

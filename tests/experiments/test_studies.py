@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import verifiers
-from experiments.cli import run_command
-from experiments.shared import sharing
-from experiments.shared.rows import RowFile
-from experiments.studies import share_claims, share_of_optimum, share_views, speed
+from draftproof import verifiers
+from draftproof.experiments.cli import run_command
+from draftproof.experiments.shared import sharing
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.studies import share_claims, share_of_optimum, share_views, speed
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_the_page_of_the_studies_names_what_there_is():
     page = Path(share_views.__file__).with_name("README.md")
     text = page.read_text(encoding="utf-8")
     assert all((page.parent / picture).is_file() for picture in re.findall(r"!\[.*?\]\((.*?)\)", text))
-    modules = re.findall(r"\$ python -m (experiments\.studies\.\w+)", text)
+    modules = re.findall(r"\$ python -m (draftproof\.experiments\.studies\.\w+)", text)
     assert set(modules) == {share_of_optimum.__name__, speed.__name__}
     assert f"{len(list(share_of_optimum.cases(8))):,} random instances" in text
     quantiles = [line for line in text.splitlines() if line.startswith("|") and "worst" in line]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.shared.output import write_whole
-from experiments.shared.temporary import temporary
+from draftproof.experiments.shared.output import write_whole
+from draftproof.experiments.shared.temporary import temporary
 
 WRITER = (
-    "import sys, time; from pathlib import Path; from experiments.shared.temporary import temporary\n"
+    "import sys, time; from pathlib import Path; from draftproof.experiments.shared.temporary import temporary\n"
     "with temporary(Path(sys.argv[1]), 'rows.json', folder=sys.argv[2] == 'folder') as new:\n"
     "    print(new, flush=True); time.sleep(60)"
 )

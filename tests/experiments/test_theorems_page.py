@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.pages.theorem_claims import PATH, Claim, claims
-from experiments.pages.theorems import PAGE, lines, row_of, stale
-from simulator.drafts import Delayed
-from simulator.theorems.proof.relations import DOMINATES, EQUALS
+from draftproof.experiments.pages.theorem_claims import PATH, Claim, claims
+from draftproof.experiments.pages.theorems import PAGE, lines, row_of, stale
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 QUICK = [
     Claim("naive", 2, PATH),

@@ -7,9 +7,18 @@ import sys
 import numpy as np
 import pytest
 
-from experiments.shared.text import EMBEDDED, ORDER, SEAL, TABLE, TOPICS, read_counted, read_text, topics_table
-from simulator import InvalidInput, TextPair
-from simulator.instances.grams import GramTable, TextGrams
+from draftproof.experiments.shared.text import (
+    EMBEDDED,
+    ORDER,
+    SEAL,
+    TABLE,
+    TOPICS,
+    read_counted,
+    read_text,
+    topics_table,
+)
+from draftproof.simulator import InvalidInput, TextPair
+from draftproof.simulator.instances.grams import GramTable, TextGrams
 
 #: Hash of the language reference of Python 3.11.
 SOURCE = "2a95af4ac93f5b71"

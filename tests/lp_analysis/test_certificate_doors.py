@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lp_analysis import certificate, check_certificate, check_file, law_certificate, optimum, save
-from simulator.arithmetic import RATIONAL
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess
+from draftproof.lp_analysis import certificate, check_certificate, check_file, law_certificate, optimum, save
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess
 
 SHAPE = (2, 0, 2)
 #: Python's own limit on the digits of whole numbers in texts; the command line lifts it.

@@ -17,14 +17,14 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-import lp_analysis
-from lp_analysis import certificate, check_certificate, check_file, checker, law_certificate, optimum, save
-from simulator.arithmetic import RATIONAL
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess
+from draftproof import lp_analysis
+from draftproof.lp_analysis import certificate, check_certificate, check_file, checker, law_certificate, optimum, save
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess
 
 SHAPES = [(2, 2, 0, 2), (2, 3, 1, 1), (3, 2, 0, 1), (2, 1, 1, 1)]
 
@@ -220,20 +220,24 @@ def test_the_checker_imports_no_solver_and_no_maker():
     }
     foreign = {name for name in modules if name.split(".")[0] not in sys.stdlib_module_names}
     # of files, and of the rows one asks about
-    readers = {"simulator.files", "simulator.instances.instance", "simulator.instances.exact"}
-    assert foreign == {"flint", "simulator.errors", *readers}
+    readers = {
+        "draftproof.simulator.files",
+        "draftproof.simulator.instances.instance",
+        "draftproof.simulator.instances.exact",
+    }
+    assert foreign == {"flint", "draftproof.simulator.errors", *readers}
 
 
 def test_the_checker_loads_no_solver():
-    program = "import sys, lp_analysis.checker; print(*{name.split('.')[0] for name in sys.modules})"
+    program = "import sys, draftproof.lp_analysis.checker; print(*{name.split('.')[0] for name in sys.modules})"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "lp_analysis" in ran.stdout.split()
+    assert "draftproof" in ran.stdout.split()
     assert not {"scipy", "highspy", "cvxpy"} & set(ran.stdout.split())
 
 
 def test_every_name_of_the_package_is_what_it_says_after_all_its_modules_are_loaded():
     for module in pkgutil.iter_modules(lp_analysis.__path__):
-        import_module(f"lp_analysis.{module.name}")
+        import_module(f"draftproof.lp_analysis.{module.name}")
         assert module.name not in lp_analysis.__all__  # it would stand in the place of what it offers
     for name in lp_analysis.__all__:
         found = getattr(lp_analysis, name)

@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import verifiers
-from lp_analysis import cut_bound, optimum
-from simulator.drafts import Adaptive, Delayed, Greedy, SpecHub, Topology, WithoutReplacement, lossless_for
-from simulator.drafts.delayed import SHAPES
-from simulator.instances.families import FAMILIES
-from simulator.verdicts.cases import conformance_instances, corner_instances
-from simulator.verdicts.lossless import block_law
+from draftproof import verifiers
+from draftproof.lp_analysis import cut_bound, optimum
+from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, SpecHub, Topology, WithoutReplacement, lossless_for
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.simulator.verdicts.lossless import block_law
 
 LOSSLESS = [name for name in verifiers.STANDALONE if "delayed" in lossless_for(verifiers.REGISTRY[name].card)]
 GAP = Fraction(1, 10**6)

@@ -9,19 +9,19 @@ from time import process_time
 import numpy as np
 import pytest
 
-from lp_analysis import certificate, check_certificate, cut_bound, optimum, single_step_optimum
-from lp_analysis.nodes import efficiency, reach
-from lp_analysis.prices import price_bound
-from lp_analysis.subject import Subject, assert_size
-from simulator import check
-from simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from simulator.drafts import Delayed, TopK
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.called import CallableProcess
-from simulator.instances.exact import exact_tables
-from simulator.instances.families import CORNER_CASES, FAMILIES
-from simulator.instances.processes import MarkovProcess
-from verifiers import make
+from draftproof.lp_analysis import certificate, check_certificate, cut_bound, optimum, single_step_optimum
+from draftproof.lp_analysis.nodes import efficiency, reach
+from draftproof.lp_analysis.prices import price_bound
+from draftproof.lp_analysis.subject import Subject, assert_size
+from draftproof.simulator import check
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.drafts import Delayed, TopK
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.called import CallableProcess
+from draftproof.simulator.instances.exact import exact_tables
+from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
+from draftproof.simulator.instances.processes import MarkovProcess
+from draftproof.verifiers import make
 
 
 def instance_of(family="perturbed", V=3, depth=2, seed=0):

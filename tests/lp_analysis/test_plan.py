@@ -9,12 +9,12 @@ from math import prod
 import numpy as np
 import pytest
 
-from lp_analysis.orders import as_plan
-from simulator.arithmetic import FLOAT64, as_python
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.families import FAMILIES
-from simulator.instances.plan import PathPlan
+from draftproof.lp_analysis.orders import as_plan
+from draftproof.simulator.arithmetic import FLOAT64, as_python
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.plan import PathPlan
 
 HALF = Fraction(1, 2)
 

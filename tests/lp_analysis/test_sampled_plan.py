@@ -1,4 +1,4 @@
-"""Plans of `lp_analysis.optimum` as they run: sampled blocks follow the exact law and its block efficiency.
+"""Plans of `draftproof.lp_analysis.optimum` as they run: sampled blocks follow the exact law and its block efficiency.
 
 Every run drafts its own tree in float64. Seeds are fixed, so that nothing here fails by chance; a sound verifier would
 fail for one new set of seeds in `1 / LEVEL`.
@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from lp_analysis import optimum
-from simulator import FAMILIES, Delayed, SamplingCoin, block_law
-from simulator.arithmetic import FLOAT64, as_python
-from simulator.instances.plan import PathPlan
-from simulator.instances.processes import context_index
-from verifiers import make
+from draftproof.lp_analysis import optimum
+from draftproof.simulator import FAMILIES, Delayed, SamplingCoin, block_law
+from draftproof.simulator.arithmetic import FLOAT64, as_python
+from draftproof.simulator.instances.plan import PathPlan
+from draftproof.simulator.instances.processes import context_index
+from draftproof.verifiers import make
 
 #: Runs by default, and in the heavy tests.
 RUNS, MANY = 6_000, 20_000

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from lp_analysis import single_step_optimum
-from lp_analysis.nodes import meets
-from lp_analysis.single_step import (
+from draftproof.lp_analysis import single_step_optimum
+from draftproof.lp_analysis.nodes import meets
+from draftproof.lp_analysis.single_step import (
     iid_acceptance,
     iid_sets,
     meeting,
@@ -23,15 +23,15 @@ from lp_analysis.single_step import (
     without_replacement_acceptance,
     without_replacement_sets,
 )
-from lp_analysis.single_step.resolution import Rule
-from lp_analysis.single_step.subsets import best_set
-from simulator import check
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.families import FAMILIES
-from simulator.vectors import minimum
-from verifiers import make
+from draftproof.lp_analysis.single_step.resolution import Rule
+from draftproof.lp_analysis.single_step.subsets import best_set
+from draftproof.simulator import check
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.vectors import minimum
+from draftproof.verifiers import make
 
 KINDS = {
     "iid": (iid_acceptance, iid_sets),

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lp_analysis import check_certificate, law_certificate, optimum, solve
-from lp_analysis.decompose import ROUNDING, decompose, repaired, slack
-from lp_analysis.orders import order_law
-from simulator.arithmetic import RATIONAL
-from simulator.drafts import Delayed
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess
+from draftproof.lp_analysis import check_certificate, law_certificate, optimum, solve
+from draftproof.lp_analysis.decompose import ROUNDING, decompose, repaired, slack
+from draftproof.lp_analysis.orders import order_law
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess
 
 GAP = Fraction(1, 10**6)
 #: Parts of a whole: from large ones to those below all rounding, and none.

@@ -6,14 +6,14 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-import lp_analysis
-from lp_analysis import optimum
-from lp_analysis.nodes import efficiency, reach
-from lp_analysis.prices import price_bound
-from lp_analysis.subject import Subject
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.drafts import Delayed
-from simulator.instances.plan import PathPlan
+from draftproof import lp_analysis
+from draftproof.lp_analysis import optimum
+from draftproof.lp_analysis.nodes import efficiency, reach
+from draftproof.lp_analysis.prices import price_bound
+from draftproof.lp_analysis.subject import Subject
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.plan import PathPlan
 
 HALF = Fraction(1, 2)
 TARGET = [RATIONAL.vector([[0, 1]]), RATIONAL.vector([[HALF, HALF]] * 2)]

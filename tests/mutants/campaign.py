@@ -66,9 +66,9 @@ def copied(folder: Path) -> None:
     """The files that git knows, as they are now."""
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in names.splitlines():
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
+            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
 
 
 def run(folder: Path, tests: list[str], seconds: int, cache: bool = False) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from simulator import Delayed, InvalidVerifier, check
-from simulator.protocol import Verifier
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, prove
-from simulator.verdicts.conformance import checks_for
+from draftproof.simulator import Delayed, InvalidVerifier, check
+from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, prove
+from draftproof.simulator.verdicts.conformance import checks_for
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import Card, Coin, DraftNode, Verdict
-from simulator.drafts import Delayed
-from simulator.protocol import Draws
-from simulator.vectors import acceptance, residual
-from verifiers import make
+from draftproof.simulator import Card, Coin, DraftNode, Verdict
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.protocol import Draws
+from draftproof.simulator.vectors import acceptance, residual
+from draftproof.verifiers import make
 
 LOSSLESS = {"lossless-random", "lossless-corner"}
 #: Fails wherever two runs of the same thing are compared, and wherever one is judged.

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from simulator import Card, Coin, DraftNode, Verdict
-from simulator.drafts import Delayed
-from simulator.protocol import Draws
-from simulator.vectors import acceptance, positive_part, residual
+from draftproof.simulator import Card, Coin, DraftNode, Verdict
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.protocol import Draws
+from draftproof.simulator.vectors import acceptance, positive_part, residual
+from draftproof.verifiers import make
 from tests.quick import by_turns
-from verifiers import make
 
 LOSSLESS = {"lossless-random", "lossless-corner"}
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.drafts import Delayed
-from simulator.errors import DraftproofError
-from simulator.protocol import Verdict
-from simulator.theorems.algebra import oracle, ratios, regions, trees
-from simulator.theorems.algebra.oracle import Empty
-from simulator.theorems.algebra.polynomials import ANY
-from simulator.theorems.algebra.regions import Question
-from simulator.theorems.proof import numbers
-from simulator.theorems.proof import theorem as proof
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, prove
-from verifiers import make
-from verifiers.naive import Naive
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.protocol import Verdict
+from draftproof.simulator.theorems.algebra import oracle, ratios, regions, trees
+from draftproof.simulator.theorems.algebra.oracle import Empty
+from draftproof.simulator.theorems.algebra.polynomials import ANY
+from draftproof.simulator.theorems.algebra.regions import Question
+from draftproof.simulator.theorems.proof import numbers
+from draftproof.simulator.theorems.proof import theorem as proof
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, prove
+from draftproof.verifiers import make
+from draftproof.verifiers.naive import Naive
 
 
 def proves(name="block", scheme=None):

@@ -11,7 +11,7 @@ from flint import fmpq, fmpz
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.arithmetic import (
+from draftproof.simulator.arithmetic import (
     ARITHMETICS,
     FLOAT64,
     RATIONAL,
@@ -21,7 +21,7 @@ from simulator.arithmetic import (
     parse_fraction,
     to_fmpq,
 )
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 
 @pytest.mark.parametrize(

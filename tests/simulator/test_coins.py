@@ -15,8 +15,8 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import Coin, InvalidVerifier, SamplingCoin, outcomes
-from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
+from draftproof.simulator import Coin, InvalidVerifier, SamplingCoin, outcomes
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, as_python
 
 HALF, THIRD = fmpq(1, 2), fmpq(1, 3)
 STATE = "two runs with the same answers from the coin went different ways"

@@ -15,26 +15,26 @@ import pytest
 from flint import fmpq
 
 import draftproof
-from simulator.arithmetic import RATIONAL
-from simulator.coins import EnumeratingCoin
-from simulator.drafts import Delayed, Own
-from simulator.errors import InvalidVerifier
-from simulator.handed import Exact, ExactCoin, ExactRows, handed, taken
-from simulator.instances.processes import TableProcess
-from simulator.origins import is_library
-from simulator.policies.policy import Action, chosen, known_at
-from simulator.protocol import Card, Verdict
-from simulator.structures import LeafToRoot, OnePath, TopDown
-from simulator.theorems.algebra.polynomials import POSITIVE, Ring
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.proof.numbers import Run
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, prove
-from simulator.theorems.proof.watch import NotFollowed
-from simulator.vectors import one_hot, positive_part, residual
-from simulator.verdicts.lossless import check
-from verifiers import REGISTRY
-from verifiers.naive import Naive
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import EnumeratingCoin
+from draftproof.simulator.drafts import Delayed, Own
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.handed import Exact, ExactCoin, ExactRows, handed, taken
+from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.origins import is_library
+from draftproof.simulator.policies.policy import Action, chosen, known_at
+from draftproof.simulator.protocol import Card, Verdict
+from draftproof.simulator.structures import LeafToRoot, OnePath, TopDown
+from draftproof.simulator.theorems.algebra.polynomials import POSITIVE, Ring
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.proof.numbers import Run
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, prove
+from draftproof.simulator.theorems.proof.watch import NotFollowed
+from draftproof.simulator.vectors import one_hot, positive_part, residual
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers import REGISTRY
+from draftproof.verifiers.naive import Naive
 
 EIGHTHS = [fmpq(3, 8), fmpq(5, 8)]
 #: The number 3/8 as others write it.
@@ -299,7 +299,7 @@ def test_no_theorem_passes_over_one_number(ask):
 @pytest.mark.parametrize("ask", KEYS.values(), ids=KEYS)
 def test_no_theorem_follows_keys_and_floats(ask, monkeypatch):
     pytest.importorskip("z3")
-    monkeypatch.setattr("simulator.theorems.proof.theorem.trial_points", lambda *_: [])
+    monkeypatch.setattr("draftproof.simulator.theorems.proof.theorem.trial_points", lambda *_: [])
     with pytest.raises(NotFollowed, match=r"test_handed\.py line \d+"):
         prove(Subject.of(Asking(ask)), Shape(2, DELAYED))
 

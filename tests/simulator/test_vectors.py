@@ -10,8 +10,8 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.vectors import (
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.vectors import (
     acceptance,
     ascending_ratio,
     mass_before,

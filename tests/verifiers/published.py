@@ -13,8 +13,8 @@ from itertools import pairwise, permutations
 from math import factorial, prod
 from typing import Any
 
-from simulator import DraftNode
-from simulator.arithmetic import as_python
+from draftproof.simulator import DraftNode
+from draftproof.simulator.arithmetic import as_python
 
 Law = Counter[tuple[tuple[int, ...], int]]
 Row = list[Fraction]

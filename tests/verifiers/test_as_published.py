@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from simulator import Instance, outcomes
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.drafts import WithoutReplacement, lossless_for
-from simulator.laws.enumeration import verdicts
-from simulator.verdicts.cases import CASES, case_instances
+from draftproof.simulator import Instance, outcomes
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts import WithoutReplacement, lossless_for
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.verdicts.cases import CASES, case_instances
+from draftproof.verifiers import STANDALONE, make
 from tests.verifiers.published import PUBLISHED
-from verifiers import STANDALONE, make
 
 #: Drafted tokens of the largest trees; larger ones are left to conformance.
 MOST_NODES = 6

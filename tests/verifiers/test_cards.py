@@ -13,19 +13,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-import simulator
-import verifiers
-from simulator import CallableProcess, Coin, Delayed, DraftNode, InvalidInput, SamplingCoin, Verdict, Verifier
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.drafts import SpecHub, lossless_for
-from simulator.drafts.delayed import SHAPES
-from simulator.drafts.trees import DraftTree
-from simulator.laws.enumeration import verdicts
-from simulator.verdicts.cases import conformance_instances, corner_instances
-from simulator.verdicts.lossless import block_law
+from draftproof import simulator, verifiers
+from draftproof.simulator import (
+    CallableProcess,
+    Coin,
+    Delayed,
+    DraftNode,
+    InvalidInput,
+    SamplingCoin,
+    Verdict,
+    Verifier,
+)
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts import SpecHub, lossless_for
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.simulator.verdicts.lossless import block_law
+from draftproof.verifiers import REGISTRY, STANDALONE, make
+from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 from tests.quick import by_turns
-from verifiers import REGISTRY, STANDALONE, make
-from verifiers.bibliography import BIBLIOGRAPHY
 
 NAMES = list(REGISTRY)
 #: `optimum` has no defaults: what needs a verifier, not its card, is tested in `test_optimum_verifier.py`.
@@ -46,7 +54,7 @@ def docstring(name: str) -> str:
 def test_name_is_that_of_the_file_and_of_the_entry(name: str) -> None:
     lossy = REGISTRY[name].card.status in ("negative control", "declared lossy")
     assert REGISTRY[name].card.name == name
-    assert module_of(name) == f"verifiers.{'controls.' if lossy else ''}{name}"
+    assert module_of(name) == f"draftproof.verifiers.{'controls.' if lossy else ''}{name}"
 
 
 @pytest.mark.parametrize("name", STANDALONE)

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator import Delayed
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.coins import outcomes
-from simulator.errors import InvalidInput
-from simulator.instances.families import FAMILIES
-from simulator.laws.enumeration import verdicts
-from simulator.vectors import counted, layers, minimum, positive_part, power, residuals, sums, times
-from simulator.verdicts.cases import conformance_instances, corner_instances
-from verifiers import _division, make
+from draftproof.simulator import Delayed
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.vectors import counted, layers, minimum, positive_part, power, residuals, sums, times
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.verifiers import _division, make
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
 SINGLE_PATH = ["naive", "relaxed", "naive_from_target"]

@@ -8,20 +8,20 @@ from itertools import combinations, islice
 import numpy as np
 import pytest
 
-from experiments.claims import formulas
-from simulator import CallableProcess, Delayed, check
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.coins import outcomes
-from simulator.drafts import DySpec, Greedy, Topology, WithoutReplacement
-from simulator.instances.families import FAMILIES
-from simulator.laws.enumeration import verdicts
-from simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
-from simulator.structures import branch_of
-from simulator.verdicts.cases import CASES, case_instances, conformance_instances, corner_instances
+from draftproof.experiments.claims import formulas
+from draftproof.simulator import CallableProcess, Delayed, check
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import DySpec, Greedy, Topology, WithoutReplacement
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.laws.estimator import TreeEfficiency, tree_efficiency, tree_efficiency_by_coins
+from draftproof.simulator.structures import branch_of
+from draftproof.simulator.verdicts.cases import CASES, case_instances, conformance_instances, corner_instances
+from draftproof.verifiers import STANDALONE, make
+from draftproof.verifiers._set_flow import set_masses
+from draftproof.verifiers.khisti import winner_law
 from tests.quick import by_turns
-from verifiers import STANDALONE, make
-from verifiers._set_flow import set_masses
-from verifiers.khisti import winner_law
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]
 #: Those of other schemes: their branching laws hold for any drafts.

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from simulator.verdicts.conformance import ConformanceCheck, checks_for
-from verifiers import STANDALONE, make
+from draftproof.simulator.verdicts.conformance import ConformanceCheck, checks_for
+from draftproof.verifiers import STANDALONE, make
 
 #: Random instances a case; the heavy tests have 200 for each scheme.
 RANDOM = 2

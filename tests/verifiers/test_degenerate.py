@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import FAMILIES, Delayed, Instance, MarkovProcess, Verifier, block_law, check, outcomes
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.drafts.delayed import SHAPES
-from simulator.laws.enumeration import verdicts
-from simulator.verdicts.cases import conformance_instances, corner_instances
-from verifiers import REGISTRY, STANDALONE, make
+from draftproof.simulator import FAMILIES, Delayed, Instance, MarkovProcess, Verifier, block_law, check, outcomes
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.verifiers import REGISTRY, STANDALONE, make
 
 
 def law(verifier: str | Verifier, instance: Instance, *scheme: int) -> list[Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator import FAMILIES, Delayed, Instance, TableProcess, block_law
-from simulator.arithmetic import FLOAT64, RATIONAL
-from verifiers import STANDALONE, make
-from verifiers._weights import stop_probability
+from draftproof.simulator import FAMILIES, Delayed, Instance, TableProcess, block_law
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.verifiers import STANDALONE, make
+from draftproof.verifiers._weights import stop_probability
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.heavy)])

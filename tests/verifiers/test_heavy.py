@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from simulator import Delayed, check
-from simulator.drafts import lossless_for
-from simulator.drafts.delayed import SHAPES
-from simulator.verdicts.cases import conformance_instances
-from simulator.verdicts.grids import grid, grid_size
-from verifiers import STANDALONE, make
+from draftproof.simulator import Delayed, check
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.verdicts.cases import conformance_instances
+from draftproof.simulator.verdicts.grids import grid, grid_size
+from draftproof.verifiers import STANDALONE, make
 
 LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(make(name).card)]
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from simulator import check
-from simulator.drafts import (
+from draftproof.simulator import check
+from draftproof.simulator.drafts import (
     DynamicDepth,
     DySpec,
     DySpecThreshold,
@@ -18,9 +18,9 @@ from simulator.drafts import (
     SpecInferConfig,
     lossless_for,
 )
-from simulator.verdicts.cases import CASES, case_instances
-from simulator.verdicts.grids import grid, grid_size
-from verifiers import STANDALONE, make
+from draftproof.simulator.verdicts.cases import CASES, case_instances
+from draftproof.simulator.verdicts.grids import grid, grid_size
+from draftproof.verifiers import STANDALONE, make
 
 #: Trees of two tokens and depth two at most, of every scheme that grows with what the draft says.
 GROWING = (

@@ -9,18 +9,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from simulator import Delayed, Instance, TableProcess, block_law, check
-from simulator.arithmetic import FLOAT64
-from simulator.coins import outcomes
-from simulator.drafts.trees import DraftTree
-from simulator.instances.families import FAMILIES
-from simulator.verdicts.cases import case_instances
+from draftproof.simulator import Delayed, Instance, TableProcess, block_law, check
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.verdicts.cases import case_instances
+from draftproof.verifiers import make
+from draftproof.verifiers._layer_classes import _met
+from draftproof.verifiers._layers import Scored, mass_met
+from draftproof.verifiers._ratio_classes import WHOLE, by_classes
+from draftproof.verifiers.layer_transport import LayerTransport
 from tests.quick import quick
-from verifiers import make
-from verifiers._layer_classes import _met
-from verifiers._layers import Scored, mass_met
-from verifiers._ratio_classes import WHOLE, by_classes
-from verifiers.layer_transport import LayerTransport
 
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2))
 #: Sums of a few products of numbers of at most 1, and the error of the integral.

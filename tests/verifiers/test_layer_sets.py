@@ -7,18 +7,18 @@ from functools import partial
 import numpy as np
 import pytest
 
-from lp_analysis.reference.direct import direct_bound
-from simulator import Delayed, check
-from simulator.arithmetic import RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts import Greedy, TopK, Topology, WithoutReplacement
-from simulator.instances.families import FAMILIES
-from simulator.protocol import Card
-from simulator.verdicts.cases import case_instances
-from verifiers import _layer_sets as sets_module
-from verifiers import make
-from verifiers._layer_sets import _law, greedy_sets, set_step, without_replacement_sets
-from verifiers._layers import sweep
+from draftproof.lp_analysis.reference.direct import direct_bound
+from draftproof.simulator import Delayed, check
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Greedy, TopK, Topology, WithoutReplacement
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.protocol import Card
+from draftproof.simulator.verdicts.cases import case_instances
+from draftproof.verifiers import _layer_sets as sets_module
+from draftproof.verifiers import make
+from draftproof.verifiers._layer_sets import _law, greedy_sets, set_step, without_replacement_sets
+from draftproof.verifiers._layers import sweep
 
 KINDS = [(WithoutReplacement, without_replacement_sets, "without_replacement"), (Greedy, greedy_sets, "greedy")]
 #: The solver's tolerance on a few dozen variables, and what weights of 20 bits may lose.

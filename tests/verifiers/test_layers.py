@@ -7,15 +7,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from simulator import Delayed, Instance, block_law, check
-from simulator.instances.families import FAMILIES
-from simulator.verdicts.cases import case_instances, conformance_instances
-from verifiers import make
-from verifiers._equalised import AIM, STEADY, equal_blocks, equalised
-from verifiers._race import Race, exact_law, race_law
-from verifiers._ratio_classes import by_classes
-from verifiers.layer_transport import LayerTransport, _class_race, law_of
-from verifiers.layer_verification import RULES
+from draftproof.simulator import Delayed, Instance, block_law, check
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
+from draftproof.verifiers import make
+from draftproof.verifiers._equalised import AIM, STEADY, equal_blocks, equalised
+from draftproof.verifiers._race import Race, exact_law, race_law
+from draftproof.verifiers._ratio_classes import by_classes
+from draftproof.verifiers.layer_transport import LayerTransport, _class_race, law_of
+from draftproof.verifiers.layer_verification import RULES
 
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 3, 0, 1), (2, 2, 0, 3))
 #: The shapes of the long check, (V, K, L1, L2).

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from simulator import Delayed, Instance, check
-from simulator.drafts import lossless_for
-from simulator.drafts.delayed import SHAPES
-from simulator.verdicts.cases import conformance_instances
-from simulator.verdicts.search import shrink
+from draftproof.simulator import Delayed, Instance, check
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.verdicts.cases import conformance_instances
+from draftproof.simulator.verdicts.search import shrink
+from draftproof.verifiers import STANDALONE, make
 from tests.quick import by_turns, quick
-from verifiers import STANDALONE, make
 
 WITNESSES = Path(__file__).resolve().parents[1] / "data" / "witnesses"
 CONTROLS = [name for name in STANDALONE if make(name).card.status in ("negative control", "declared lossy")]

@@ -9,15 +9,15 @@ from math import prod
 
 import pytest
 
-from simulator import Delayed, Instance, TokenProcess, block_law
-from simulator.arithmetic import as_python
-from simulator.drafts import lossless_for
-from simulator.drafts.delayed import SHAPES
-from simulator.instances.processes import context_index
-from simulator.laws.law import BlockLaw
-from simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.simulator import Delayed, Instance, TokenProcess, block_law
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.verifiers import STANDALONE, make
 from tests.quick import quick
-from verifiers import STANDALONE, make
 
 Row = list[Fraction]
 

@@ -6,11 +6,11 @@ from itertools import combinations
 
 import pytest
 
-from simulator import check
-from simulator.arithmetic import as_python
-from simulator.drafts import Greedy, TopK
-from simulator.verdicts.cases import conformance_instances, corner_instances
-from verifiers import make
+from draftproof.simulator import check
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.drafts import Greedy, TopK
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.verifiers import make
 
 
 def instances(k: int):

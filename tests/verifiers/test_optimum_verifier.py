@@ -10,18 +10,18 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from simulator import FAMILIES, Delayed, SamplingCoin, block_law, check, outcomes
-from simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from simulator.drafts import WithoutReplacement
-from simulator.drafts.delayed import SHAPES
-from simulator.errors import InvalidInput, UnsupportedTree
-from simulator.instances.plan import PathPlan
-from simulator.laws.enumeration import verdicts
-from simulator.laws.structured import TableRows, structured_law
-from simulator.vectors import ascending_ratio
-from simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.simulator import FAMILIES, Delayed, SamplingCoin, block_law, check, outcomes
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.drafts import WithoutReplacement
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.errors import InvalidInput, UnsupportedTree
+from draftproof.simulator.instances.plan import PathPlan
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.laws.structured import TableRows, structured_law
+from draftproof.simulator.vectors import ascending_ratio
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.verifiers import REGISTRY, STANDALONE, make, required
 from tests.quick import quick
-from verifiers import REGISTRY, STANDALONE, make, required
 
 HALF = Fraction(1, 2)
 OTHER_SHAPES = [((2, 2, 1, 2), (2, 3, 0, 2)), ((2, 2, 1, 2), (2, 2, 0, 3)), ((2, 2, 1, 2), (2, 2, 1, 1))]

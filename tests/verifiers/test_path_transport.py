@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from simulator import FAMILIES, Delayed, block_law, check
-from simulator.arithmetic import FLOAT64
-from simulator.drafts import Topology, WithoutReplacement
-from simulator.drafts.delayed import SHAPES
-from simulator.errors import UnsupportedTree
-from simulator.laws.structured import TableRows, structured_law
-from simulator.verdicts.cases import case_instances, conformance_instances
-from verifiers import _cheapest_order, make
-from verifiers._cheapest_order import cheapest_order, ranked_below
-from verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
-from verifiers.path_transport import PathTransport
+from draftproof.simulator import FAMILIES, Delayed, block_law, check
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.drafts import Topology, WithoutReplacement
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.laws.structured import TableRows, structured_law
+from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
+from draftproof.verifiers import _cheapest_order, make
+from draftproof.verifiers._cheapest_order import cheapest_order, ranked_below
+from draftproof.verifiers._node_orders import GRAIN, Mixture, node_mixtures, rounded
+from draftproof.verifiers.path_transport import PathTransport
 
 #: The weights of a few orders, each off by at most half of 1/GRAIN: a hundred nodes lose 3e-4 at most.
 ROUNDING = 1 / GRAIN

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.studies.speed.blocks import drafted_tree, tensors
-from experiments.studies.speed.measuring import Sizes, seconds_of
-from experiments.studies.speed.vocab import OWN_PAIRS, scheme_for
-from simulator.coins import SamplingCoin
-from simulator.drafts import Delayed
-from simulator.protocol import Coin, DraftNode, Verdict
-from verifiers import STANDALONE, make
+from draftproof.experiments.studies.speed.blocks import drafted_tree, tensors
+from draftproof.experiments.studies.speed.measuring import Sizes, seconds_of
+from draftproof.experiments.studies.speed.vocab import OWN_PAIRS, scheme_for
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.protocol import Coin, DraftNode, Verdict
+from draftproof.verifiers import STANDALONE, make
 
 V = 100_000
 #: Numbers that a block may move to Python, and lines that it may run there: less than half a row has.
@@ -92,7 +92,7 @@ def moved_from_arrays(verify: Callable[[DraftNode, Coin], Verdict], root: DraftN
 def moved_from_tensors(verify: Callable[[DraftNode, Coin], Verdict], root: DraftNode) -> int:
     """The same for tensors, with a coin that draws where they are."""
     torch = pytest.importorskip("torch")
-    from experiments.models.loop.coins import coin_for
+    from draftproof.experiments.models.loop.coins import coin_for
 
     leaving = ("tolist", "numpy", "item", "cpu", "to", "__array__", "__iter__", "__float__", "__int__", "__bool__")
 

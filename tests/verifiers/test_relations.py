@@ -7,16 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simulator import Delayed, TableProcess, UnsupportedTree, Verdict, block_law, check
-from simulator.arithmetic import RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts import WithoutReplacement
-from simulator.drafts.trees import first_path
-from simulator.instances.families import FAMILIES
-from simulator.verdicts.cases import CASES, case_instances, conformance_instances
-from simulator.verdicts.compatibility import compatibility
-from verifiers import make
-from verifiers._greedy_order import greedy_masses
+from draftproof.simulator import Delayed, TableProcess, UnsupportedTree, Verdict, block_law, check
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import WithoutReplacement
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.verdicts.cases import CASES, case_instances, conformance_instances
+from draftproof.simulator.verdicts.compatibility import compatibility
+from draftproof.verifiers import make
+from draftproof.verifiers._greedy_order import greedy_masses
 
 INSTANCES = [(case[1], instance) for case in CASES["delayed"] for instance in case_instances(case, 8)]
 SINGLE = ["naive_tree", "specinfer", "spectr", "khisti", "optimal_transport"]

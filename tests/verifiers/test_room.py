@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import verifiers
-from simulator import Delayed, MarkovProcess, TooLarge, check
-from simulator.arithmetic import RATIONAL
-from simulator.verdicts.grids import grid_sample, grid_size
-from verifiers._layers import Scored
-from verifiers._room import MOST_NUMBERS, check_room
+from draftproof import verifiers
+from draftproof.simulator import Delayed, MarkovProcess, TooLarge, check
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.verdicts.grids import grid_sample, grid_size
+from draftproof.verifiers._layers import Scored
+from draftproof.verifiers._room import MOST_NUMBERS, check_room
 
 V = 50_257
 WAY_OUT = "keep the most probable tokens only, renormalised"

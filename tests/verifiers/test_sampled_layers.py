@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator import Delayed, Instance, block_law
-from simulator.arithmetic import FLOAT64
-from simulator.instances.families import FAMILIES
-from simulator.laws.structured import TableRows
-from simulator.laws.structured.layered import sampled_depths
-from verifiers import make
+from draftproof.simulator import Delayed, Instance, block_law
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.laws.structured import TableRows
+from draftproof.simulator.laws.structured.layered import sampled_depths
+from draftproof.verifiers import make
 
 #: Sums of a few products of numbers of at most 1.
 ROUNDING = 1e-11

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from simulator import Coin, Delayed, DraftNode, Instance, SamplingCoin, Verdict, Verifier, block_law
-from simulator.arithmetic import FLOAT64, as_python
-from simulator.instances.processes import context_index
-from simulator.verdicts.cases import conformance_instances
+from draftproof.simulator import Coin, Delayed, DraftNode, Instance, SamplingCoin, Verdict, Verifier, block_law
+from draftproof.simulator.arithmetic import FLOAT64, as_python
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.verdicts.cases import conformance_instances
+from draftproof.verifiers import STANDALONE, make
 from tests.quick import by_turns
-from verifiers import STANDALONE, make
 
 #: Runs of a verifier; `MANY` in the heavy tests; `SOME` where a planted bias is so small that fewer would not show it.
 RUNS, SOME, MANY = 4_000, 40_000, 100_000

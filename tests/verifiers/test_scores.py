@@ -9,15 +9,14 @@ from math import prod
 import numpy as np
 import pytest
 
-import verifiers._scores as scores_module
-from lp_analysis import single_step_optimum
-from simulator import FAMILIES, Delayed, block_law, check
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.drafts import Greedy
-from simulator.errors import UnsupportedTree
-from simulator.verdicts.cases import case_instances
-from tests.quick import by_turns, quick
-from verifiers import (
+import draftproof.verifiers._scores as scores_module
+from draftproof.lp_analysis import single_step_optimum
+from draftproof.simulator import FAMILIES, Delayed, block_law, check
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts import Greedy
+from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.verdicts.cases import case_instances
+from draftproof.verifiers import (
     _class_tournament,
     _greedy_classes,
     _set_flow,
@@ -26,10 +25,11 @@ from verifiers import (
     make,
     path_transport,
 )
-from verifiers._ratio_classes import Sorted, by_classes
-from verifiers._score_laws import winning_shares
-from verifiers._scores import GRAIN, Scores, scored, with_scores
-from verifiers.optimal_transport import accepted, one_step
+from draftproof.verifiers._ratio_classes import Sorted, by_classes
+from draftproof.verifiers._score_laws import winning_shares
+from draftproof.verifiers._scores import GRAIN, Scores, scored, with_scores
+from draftproof.verifiers.optimal_transport import accepted, one_step
+from tests.quick import by_turns, quick
 
 #: Laws of scores are rounded to multiples of 1/GRAIN: what a law of twenty tokens can lose by it.
 ROUNDED = 100 / GRAIN

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator import Delayed, vectors
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.instances.families import FAMILIES
-from simulator.laws.law import BlockLaw
-from simulator.laws.structured import LawSink, TableRows
-from simulator.laws.structured.top_down import last_child_law_of, top_down
-from simulator.structures import TopDown
-from simulator.vectors import dots, mass_below, sums
-from simulator.verdicts.cases import conformance_instances, corner_instances
-from verifiers import make
+from draftproof.simulator import Delayed, vectors
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.laws.structured import LawSink, TableRows
+from draftproof.simulator.laws.structured.top_down import last_child_law_of, top_down
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import dots, mass_below, sums
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.verifiers import make
 
 OFFERED = ["nss", "naive_tree", "specinfer", "spectr"]
 #: Rounding of sums of fewer than a thousand terms of size at most 1.

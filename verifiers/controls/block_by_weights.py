@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.structures import OnePath
-from verifiers._weights import child_weights, leftover, settle, weighted_path
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from draftproof.simulator.structures import OnePath
+from draftproof.verifiers._weights import child_weights, leftover, settle, weighted_path
 
 
 @dataclass(frozen=True)

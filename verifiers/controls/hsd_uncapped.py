@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from simulator.drafts.trees import first_path
-from simulator.protocol import Card, Coin, DraftNode, Source, Verdict
-from verifiers.hsd import prefix_ratios, walk_back
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Verdict
+from draftproof.verifiers.hsd import prefix_ratios, walk_back
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import acceptance, minimum, one_draft_law, token_by_token
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import acceptance, minimum, one_draft_law, token_by_token
 
 
 @dataclass(frozen=True)

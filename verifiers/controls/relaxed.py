@@ -15,11 +15,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
-from simulator.errors import InvalidInput
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import normalised, one_draft_law, positive_part, residual, token_by_token
-from verifiers._parameters import hold_fractions
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import normalised, one_draft_law, positive_part, residual, token_by_token
+from draftproof.verifiers._parameters import hold_fractions
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from simulator.errors import InvalidInput
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.structures import TopDown
-from simulator.vectors import one_hot, stacked, without
-from verifiers._parameters import hold_fractions
-from verifiers._top_down import walk
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.vectors import one_hot, stacked, without
+from draftproof.verifiers._parameters import hold_fractions
+from draftproof.verifiers._top_down import walk
 
 
 @dataclass(frozen=True)

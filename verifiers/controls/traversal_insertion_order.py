@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
-from simulator.vectors import without
-from verifiers._weights import child_weight, leftover, stop_probability
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
+from draftproof.simulator.vectors import without
+from draftproof.verifiers._weights import child_weight, leftover, stop_probability
 
 
 @dataclass(frozen=True)

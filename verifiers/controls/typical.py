@@ -17,10 +17,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from simulator.errors import InvalidInput
-from simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
-from simulator.vectors import is_tensor
-from verifiers._parameters import hold_fractions
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
+from draftproof.simulator.vectors import is_tensor
+from draftproof.verifiers._parameters import hold_fractions
 
 
 def plausible(p: Vector, token: int, epsilon: Fraction, delta: Fraction) -> bool:

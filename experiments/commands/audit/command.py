@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.given import Given, with_groups
-from experiments.shared import options as opt
-from experiments.shared.consoles import console_for
-from experiments.shared.output import check_files
-from simulator.audit.interfaces import INTERFACES
+from draftproof.experiments.commands.given import Given, with_groups
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.output import check_files
+from draftproof.simulator.audit.interfaces import INTERFACES
 
 _HOW = "How the function is called"
 _ROWS = "What the function does to the rows"
@@ -77,10 +77,10 @@ def audit(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: bad input."""
-    from experiments.commands.audit import plan as audit_plan
-    from experiments.commands.audit import views as audit_views
-    from experiments.commands.audit.work import conduct
-    from simulator.audit.verdict import Request
+    from draftproof.experiments.commands.audit import plan as audit_plan
+    from draftproof.experiments.commands.audit import views as audit_views
+    from draftproof.experiments.commands.audit.work import conduct
+    from draftproof.simulator.audit.verdict import Request
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}

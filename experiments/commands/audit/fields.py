@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.commands.audit.report import Beside, Report
-from experiments.shared.output import number_fields
-from experiments.shared.rows import largest, versions
-from simulator.audit import Finding
-from simulator.laws.law import Violation
+from draftproof.experiments.commands.audit.report import Beside, Report
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.rows import largest, versions
+from draftproof.simulator.audit import Finding
+from draftproof.simulator.laws.law import Violation
 
 
 def rests(report: Report) -> list[str]:

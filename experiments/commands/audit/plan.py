@@ -9,20 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from experiments.commands.given import Given, choose_problem
-from experiments.shared import options as opt
-from experiments.shared.elsewhere import Host, runs_apart
-from experiments.shared.measured import planned_on
-from experiments.shared.problem import FamilyProblem, Problem
-from experiments.shared.progress import quiet
-from simulator.arithmetic import RATIONAL
-from simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
-from simulator.audit.audited import Elsewhere
-from simulator.errors import InvalidInput
-from simulator.instances.case import Case
-from simulator.protocol import DraftScheme
-from simulator.relay import Relay
-from simulator.symbolic import Taken, take, taken
+from draftproof.experiments.commands.given import Given, choose_problem
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.elsewhere import Host, runs_apart
+from draftproof.experiments.shared.measured import planned_on
+from draftproof.experiments.shared.problem import FamilyProblem, Problem
+from draftproof.experiments.shared.progress import quiet
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
+from draftproof.simulator.audit.audited import Elsewhere
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.relay import Relay
+from draftproof.simulator.symbolic import Taken, take, taken
 
 
 def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:

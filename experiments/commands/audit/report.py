@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from simulator.audit import Hypothesis
-from simulator.audit.verdict import Record
-from simulator.instances.case import Case
-from simulator.verdicts.witness import Witness
+from draftproof.simulator.audit import Hypothesis
+from draftproof.simulator.audit.verdict import Record
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.verdicts.witness import Witness
 
 
 @dataclass(frozen=True)

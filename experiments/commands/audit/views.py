@@ -11,16 +11,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from experiments.commands.audit.fields import as_json, rests
-from experiments.commands.audit.report import Report
-from experiments.commands.audit.work import BESIDE
-from experiments.shared.output import EXACT, apart, short, write_json
-from experiments.shared.progress import INTERRUPTED, remark
-from experiments.shared.witnesses import save_witness, show_witness, witness_fields
-from simulator.audit import Audit, Finding, Ragged, SelfDrafted
-from simulator.audit.assertion import REUSE_SHOWN
-from simulator.laws.law import Violation
-from simulator.verdicts.witness import Witness
+from draftproof.experiments.commands.audit.fields import as_json, rests
+from draftproof.experiments.commands.audit.report import Report
+from draftproof.experiments.commands.audit.work import BESIDE
+from draftproof.experiments.shared.output import EXACT, apart, short, write_json
+from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.experiments.shared.witnesses import save_witness, show_witness, witness_fields
+from draftproof.simulator.audit import Audit, Finding, Ragged, SelfDrafted
+from draftproof.simulator.audit.assertion import REUSE_SHOWN
+from draftproof.simulator.laws.law import Violation
+from draftproof.simulator.verdicts.witness import Witness
 
 #: A float this close to a fraction of a small denominator is shown with it.
 _CLOSE, _DENOMINATOR = 1e-12, 100_000

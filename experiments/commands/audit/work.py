@@ -9,18 +9,18 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-import verifiers
-from experiments.commands.audit.report import Beside, Report
-from experiments.shared.progress import bar, duration, quiet, remark
-from simulator.arithmetic import RATIONAL
-from simulator.audit import Audit, Evidence, Finding, SelfDrafted, Suspect, diagnose, diagnose_corners
-from simulator.audit.verdict import Request, Size, conclude, explain, judge, survey
-from simulator.drafts import Delayed
-from simulator.errors import DraftproofError
-from simulator.instances.case import Case
-from simulator.protocol import DraftScheme
-from simulator.verdicts.lossless import Evaluator
-from simulator.verdicts.witness import Witness
+from draftproof import verifiers
+from draftproof.experiments.commands.audit.report import Beside, Report
+from draftproof.experiments.shared.progress import bar, duration, quiet, remark
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import Audit, Evidence, Finding, SelfDrafted, Suspect, diagnose, diagnose_corners
+from draftproof.simulator.audit.verdict import Request, Size, conclude, explain, judge, survey
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.lossless import Evaluator
+from draftproof.simulator.verdicts.witness import Witness
 
 #: Random examples on each shape while a witness is shrunk: a function under interception is slow.
 EXAMPLES = 40
@@ -93,7 +93,7 @@ def announced(report: Report, surveyed: Sequence[tuple[Case, Size]]) -> float:
     """
     if not surveyed:
         return 0.0
-    import lp_analysis  # noqa: F401 - what its import takes is no part of a case
+    from draftproof import lp_analysis  # noqa: F401 - what its import takes is no part of a case
 
     (case, first), *others = surveyed
     more, once = sum(size.trees for _, size in others) / first.trees, math.inf
@@ -128,7 +128,7 @@ def _beside(audit: Audit, case: Case) -> Beside | None:
             continue
     best = None
     if isinstance(scheme, Delayed) and processed.vocab_size**scheme.depth <= OPTIMUM_PATHS:
-        from lp_analysis import optimum
+        from draftproof.lp_analysis import optimum
 
         best = optimum(processed.target, processed.draft, scheme).upper
     return Beside(zoo, best)
@@ -147,7 +147,7 @@ def find_witness(report: Report) -> Witness | None:
     as_found = Witness.of(finding.instance, finding.check, shrunk=False)
     if len(report.request.cases) == 1 and Path(report.request.cases[0].name).suffix == ".json":
         return as_found
-    from simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+    from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
     remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
     try:

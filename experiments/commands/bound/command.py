@@ -8,21 +8,21 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.bound import views as bound_views
-from experiments.commands.bound import work as bounds
-from experiments.commands.given import Given, choose_problem, with_groups
-from experiments.shared import options as opt
-from experiments.shared.bounds import Goal, bound_fields, expected_seconds
-from experiments.shared.consoles import console_for
-from experiments.shared.output import check_files, write_json
-from experiments.shared.problem import Problem
-from experiments.shared.progress import INTERRUPTED
-from experiments.shared.schemes import scheme_spec
-from simulator.arithmetic import RATIONAL
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme
+from draftproof.experiments.commands.bound import views as bound_views
+from draftproof.experiments.commands.bound import work as bounds
+from draftproof.experiments.commands.given import Given, choose_problem, with_groups
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.bounds import Goal, bound_fields, expected_seconds
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.problem import Problem
+from draftproof.experiments.shared.progress import INTERRUPTED
+from draftproof.experiments.shared.schemes import scheme_spec
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
 
 
 @with_groups()

@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.shared.drawing import as_png, drawing_board
-from experiments.shared.output import write_whole
+from draftproof.experiments.shared.drawing import as_png, drawing_board
+from draftproof.experiments.shared.output import write_whole
 
 
 def show(console: Console, fields: dict[str, Any], problem: str, goal: float) -> None:

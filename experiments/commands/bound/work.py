@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.shared.bounds import Bound, Goal, bound_root, expected_seconds
-from experiments.shared.output import number_fields, write_whole
-from experiments.shared.progress import bar, duration, remark
-from lp_analysis import certificate, check_file, cut_bound, dumps
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.files import parse_json, read_text
-from simulator.instances.case import Case
-from simulator.instances.instance import Instance
-from simulator.instances.processes import context_count
-from simulator.protocol import DraftScheme
+from draftproof.experiments.shared.bounds import Bound, Goal, bound_root, expected_seconds
+from draftproof.experiments.shared.output import number_fields, write_whole
+from draftproof.experiments.shared.progress import bar, duration, remark
+from draftproof.lp_analysis import certificate, check_file, cut_bound, dumps
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import parse_json, read_text
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.protocol import DraftScheme
 
 
 def bound_all(roots: Sequence[Case], scheme: Delayed, goal: Goal) -> list[Bound]:

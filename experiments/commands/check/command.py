@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.given import Given, choose_problem, with_groups
-from experiments.shared import options as opt
-from experiments.shared.consoles import console_for
-from experiments.shared.names import find_verifier
-from experiments.shared.output import check_files
-from experiments.shared.planned import Planned
-from simulator.arithmetic import arithmetic_named
-from simulator.errors import InvalidInput
-from simulator.verdicts.lossless import choose_engine
+from draftproof.experiments.commands.given import Given, choose_problem, with_groups
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.shared.planned import Planned
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.verdicts.lossless import choose_engine
 
 
 @with_groups()
@@ -48,9 +48,9 @@ def check(
 
     Without an instance and a scheme, on the standard set: every scheme that its card declares, many small shapes.
     """
-    from experiments.commands.check import views as verdicts
-    from experiments.commands.check import work as checking
-    from experiments.commands.check.standard import check_standard
+    from draftproof.experiments.commands.check import views as verdicts
+    from draftproof.experiments.commands.check import work as checking
+    from draftproof.experiments.commands.check.standard import check_standard
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     named = find_verifier(verifier)

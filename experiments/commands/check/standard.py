@@ -8,20 +8,20 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from experiments.shared.consoles import console_for
-from experiments.shared.cost import Settings
-from experiments.shared.names import NamedVerifier
-from experiments.shared.output import EXACT, number_fields, short, write_json
-from experiments.shared.planned import Planned
-from experiments.shared.progress import INTERRUPTED, bar, named_errors, quiet, remark
-from experiments.shared.rows import versions
-from experiments.shared.witnesses import save_witness, show_witness, witness_fields
-from simulator.errors import DraftproofError, NoFunction, TooLarge
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme
-from simulator.verdicts.lossless import ASSUMED, Check, Judge
-from simulator.verdicts.standard import Standard, judge_of, standard_check, standard_jobs
-from simulator.verdicts.witness import Witness
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.cost import Settings
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.output import EXACT, number_fields, short, write_json
+from draftproof.experiments.shared.planned import Planned
+from draftproof.experiments.shared.progress import INTERRUPTED, bar, named_errors, quiet, remark
+from draftproof.experiments.shared.rows import versions
+from draftproof.experiments.shared.witnesses import save_witness, show_witness, witness_fields
+from draftproof.simulator.errors import DraftproofError, NoFunction, TooLarge
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.lossless import ASSUMED, Check, Judge
+from draftproof.simulator.verdicts.standard import Standard, judge_of, standard_check, standard_jobs
+from draftproof.simulator.verdicts.witness import Witness
 
 
 def check_standard(
@@ -116,7 +116,7 @@ def _witness(named: NamedVerifier, found: Standard) -> Witness:
     at_hand = Witness.of(instance, verdict, shrunk=False)
     if isinstance(named.verifier, Planned):
         return at_hand
-    from simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+    from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
     remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
     try:

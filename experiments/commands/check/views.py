@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from experiments.commands.check.work import Report, find_witness
-from experiments.shared.output import EXACT, short, write_json
-from experiments.shared.problem import FileProblem, Problem
-from experiments.shared.progress import INTERRUPTED, remark
-from experiments.shared.rows import accepted_length
-from experiments.shared.witnesses import save_witness, show_witness, witness_fields
-from simulator.verdicts.lossless import ASSUMED
-from simulator.verdicts.witness import Witness
+from draftproof.experiments.commands.check.work import Report, find_witness
+from draftproof.experiments.shared.output import EXACT, short, write_json
+from draftproof.experiments.shared.problem import FileProblem, Problem
+from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.experiments.shared.rows import accepted_length
+from draftproof.experiments.shared.witnesses import save_witness, show_witness, witness_fields
+from draftproof.simulator.verdicts.lossless import ASSUMED
+from draftproof.simulator.verdicts.witness import Witness
 
 
 def deliver(

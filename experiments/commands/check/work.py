@@ -8,22 +8,22 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from experiments.shared.cost import Settings, announcement, check_runs, check_steps, expected_cost
-from experiments.shared.names import NamedVerifier
-from experiments.shared.output import number_fields
-from experiments.shared.planned import Planned
-from experiments.shared.problem import FamilyProblem, FileProblem, Problem
-from experiments.shared.progress import Tick, bar, named_errors, quiet, remark
-from experiments.shared.rows import accepted_length, largest, mixture, versions
-from simulator.arithmetic import Arithmetic, arithmetic_named
-from simulator.errors import DraftproofError, InvalidInput, NoFunction
-from simulator.instances.case import Case
-from simulator.instances.instance import Instance
-from simulator.instances.processes import table_entries
-from simulator.protocol import DraftScheme
-from simulator.verdicts.grids import generic_row, grid, grid_sample, grid_size
-from simulator.verdicts.lossless import Check, Evaluator, check
-from simulator.verdicts.witness import Witness
+from draftproof.experiments.shared.cost import Settings, announcement, check_runs, check_steps, expected_cost
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.planned import Planned
+from draftproof.experiments.shared.problem import FamilyProblem, FileProblem, Problem
+from draftproof.experiments.shared.progress import Tick, bar, named_errors, quiet, remark
+from draftproof.experiments.shared.rows import accepted_length, largest, mixture, versions
+from draftproof.simulator.arithmetic import Arithmetic, arithmetic_named
+from draftproof.simulator.errors import DraftproofError, InvalidInput, NoFunction
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.grids import generic_row, grid, grid_sample, grid_size
+from draftproof.simulator.verdicts.lossless import Check, Evaluator, check
+from draftproof.simulator.verdicts.witness import Witness
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
         as_found = Witness.of(exact, known, shrunk=False)
         if isinstance(problem, FileProblem):
             return as_found
-        from simulator.verdicts.search import shrink  # Hypothesis takes a while to import
+        from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
         remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
         with quiet():

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.models import options as opt
-from experiments.shared.consoles import chosen_verifiers, console_for
-from experiments.shared.grouped import grouped
-from experiments.shared.options import JsonTarget
-from experiments.shared.output import check_files, write_json, write_whole
-from experiments.shared.progress import INTERRUPTED, remark
-from experiments.shared.text import text_files
-from simulator.drafts import Delayed
+from draftproof.experiments.models import options as opt
+from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
+from draftproof.experiments.shared.grouped import grouped
+from draftproof.experiments.shared.options import JsonTarget
+from draftproof.experiments.shared.output import check_files, write_json, write_whole
+from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.experiments.shared.text import text_files
+from draftproof.simulator.drafts import Delayed
 
 _HOW: Any = {"rich_help_panel": "How much"}
 _OUT: Any = {"rich_help_panel": "Output"}
@@ -58,11 +58,11 @@ def choose(
     on the schemes that its card claims; a tree that is planned, as Sequoia's, is planned on the roots of the text.
     """
     check_files(text_files(pair.text), {"--json": json_target, "--plot": plot})
-    from experiments.models.pair.devices import libraries
+    from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
-    from experiments.commands.choose import views
-    from experiments.models.speed import choice as work
+    from draftproof.experiments.commands.choose import views
+    from draftproof.experiments.models.speed import choice as work
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
     schemes, warp = shape.schemes(SHAPES), sampling.warp()

@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.shared.drawing import as_png, drawing_board, quiet_axes
-from experiments.shared.schemes import shape_name
-from simulator.drafts import scheme_from_dict
+from draftproof.experiments.shared.drawing import as_png, drawing_board, quiet_axes
+from draftproof.experiments.shared.schemes import shape_name
+from draftproof.simulator.drafts import scheme_from_dict
 
 #: Rows of the table, and bars of the picture.
 SHOWN = 12

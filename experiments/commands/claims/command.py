@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.shared import options as opt
-from experiments.shared.consoles import console_for
-from experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.output import check_files, write_json
 
 _CORES = os.cpu_count() or 1
 #: Below so many seconds of work the cost of starting processes is not worth it.
@@ -33,12 +33,12 @@ def claims(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """What papers claim, tested. Exit 0: each has the status it is known to have; 1: not so; 2: bad input."""
-    from experiments.claims.ledger import ledger
-    from experiments.commands.claims import views, work
-    from experiments.commands.claims.verdicts import RECORDED, verdict
-    from experiments.shared.progress import INTERRUPTED, duration, remark
-    from experiments.shared.rows import RowFile
-    from simulator.errors import InvalidInput
+    from draftproof.experiments.claims.ledger import ledger
+    from draftproof.experiments.commands.claims import views, work
+    from draftproof.experiments.commands.claims.verdicts import RECORDED, verdict
+    from draftproof.experiments.shared.progress import INTERRUPTED, duration, remark
+    from draftproof.experiments.shared.rows import RowFile
+    from draftproof.simulator.errors import InvalidInput
 
     check_files((), {"--json": json_target, "--resume": resume})
     if folder is not None and not Path(folder).is_dir():

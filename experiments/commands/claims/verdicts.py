@@ -7,9 +7,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.claims.claim import HERE, HOLDS, MEASURED, OPEN, REFUTED, Claim, Command, Exact, Measured, Open
-from experiments.commands.claims.work import FIGURES, MENDED, SEARCH, TWIN
-from simulator.instances.instance import Instance
+from draftproof.experiments.claims.claim import (
+    HERE,
+    HOLDS,
+    MEASURED,
+    OPEN,
+    REFUTED,
+    Claim,
+    Command,
+    Exact,
+    Measured,
+    Open,
+)
+from draftproof.experiments.commands.claims.work import FIGURES, MENDED, SEARCH, TWIN
+from draftproof.simulator.instances.instance import Instance
 
 Row = Mapping[str, Any]
 #: The folder of the statements, with the instances that refute, and what was found about each when the page was made.

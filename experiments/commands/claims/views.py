@@ -12,10 +12,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.claims.claim import FILE, HERE, Command
-from experiments.claims.papers import PAPERS
-from experiments.commands.claims.verdicts import CLAIMS, INSTANCES, Verdict
-from experiments.shared.output import write_whole
+from draftproof.experiments.claims.claim import FILE, HERE, Command
+from draftproof.experiments.claims.papers import PAPERS
+from draftproof.experiments.commands.claims.verdicts import CLAIMS, INSTANCES, Verdict
+from draftproof.experiments.shared.output import write_whole
 
 #: A path from here or, where that would go up, from the root.
 ROOT = CLAIMS.parents[1]
@@ -129,7 +129,7 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
 
 def _page(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "# What papers claim\n"
-    yield "Made by `python -m experiments.pages.claims`; `draftproof claims` computes it again.\n"
+    yield "Made by `python -m draftproof.experiments.pages.claims`; `draftproof claims` computes it again.\n"
     yield (
         f"{summary(rows)}.\n"
         "*Holds*: on all exact instances that were asked, in rationals. *Refuted*: by an instance, shrunk\n"

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Look, Measured, Open, Statement
-from experiments.claims.ledger import ledger
-from experiments.shared.progress import bar
-from experiments.shared.rows import RowFile, strong_id, versions
-from experiments.shared.sharing import computed, unclaimed
-from simulator.errors import DraftproofError, InvalidInput
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme
+from draftproof.experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Look, Measured, Open, Statement
+from draftproof.experiments.claims.ledger import ledger
+from draftproof.experiments.shared.progress import bar
+from draftproof.experiments.shared.rows import RowFile, strong_id, versions
+from draftproof.experiments.shared.sharing import computed, unclaimed
+from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
 
 #: Parts of a claim beside its shapes: the search for a counterexample, the figures, the false and the true twin.
 SEARCH, FIGURES, TWIN, MENDED = "search", "figures", "twin", "mended"
@@ -92,7 +92,7 @@ def _looked(claim: Claim, part: Part) -> dict[str, Any]:
         return {**found, "failed": None}
     instance, scheme = failed
     if twin is None and not claim.whole:  # what refutes a twin only has to be there
-        from simulator.verdicts.search import smallest  # Hypothesis takes a while to import
+        from draftproof.simulator.verdicts.search import smallest  # Hypothesis takes a while to import
 
         instance, scheme = smallest(lambda one, on: _fails(test, one, on), instance, scheme)
     look = test.look(instance, scheme)

@@ -9,24 +9,24 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from experiments.commands.compare import planning, tables
-from experiments.commands.compare import work as comparing
-from experiments.commands.compare.files import write_files
-from experiments.commands.compare.optimum_rows import with_optimum
-from experiments.commands.compare.policies import RANGES, Wanted, policy_rows, wanted_policies
-from experiments.commands.given import Given, choose_problem, with_groups
-from experiments.shared import options as opt
-from experiments.shared.consoles import chosen_verifiers, console_for
-from experiments.shared.latency import TimeModel, time_model
-from experiments.shared.measured import planned
-from experiments.shared.names import parse_range
-from experiments.shared.output import check_files, write_json
-from experiments.shared.problem import FileProblem, Problem, TextProblem
-from experiments.shared.progress import INTERRUPTED, remark
-from experiments.shared.rows import RowFile
-from experiments.shared.schemes import scheme_spec
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme
+from draftproof.experiments.commands.compare import planning, tables
+from draftproof.experiments.commands.compare import work as comparing
+from draftproof.experiments.commands.compare.files import write_files
+from draftproof.experiments.commands.compare.optimum_rows import with_optimum
+from draftproof.experiments.commands.compare.policies import RANGES, Wanted, policy_rows, wanted_policies
+from draftproof.experiments.commands.given import Given, choose_problem, with_groups
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
+from draftproof.experiments.shared.latency import TimeModel, time_model
+from draftproof.experiments.shared.measured import planned
+from draftproof.experiments.shared.names import parse_range
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.problem import FileProblem, Problem, TextProblem
+from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.shared.schemes import scheme_spec
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
 
 _CORES = os.cpu_count() or 1
 _SCHEME: Any = {"rich_help_panel": "Scheme"}

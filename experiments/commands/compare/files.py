@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from experiments.commands.compare.picture import delay_figure
-from experiments.commands.compare.tables import as_csv, as_latex, as_markdown
-from experiments.shared.output import write_whole
-from simulator.files import printable
+from draftproof.experiments.commands.compare.picture import delay_figure
+from draftproof.experiments.commands.compare.tables import as_csv, as_latex, as_markdown
+from draftproof.experiments.shared.output import write_whole
+from draftproof.simulator.files import printable
 
 _TEXTS = {"--csv": as_csv, "--latex": as_latex, "--markdown": as_markdown}
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from experiments.shared.output import number_fields
-from experiments.shared.rows import strong_id
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.rows import strong_id
 
 
 def with_optimum(done: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

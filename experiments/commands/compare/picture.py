@@ -8,7 +8,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
-from experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
 
 _BASELINE = "naive"
 _OPTIMUM = "upper bound"

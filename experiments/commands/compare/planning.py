@@ -9,19 +9,19 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from experiments.shared.bounds import Goal, expected_seconds
-from experiments.shared.consoles import chosen_verifiers
-from experiments.shared.cost import Settings, Workload, check_runs, expected_cost
-from experiments.shared.names import NamedVerifier
-from experiments.shared.problem import Problem
-from experiments.shared.progress import remark
-from experiments.shared.rows import strong_id, versions
-from simulator.arithmetic import RATIONAL, arithmetic_named
-from simulator.drafts import SCHEMES, Delayed, Own, lossless_for
-from simulator.errors import InvalidInput, UnsupportedTree
-from simulator.instances.case import Case
-from simulator.instances.processes import context_count
-from simulator.protocol import Card, DraftScheme
+from draftproof.experiments.shared.bounds import Goal, expected_seconds
+from draftproof.experiments.shared.consoles import chosen_verifiers
+from draftproof.experiments.shared.cost import Settings, Workload, check_runs, expected_cost
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.problem import Problem
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.rows import strong_id, versions
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
+from draftproof.simulator.drafts import SCHEMES, Delayed, Own, lossless_for
+from draftproof.simulator.errors import InvalidInput, UnsupportedTree
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import context_count
+from draftproof.simulator.protocol import Card, DraftScheme
 
 #: Shapes of one comparison.
 MOST_SHAPES = 100_000

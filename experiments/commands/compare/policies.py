@@ -12,22 +12,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.policies import work as valuing
-from experiments.policies.actions import distinct
-from experiments.policies.own import own_policy
-from experiments.policies.rivals import RIVALS
-from experiments.policies.roots import AT_ROOTS, AtRoots, Choice, best_static
-from experiments.policies.worlds import world_of
-from experiments.shared.latency import TimeModel
-from experiments.shared.names import NamedVerifier, from_file
-from experiments.shared.output import number_fields
-from experiments.shared.planned import Planned
-from experiments.shared.problem import Problem, TextProblem
-from experiments.shared.progress import bar, named_errors, remark
-from simulator.arithmetic import arithmetic_named
-from simulator.drafts import Delayed, lossless_for
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme
+from draftproof.experiments.commands.policies import work as valuing
+from draftproof.experiments.policies.actions import distinct
+from draftproof.experiments.policies.own import own_policy
+from draftproof.experiments.policies.rivals import RIVALS
+from draftproof.experiments.policies.roots import AT_ROOTS, AtRoots, Choice, best_static
+from draftproof.experiments.policies.worlds import world_of
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.names import NamedVerifier, from_file
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.planned import Planned
+from draftproof.experiments.shared.problem import Problem, TextProblem
+from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
 
 #: The policy that `train-selector` makes, and the ranges that it chooses among where nobody says.
 SELECTOR = "selector"
@@ -187,8 +187,10 @@ def _chosen(spec: str, given: Wanted, named: NamedVerifier, table: AtRoots) -> C
     """The action at every root; None for a verifier without a selector."""
     if spec in AT_ROOTS:
         return AT_ROOTS[spec](table)
-    from experiments.models.selector import at_roots  # torch is there, and loaded, where roots are those of models
-    from experiments.models.selector.saved import selector_path
+    from draftproof.experiments.models.selector import (
+        at_roots,  # torch is there, and loaded, where roots are those of models
+    )
+    from draftproof.experiments.models.selector.saved import selector_path
 
     problem: Any = given.problem
     place = (problem.pair, problem.warp, problem.contexts, given.schemes)

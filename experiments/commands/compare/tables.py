@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from experiments.shared.output import csv_cell, latex_text, markdown_name, short
+from draftproof.experiments.shared.output import csv_cell, latex_text, markdown_name, short
 
 _PLAIN = ("verifier", "K", "L1", "L2", "nodes", "block_efficiency", "block_efficiency_float", "variance_float")
 _REST = ("lossless", "max_deviation_float", "total_variation_float", "arithmetic", "engine", "seconds", "strong_id")

@@ -10,24 +10,24 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from experiments.commands.compare.planning import GOAL, BoundTask, Task, shape_label
-from experiments.shared.bounds import bound_fields, bound_root
-from experiments.shared.cost import Settings, Workload
-from experiments.shared.names import NamedVerifier, find_verifier
-from experiments.shared.output import number_fields
-from experiments.shared.planned import Planned
-from experiments.shared.pool import PERIOD, spread
-from experiments.shared.problem import Problem
-from experiments.shared.progress import bar, counted, duration, named_errors, remark
-from experiments.shared.rows import RowFile, accepted_length, largest, mixture, versions
-from experiments.shared.schemes import find_scheme, scheme_spec
-from experiments.shared.sharing import unclaimed
-from simulator.arithmetic import RATIONAL, arithmetic_named
-from simulator.drafts import Delayed, Own
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.case import Case
-from simulator.protocol import DraftScheme
-from simulator.verdicts.lossless import Check, Evaluator
+from draftproof.experiments.commands.compare.planning import GOAL, BoundTask, Task, shape_label
+from draftproof.experiments.shared.bounds import bound_fields, bound_root
+from draftproof.experiments.shared.cost import Settings, Workload
+from draftproof.experiments.shared.names import NamedVerifier, find_verifier
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.planned import Planned
+from draftproof.experiments.shared.pool import PERIOD, spread
+from draftproof.experiments.shared.problem import Problem
+from draftproof.experiments.shared.progress import bar, counted, duration, named_errors, remark
+from draftproof.experiments.shared.rows import RowFile, accepted_length, largest, mixture, versions
+from draftproof.experiments.shared.schemes import find_scheme, scheme_spec
+from draftproof.experiments.shared.sharing import unclaimed
+from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
+from draftproof.simulator.drafts import Delayed, Own
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.lossless import Check, Evaluator
 
 #: Below this many seconds of expected work the cost of starting processes is not worth it.
 PARALLEL_FROM_SECONDS = 3.0

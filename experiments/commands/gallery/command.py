@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.shared import options as opt
-from experiments.shared.consoles import console_for
-from experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.output import check_files, write_json
 
 Name = Annotated[str | None, typer.Argument(help="An entry; all where it is left out.")]
 Checkout = Annotated[Path | None, typer.Option(help="A checkout, or a folder of them.", show_default=False)]
@@ -26,10 +26,10 @@ def gallery(
     """Verifiers of public projects and their verdicts. Exit 0: as recorded; 1: measured otherwise; 2: bad input."""
     from dataclasses import asdict
 
-    from experiments.commands.gallery import views, work
-    from experiments.commands.gallery.entries import ENTRIES
-    from experiments.shared.progress import remark
-    from simulator.errors import InvalidInput
+    from draftproof.experiments.commands.gallery import views, work
+    from draftproof.experiments.commands.gallery.entries import ENTRIES
+    from draftproof.experiments.shared.progress import remark
+    from draftproof.simulator.errors import InvalidInput
 
     check_files((), {"--json": json_target})
     entries = ENTRIES if name is None else (work.entry_named(name),)

@@ -11,10 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.gallery.adapters import distill_spec, eagle, installed, sequoia, sglang, vllm, vllm_ascend
-from simulator.audit.interfaces import SelfDrafted
-from simulator.drafts import Delayed, Greedy, WithoutReplacement
-from simulator.protocol import DraftScheme
+from draftproof.experiments.commands.gallery.adapters import (
+    distill_spec,
+    eagle,
+    installed,
+    sequoia,
+    sglang,
+    vllm,
+    vllm_ascend,
+)
+from draftproof.simulator.audit.interfaces import SelfDrafted
+from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
+from draftproof.simulator.protocol import DraftScheme
 
 
 @dataclass(frozen=True)

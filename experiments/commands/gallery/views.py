@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.commands.gallery.entries import ENTRIES, Entry
-from experiments.commands.gallery.work import Outcome
+from draftproof.experiments.commands.gallery.entries import ENTRIES, Entry
+from draftproof.experiments.commands.gallery.work import Outcome
 
 PAGE = Path(__file__).with_name("README.md")
 WITNESSES = Path(__file__).with_name("witnesses")

@@ -10,12 +10,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.audit.report import Report
-from experiments.commands.audit.work import conduct
-from experiments.commands.gallery.entries import ENTRIES, Entry
-from simulator.audit import default_cases, make_audit
-from simulator.audit.verdict import Request
-from simulator.errors import InvalidInput
+from draftproof.experiments.commands.audit.report import Report
+from draftproof.experiments.commands.audit.work import conduct
+from draftproof.experiments.commands.gallery.entries import ENTRIES, Entry
+from draftproof.simulator.audit import default_cases, make_audit
+from draftproof.simulator.audit.verdict import Request
+from draftproof.simulator.errors import InvalidInput
 
 MEASURED = Path(__file__).with_name("measured.json")
 

@@ -8,13 +8,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-import verifiers
-from experiments.policies.rivals import RIVALS
-from experiments.shared.schemes import usual_spec
-from simulator.drafts import SCHEMES, lossless_for
-from simulator.instances.families import FAMILIES
-from simulator.protocol import Card
-from verifiers.bibliography import BIBLIOGRAPHY
+from draftproof import verifiers
+from draftproof.experiments.policies.rivals import RIVALS
+from draftproof.experiments.shared.schemes import usual_spec
+from draftproof.simulator.drafts import SCHEMES, lossless_for
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.protocol import Card
+from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
 PROCESSES = {
     "instance file": "explicit exact rows for every context (--instance FILE)",

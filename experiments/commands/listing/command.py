@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from experiments.shared import options as opt
-from experiments.shared.consoles import console_for
-from experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.output import check_files, write_json
 
 
 def list_command(json_target: opt.JsonTarget = None) -> int:
     """Verifiers, schemes and processes, with their cards."""
-    from experiments.commands.listing.catalogue import catalogue_fields, show_catalogue
+    from draftproof.experiments.commands.listing.catalogue import catalogue_fields, show_catalogue
 
     check_files((), {"--json": json_target})
     write_json(json_target, catalogue_fields())

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.given import Given, choose_problem, with_groups
-from experiments.shared import options as opt
-from experiments.shared.consoles import chosen_verifiers, console_for
-from experiments.shared.output import check_files, write_json
-from simulator.errors import InvalidInput
+from draftproof.experiments.commands.given import Given, choose_problem, with_groups
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.simulator.errors import InvalidInput
 
 
 @with_groups()
@@ -32,7 +32,7 @@ def matrix(
 
     With an instance, a text or models, on their rows; else on the conformance set.
     """
-    from experiments.commands.matrix import work as cells_of
+    from draftproof.experiments.commands.matrix import work as cells_of
 
     check_files(given.inputs, {"--json": json_target})
     if given != Given() and instances is not None:

@@ -11,20 +11,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-import verifiers
-from experiments.shared.cost import Settings, check_runs, expected_cost
-from experiments.shared.names import NamedVerifier
-from experiments.shared.output import number_fields
-from experiments.shared.problem import Problem
-from experiments.shared.progress import bar
-from experiments.shared.schemes import find_scheme
-from simulator.arithmetic import RATIONAL
-from simulator.drafts import SCHEMES, Own, lossless_for
-from simulator.errors import UnsupportedTree
-from simulator.instances.families import CORNER_CASES
-from simulator.instances.instance import Instance
-from simulator.verdicts.cases import CASES, SizedScheme, case_instances
-from simulator.verdicts.compatibility import Cell, compatibility
+from draftproof import verifiers
+from draftproof.experiments.shared.cost import Settings, check_runs, expected_cost
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.problem import Problem
+from draftproof.experiments.shared.progress import bar
+from draftproof.experiments.shared.schemes import find_scheme
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import SCHEMES, Own, lossless_for
+from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.instances.families import CORNER_CASES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
+from draftproof.simulator.verdicts.compatibility import Cell, compatibility
 
 _MARKS = {"lossless": ("lossless", "green"), "witness": ("witness", "red"), "not defined": ("-", "dim")}
 #: What a column takes beside its text.

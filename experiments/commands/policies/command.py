@@ -7,20 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.commands.given import Given, choose_problem, with_groups
-from experiments.policies.actions import shapes_of
-from experiments.policies.own import Own, own_policy
-from experiments.policies.rivals import RIVALS, Rival
-from experiments.policies.worlds import world_of
-from experiments.shared import options as opt
-from experiments.shared.consoles import chosen_verifiers, console_for
-from experiments.shared.latency import time_model
-from experiments.shared.names import from_file
-from experiments.shared.output import check_files, write_json
-from experiments.shared.problem import Problem
-from experiments.shared.progress import bar, named_errors, remark
-from simulator.arithmetic import arithmetic_named
-from simulator.errors import InvalidInput
+from draftproof.experiments.commands.given import Given, choose_problem, with_groups
+from draftproof.experiments.policies.actions import shapes_of
+from draftproof.experiments.policies.own import Own, own_policy
+from draftproof.experiments.policies.rivals import RIVALS, Rival
+from draftproof.experiments.policies.worlds import world_of
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
+from draftproof.experiments.shared.latency import time_model
+from draftproof.experiments.shared.names import from_file
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.problem import Problem
+from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.errors import InvalidInput
 
 _SHAPE: Any = {"rich_help_panel": "Shapes to choose from"}
 
@@ -59,8 +59,8 @@ def policies(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Exact tokens per time of policies that choose a shape for every block, beside the best one there is."""
-    from experiments.commands.policies import views
-    from experiments.commands.policies import work as valuing
+    from draftproof.experiments.commands.policies import views
+    from draftproof.experiments.commands.policies import work as valuing
 
     check_files((given.instance, given.text), {"--json": json_target})
     named = chosen_verifiers(chosen or USUAL)

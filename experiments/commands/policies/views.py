@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from experiments.shared.output import short
+from draftproof.experiments.shared.output import short
 
 #: Most used actions that are named.
 NAMED = 3

@@ -8,21 +8,21 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from experiments.policies.fitted import state_scalars
-from experiments.policies.own import Own
-from experiments.policies.rivals import Rival, choices
-from experiments.shared.latency import TimeModel
-from experiments.shared.names import NamedVerifier
-from experiments.shared.output import number_fields
-from simulator.drafts import lossless_for
-from simulator.errors import InvalidInput
-from simulator.policies.optimal import best_static, policy_iteration
-from simulator.policies.policy import Action, Policy
-from simulator.policies.rules import ByState
-from simulator.policies.several import SeveralBlocks, several_blocks
-from simulator.policies.value import Value, value
-from simulator.policies.world import Tables, World
-from simulator.protocol import DraftScheme, Progress
+from draftproof.experiments.policies.fitted import state_scalars
+from draftproof.experiments.policies.own import Own
+from draftproof.experiments.policies.rivals import Rival, choices
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.output import number_fields
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.policies.optimal import best_static, policy_iteration
+from draftproof.simulator.policies.policy import Action, Policy
+from draftproof.simulator.policies.rules import ByState
+from draftproof.simulator.policies.several import SeveralBlocks, several_blocks
+from draftproof.simulator.policies.value import Value, value
+from draftproof.simulator.policies.world import Tables, World
+from draftproof.simulator.protocol import DraftScheme, Progress
 
 
 def tables_of(

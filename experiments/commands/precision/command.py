@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.given import Given, choose_problem, with_groups
-from experiments.shared import options as opt
-from experiments.shared.consoles import chosen_verifiers, console_for
-from experiments.shared.output import check_files, write_json
-from experiments.shared.progress import INTERRUPTED, remark
-from simulator.drafts import lossless_for
-from simulator.errors import InvalidInput
+from draftproof.experiments.commands.given import Given, choose_problem, with_groups
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.errors import InvalidInput
 
 #: Rows over the default are exact in every precision.
 GRAIN = Annotated[
@@ -43,8 +43,8 @@ def precision(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """What verifiers lose by computing in low precision: their exact bias, with exact drafts and exact coins."""
-    from experiments.commands.precision import work as audit
-    from simulator.laws.precision import EXACT_DENOMINATOR
+    from draftproof.experiments.commands.precision import work as audit
+    from draftproof.simulator.laws.precision import EXACT_DENOMINATOR
 
     check_files(given.inputs, {"--json": json_target})
     precisions = audit.parse_precisions(kinds)

@@ -14,16 +14,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from experiments.shared.cost import Settings, check_runs
-from experiments.shared.names import NamedVerifier
-from experiments.shared.output import number_fields
-from experiments.shared.problem import Problem
-from experiments.shared.progress import Tick, bar, duration, named_errors, remark
-from experiments.shared.rows import largest, strong_id, versions
-from simulator.arithmetic import RATIONAL
-from simulator.errors import InvalidInput
-from simulator.instances.case import Case
-from simulator.laws.precision import (
+from draftproof.experiments.shared.cost import Settings, check_runs
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.output import number_fields
+from draftproof.experiments.shared.problem import Problem
+from draftproof.experiments.shared.progress import Tick, bar, duration, named_errors, remark
+from draftproof.experiments.shared.rows import largest, strong_id, versions
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.laws.precision import (
     Breakdown,
     Precision,
     estimate_precision_size,
@@ -31,7 +31,7 @@ from simulator.laws.precision import (
     precision_named,
     rows_bias,
 )
-from simulator.protocol import DraftScheme
+from draftproof.simulator.protocol import DraftScheme
 
 _LEGEND = (
     "bias: exact total variation of the first L + 1 tokens from the target, the target going on where a block ends.\n"

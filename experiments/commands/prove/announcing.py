@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from experiments.shared.progress import remark
-from simulator.arithmetic import RATIONAL
-from simulator.laws.drawing import drawn_trees
-from simulator.theorems.proof.points import random_point
-from simulator.theorems.proof.rows import Shape
+from draftproof.experiments.shared.progress import remark
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.laws.drawing import drawn_trees
+from draftproof.simulator.theorems.proof.points import random_point
+from draftproof.simulator.theorems.proof.rows import Shape
 
 #: Denominator of random points.
 LARGE = 97

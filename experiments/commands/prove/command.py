@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.given import with_groups
-from experiments.shared import options as opt
-from experiments.shared.consoles import console_for
-from experiments.shared.names import find_verifier
-from experiments.shared.output import check_files
-from experiments.shared.rows import RowFile
-from simulator.errors import InvalidInput
-from simulator.theorems.proof.relations import DOMINATES, EQUALS
+from draftproof.experiments.commands.given import with_groups
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.output import check_files
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 _CORES = os.cpu_count() or 1
 _ABOUT = "What the theorem is about"
@@ -68,7 +68,7 @@ def prove(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Is VERIFIER lossless for every p and q? Exit 0: proved; 1: refuted; 2: bad input; 3: not all cells are known."""
-    from experiments.commands.prove import relating, views, work
+    from draftproof.experiments.commands.prove import relating, views, work
 
     outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
     check_files((verify,), {**outputs, "--resume": resume})

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.commands.prove.races import CHOICES, RACES, WEIGHTS, FreeRaces, Racing, free_names
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.errors import InvalidInput
-from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
-from simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
-from simulator.theorems.proof.numbers import Number, Run
-from simulator.theorems.proof.theorem import Subject
-from verifiers._node_orders import GRAIN, Mixture
-from verifiers._tournament import GRAIN as UNITS
-from verifiers._tournament import play
+from draftproof.experiments.commands.prove.races import CHOICES, RACES, WEIGHTS, FreeRaces, Racing, free_names
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict, Verifier
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
+from draftproof.simulator.theorems.proof.numbers import Number, Run
+from draftproof.simulator.theorems.proof.theorem import Subject
+from draftproof.verifiers._node_orders import GRAIN, Mixture
+from draftproof.verifiers._tournament import GRAIN as UNITS
+from draftproof.verifiers._tournament import play
 
 if TYPE_CHECKING:
-    from experiments.shared.names import NamedVerifier
+    from draftproof.experiments.shared.names import NamedVerifier
 
 #: What stands for everything that a solver of this verifier chooses.
 SOLVED = "solver"

@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from experiments.commands.prove.free import subject_of
-from experiments.shared.names import find_verifier
-from experiments.shared.pool import spread
-from experiments.shared.progress import duration, remark
-from experiments.shared.rows import RowFile, strong_id
-from experiments.shared.schemes import find_scheme, scheme_spec
-from simulator.drafts import Own
-from simulator.protocol import DraftScheme
-from simulator.theorems.algebra.plain import read_number
-from simulator.theorems.certificate.theorems import Recording
-from simulator.theorems.proof.laws import Part, explored, read_part
-from simulator.theorems.proof.points import starting_points
-from simulator.theorems.proof.relations import judged
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, settled
+from draftproof.experiments.commands.prove.free import subject_of
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.pool import spread
+from draftproof.experiments.shared.progress import duration, remark
+from draftproof.experiments.shared.rows import RowFile, strong_id
+from draftproof.experiments.shared.schemes import find_scheme, scheme_spec
+from draftproof.simulator.drafts import Own
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.theorems.algebra.plain import read_number
+from draftproof.simulator.theorems.certificate.theorems import Recording
+from draftproof.simulator.theorems.proof.laws import Part, explored, read_part
+from draftproof.simulator.theorems.proof.points import starting_points
+from draftproof.simulator.theorems.proof.relations import judged
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, settled
 
 #: Below this many seconds of expected work the cost of starting processes is not worth it.
 PARALLEL_FROM_SECONDS = 3.0

@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import RATIONAL
-from simulator.drafts import Delayed, Greedy, WithoutReplacement
-from simulator.errors import InvalidInput
-from simulator.laws.drawing import drawn_trees
-from simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict
-from simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
-from simulator.theorems.proof.numbers import Number
-from simulator.theorems.proof.rows import Shape
-from verifiers._layers import Scored, Step, sweep
-from verifiers._race import Race
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.laws.drawing import drawn_trees
+from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Vector, Verdict
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
+from draftproof.simulator.theorems.proof.numbers import Number
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.verifiers._layers import Scored, Step, sweep
+from draftproof.verifiers._race import Race
 
 WEIGHTS, CHOICES = "weights", "solver"
 #: What stands for nobody among pairs; it comes last.

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from experiments.commands.prove.announcing import announce
-from experiments.commands.prove.parallel import Announced, Both
-from experiments.commands.prove.work import Request, certificate_about, shape_of, steps_trusted, workshop_of
-from experiments.shared.names import NamedVerifier
-from experiments.shared.output import write_whole
-from experiments.shared.progress import bar, named_errors
-from experiments.shared.rows import RowFile, versions
-from simulator.theorems.certificate.relations import Verdict, checked_relation, relation_certificate
-from simulator.theorems.certificate.theorems import Recording
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.relations import Relation, relate
-from simulator.theorems.proof.theorem import Subject
+from draftproof.experiments.commands.prove.announcing import announce
+from draftproof.experiments.commands.prove.parallel import Announced, Both
+from draftproof.experiments.commands.prove.work import Request, certificate_about, shape_of, steps_trusted, workshop_of
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.output import write_whole
+from draftproof.experiments.shared.progress import bar, named_errors
+from draftproof.experiments.shared.rows import RowFile, versions
+from draftproof.simulator.theorems.certificate.relations import Verdict, checked_relation, relation_certificate
+from draftproof.simulator.theorems.certificate.theorems import Recording
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.relations import Relation, relate
+from draftproof.simulator.theorems.proof.theorem import Subject
 
 
 @dataclass(frozen=True)

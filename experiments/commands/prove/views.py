@@ -10,21 +10,21 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from experiments.commands.prove.relating import Related
-from experiments.commands.prove.work import Report, conditions
-from experiments.shared.output import write_json, write_whole
-from experiments.shared.progress import remark
-from experiments.shared.witnesses import save_witness, scheme_flag, show_witness, witness_fields
-from simulator.errors import InvalidInput
-from simulator.files import printable
-from simulator.theorems.certificate.formulas import condition_text, latex
-from simulator.theorems.certificate.relations import Verdict as RelationVerdict
-from simulator.theorems.certificate.theorems import Verdict
-from simulator.theorems.proof.relations import DOMINATES, EQUALS
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.shares import open_share
-from simulator.theorems.proof.theorem import Refutation, fields_of
-from simulator.verdicts.witness import Witness
+from draftproof.experiments.commands.prove.relating import Related
+from draftproof.experiments.commands.prove.work import Report, conditions
+from draftproof.experiments.shared.output import write_json, write_whole
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.witnesses import save_witness, scheme_flag, show_witness, witness_fields
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import printable
+from draftproof.simulator.theorems.certificate.formulas import condition_text, latex
+from draftproof.simulator.theorems.certificate.relations import Verdict as RelationVerdict
+from draftproof.simulator.theorems.certificate.theorems import Verdict
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.shares import open_share
+from draftproof.simulator.theorems.proof.theorem import Refutation, fields_of
+from draftproof.simulator.verdicts.witness import Witness
 
 #: Exit codes: proved, refuted, not all cells known.
 CODES = {"proved": 0, "refuted": 1, "open": 3}

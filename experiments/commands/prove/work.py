@@ -9,27 +9,27 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from experiments.commands.prove.announcing import announce
-from experiments.commands.prove.free import subject_of
-from experiments.commands.prove.parallel import Announced, Place, Workshop
-from experiments.shared.names import NamedVerifier
-from experiments.shared.output import write_whole
-from experiments.shared.planned import Planned
-from experiments.shared.pool import PERIOD
-from experiments.shared.progress import bar, named_errors, remark
-from experiments.shared.rows import RowFile, strong_id, versions
-from simulator.errors import DraftproofError, InvalidInput, TooLarge
-from simulator.files import cut, parse_json, read_text
-from simulator.protocol import DraftScheme
-from simulator.theorems.algebra.oracle import solver_module
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.algebra.trees import Leaf, leaves
-from simulator.theorems.certificate.formulas import condition_text
-from simulator.theorems.certificate.theorems import Recording, Verdict, certificate_of, checked
-from simulator.theorems.proof.balance import SUM, acceptance, efficiency, places
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Proof, fields_of, prove
+from draftproof.experiments.commands.prove.announcing import announce
+from draftproof.experiments.commands.prove.free import subject_of
+from draftproof.experiments.commands.prove.parallel import Announced, Place, Workshop
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.output import write_whole
+from draftproof.experiments.shared.planned import Planned
+from draftproof.experiments.shared.pool import PERIOD
+from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.experiments.shared.rows import RowFile, strong_id, versions
+from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
+from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.theorems.algebra.oracle import solver_module
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.algebra.trees import Leaf, leaves
+from draftproof.simulator.theorems.certificate.formulas import condition_text
+from draftproof.simulator.theorems.certificate.theorems import Recording, Verdict, certificate_of, checked
+from draftproof.simulator.theorems.proof.balance import SUM, acceptance, efficiency, places
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove
 
 #: Rows that a proof keeps.
 KINDS = ("theorem", "step")

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from experiments.shared import options as opt
-from experiments.shared.consoles import console_for
-from experiments.shared.output import check_files, write_json, write_whole
-from simulator.files import printable
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.output import check_files, write_json, write_whole
+from draftproof.simulator.files import printable
 
 Places = Annotated[
     list[str],
@@ -20,10 +20,10 @@ Page = Annotated[str | None, typer.Option("--page", "-o", help="The report, one 
 
 def report(stores: Places, out: Page = None, json_target: opt.JsonTarget = None) -> int:
     """What the rows of a sweep show: the findings, tables that sort, figures; each number with what prints it."""
-    from experiments.commands.report.page import page
-    from experiments.commands.report.sources import read
-    from experiments.commands.report.summary import summarise
-    from experiments.shared.rows import versions
+    from draftproof.experiments.commands.report.page import page
+    from draftproof.experiments.commands.report.sources import read
+    from draftproof.experiments.commands.report.summary import summarise
+    from draftproof.experiments.shared.rows import versions
 
     check_files(stores, {"--page": out, "--json": json_target})
     summary = summarise(read(stores))

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from experiments.commands.report.figures import curves
-from experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TIME, TIMES, TOKENS
-from experiments.commands.report.places import CLOSE
-from experiments.commands.report.section import Cell, Section, count, number, percent, text
-from experiments.shared.progress import counted
+from draftproof.experiments.commands.report.figures import curves
+from draftproof.experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TIME, TIMES, TOKENS
+from draftproof.experiments.commands.report.places import CLOSE
+from draftproof.experiments.commands.report.section import Cell, Section, count, number, percent, text
+from draftproof.experiments.shared.progress import counted
 
 Row = Mapping[str, Any]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, TypeAlias
 
-from experiments.commands.report.places import CLOSE, Place
-from experiments.shared.latency import TimeModel, time_model
-from simulator.drafts import scheme_from_dict
+from draftproof.experiments.commands.report.places import CLOSE, Place
+from draftproof.experiments.shared.latency import TimeModel, time_model
+from draftproof.simulator.drafts import scheme_from_dict
 
 #: What a draft pass, a branch more in it, a target pass and a node in that take: a fast, a usual and a slow draft.
 TIMES = tuple(f"draft={draft},branch={draft / 10:g},target=1,node=.01" for draft in (0.02, 0.1, 0.3))

@@ -13,9 +13,9 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
-from experiments.commands.report.matched import Comparison, World
-from experiments.commands.report.places import CLOSE, Place, command
-from experiments.shared.names import find_verifier
+from draftproof.experiments.commands.report.matched import Comparison, World
+from draftproof.experiments.commands.report.places import CLOSE, Place, command
+from draftproof.experiments.shared.names import find_verifier
 
 #: The averages of [thomas2026dynamic], lowest first.
 REPORTED: Mapping[str, float] = MappingProxyType(

@@ -9,18 +9,18 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from experiments.commands.claims.verdicts import RECORDED
-from experiments.commands.claims.views import recorded
-from experiments.commands.gallery.entries import ENTRIES
-from experiments.commands.gallery.work import measured
-from experiments.commands.report import equal_terms
-from experiments.commands.report.figures import bars, curves
-from experiments.commands.report.section import Cell, Section, count, number, percent, text
+from draftproof.experiments.commands.claims.verdicts import RECORDED
+from draftproof.experiments.commands.claims.views import recorded
+from draftproof.experiments.commands.gallery.entries import ENTRIES
+from draftproof.experiments.commands.gallery.work import measured
+from draftproof.experiments.commands.report import equal_terms
+from draftproof.experiments.commands.report.figures import bars, curves
+from draftproof.experiments.commands.report.section import Cell, Section, count, number, percent, text
 
 
 def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str:
     """The whole report. stores: the names of what it was made from."""
-    loader = PackageLoader("experiments.commands.report", "")
+    loader = PackageLoader("draftproof.experiments.commands.report", "")
     template = Environment(loader=loader, autoescape=True, undefined=StrictUndefined).get_template("report.html.j2")
     return template.render(
         named=", ".join(stores),

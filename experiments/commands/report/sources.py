@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.sweep.store import Row, stored_rows
-from experiments.shared.rows import RowFile
-from experiments.shared.schemes import scheme_spec
-from simulator.drafts import scheme_from_dict
-from simulator.errors import InvalidInput
-from simulator.files import check_size, cut
+from draftproof.experiments.commands.sweep.store import Row, stored_rows
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.shared.schemes import scheme_spec
+from draftproof.simulator.drafts import scheme_from_dict
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import check_size, cut
 
 _SQLITE = b"SQLite format 3\0"
 

@@ -12,13 +12,13 @@ from itertools import permutations
 from statistics import fmean
 from typing import Any
 
-from experiments.commands.report import equal_terms
-from experiments.commands.report.matched import comparisons, matched
-from experiments.commands.report.ordering import agreement, ordering
-from experiments.commands.report.places import CLOSE, Place, command, kind, places_of
-from experiments.commands.report.sources import Found
-from experiments.commands.sweep.store import Row
-from experiments.shared.progress import counted
+from draftproof.experiments.commands.report import equal_terms
+from draftproof.experiments.commands.report.matched import comparisons, matched
+from draftproof.experiments.commands.report.ordering import agreement, ordering
+from draftproof.experiments.commands.report.places import CLOSE, Place, command, kind, places_of
+from draftproof.experiments.commands.report.sources import Found
+from draftproof.experiments.commands.sweep.store import Row
+from draftproof.experiments.shared.progress import counted
 
 #: Standard errors that a measured mean may be away from the predicted one.
 FAR = 4

@@ -43,15 +43,15 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from experiments.commands.compare.planning import shapes
-from experiments.commands.given import Given, choose_problem
-from experiments.shared.names import NamedVerifier, find_verifier, from_file, parse_range
-from experiments.shared.options import build_scheme
-from experiments.shared.problem import Problem
-from simulator.arithmetic import arithmetic_named
-from simulator.errors import DraftproofError, InvalidInput
-from simulator.files import cut, read_text
-from simulator.protocol import DraftScheme
+from draftproof.experiments.commands.compare.planning import shapes
+from draftproof.experiments.commands.given import Given, choose_problem
+from draftproof.experiments.shared.names import NamedVerifier, find_verifier, from_file, parse_range
+from draftproof.experiments.shared.options import build_scheme
+from draftproof.experiments.shared.problem import Problem
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.files import cut, read_text
+from draftproof.simulator.protocol import DraftScheme
 
 QUESTIONS = ("check", "bound")
 #: Keys of each table, with the kinds of their values.

@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from experiments.commands.sweep.store import Row
-from experiments.commands.sweep.work import Compute, Group, compute
-from experiments.shared.code import add_used, with_files
-from experiments.shared.pool import PERIOD
-from experiments.shared.progress import remark
-from simulator.errors import InvalidInput
+from draftproof.experiments.commands.sweep.store import Row
+from draftproof.experiments.commands.sweep.work import Compute, Group, compute
+from draftproof.experiments.shared.code import add_used, with_files
+from draftproof.experiments.shared.pool import PERIOD
+from draftproof.experiments.shared.progress import remark
+from draftproof.simulator.errors import InvalidInput
 
 #: Groups that are underway for each thread of the cluster: enough that none waits for this process.
 AHEAD = 3

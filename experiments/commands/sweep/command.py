@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from experiments.shared import options as opt
-from experiments.shared.consoles import console_for
-from experiments.shared.output import check_files, write_json
-from simulator.files import printable
+from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.simulator.files import printable
 
 _CORES = os.cpu_count() or 1
 File = Annotated[str | None, typer.Argument(metavar="[FILE.toml]", help="Worlds, verifiers, schemes and questions.")]
@@ -33,13 +33,13 @@ def sweep(
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Every verifier on every world and scheme of a file, into one store; run again to go on where it stopped."""
-    from experiments.commands.sweep import asked, work
-    from experiments.commands.sweep.cluster import on_cluster
-    from experiments.commands.sweep.export import check_export
-    from experiments.commands.sweep.export import export as write
-    from experiments.commands.sweep.store import Store
-    from experiments.shared.progress import INTERRUPTED, remark
-    from simulator.errors import InvalidInput
+    from draftproof.experiments.commands.sweep import asked, work
+    from draftproof.experiments.commands.sweep.cluster import on_cluster
+    from draftproof.experiments.commands.sweep.export import check_export
+    from draftproof.experiments.commands.sweep.export import export as write
+    from draftproof.experiments.commands.sweep.store import Store
+    from draftproof.experiments.shared.progress import INTERRUPTED, remark
+    from draftproof.simulator.errors import InvalidInput
 
     check_files((file,), {"--store": store, "--export": export, "--json": json_target})
     check_export(export)
@@ -83,6 +83,6 @@ def sweep(
 
 def _time(hours: float) -> str:
     """A rough time, in hours where it is long."""
-    from experiments.shared.progress import duration
+    from draftproof.experiments.shared.progress import duration
 
     return f"about {hours:.1f} hours" if hours >= 1 else duration(hours * 3600)

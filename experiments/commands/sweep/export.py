@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.sweep.store import Row, stored_rows
-from experiments.shared.output import csv_cell, write_whole
-from experiments.shared.temporary import temporary
-from simulator.errors import InvalidInput
+from draftproof.experiments.commands.sweep.store import Row, stored_rows
+from draftproof.experiments.shared.output import csv_cell, write_whole
+from draftproof.experiments.shared.temporary import temporary
+from draftproof.simulator.errors import InvalidInput
 
 #: The columns, with their kinds; exact numbers are text such as 91/36, with a float beside them.
 COLUMNS: dict[str, type] = {

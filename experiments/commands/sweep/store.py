@@ -17,12 +17,12 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from experiments.shared.code import outside_files
-from experiments.shared.progress import counted, remark
-from experiments.shared.row_kinds import check_depth, check_row
-from experiments.shared.rows import CODE, code_fields, lock_byte, of_this_code, open_locks
-from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json
+from draftproof.experiments.shared.code import outside_files
+from draftproof.experiments.shared.progress import counted, remark
+from draftproof.experiments.shared.row_kinds import check_depth, check_row
+from draftproof.experiments.shared.rows import CODE, code_fields, lock_byte, of_this_code, open_locks
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, parse_json
 
 FORMAT = "draftproof sweep 2"
 _TABLES = """

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.commands.compare.planning import BoundTask, Task, is_for_others
-from experiments.commands.compare.work import Workplace
-from experiments.commands.sweep.asked import Asked, World
-from experiments.commands.sweep.store import Row, Store
-from experiments.shared.bounds import expected_seconds
-from experiments.shared.cost import Settings, Workload, check_runs, expected_cost
-from experiments.shared.names import find_verifier, from_file
-from experiments.shared.progress import bar
-from experiments.shared.rows import strong_id, versions
-from experiments.shared.schemes import find_scheme, scheme_spec
-from experiments.shared.sharing import computed, unclaimed
-from simulator.arithmetic import arithmetic_named
-from simulator.drafts import Delayed
-from simulator.errors import TooLarge, UnsupportedTree
-from simulator.instances.processes import context_count
+from draftproof.experiments.commands.compare.planning import BoundTask, Task, is_for_others
+from draftproof.experiments.commands.compare.work import Workplace
+from draftproof.experiments.commands.sweep.asked import Asked, World
+from draftproof.experiments.commands.sweep.store import Row, Store
+from draftproof.experiments.shared.bounds import expected_seconds
+from draftproof.experiments.shared.cost import Settings, Workload, check_runs, expected_cost
+from draftproof.experiments.shared.names import find_verifier, from_file
+from draftproof.experiments.shared.progress import bar
+from draftproof.experiments.shared.rows import strong_id, versions
+from draftproof.experiments.shared.schemes import find_scheme, scheme_spec
+from draftproof.experiments.shared.sharing import computed, unclaimed
+from draftproof.simulator.arithmetic import arithmetic_named
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import TooLarge, UnsupportedTree
+from draftproof.simulator.instances.processes import context_count
 
 #: What of a row depends on the clock; the rest is the same wherever it is computed.
 _TIMED = ("seconds", "history", "roots", "versions", "method")

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from experiments.shared.consoles import console_for
-from experiments.shared.options import JsonTarget
-from experiments.shared.output import check_files, write_json
-from experiments.shared.progress import remark
-from experiments.shared.text import EMBEDDED, text_files
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.options import JsonTarget
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.text import EMBEDDED, text_files
 
 
 def train(
@@ -39,10 +39,10 @@ def train(
     json_target: JsonTarget = None,
 ) -> int:
     """Train a small target and a smaller draft on text, and say how good they are. A pair that is there is reused."""
-    from experiments.models.pair.corpus import read_corpus
-    from experiments.models.pair.devices import choose_device
-    from experiments.models.pair.folder import make_pair
-    from experiments.models.pair.recipe import choose_recipe
+    from draftproof.experiments.models.pair.corpus import read_corpus
+    from draftproof.experiments.models.pair.devices import choose_device
+    from draftproof.experiments.models.pair.folder import make_pair
+    from draftproof.experiments.models.pair.recipe import choose_recipe
 
     check_files(text_files(text), {"--json": json_target})
     where = choose_device(device)

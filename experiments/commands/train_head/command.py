@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from experiments.shared.consoles import console_for
-from experiments.shared.options import JsonTarget
-from experiments.shared.output import check_files, write_json
-from experiments.shared.text import EMBEDDED, text_files
-from simulator.errors import InvalidInput
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.options import JsonTarget
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.text import EMBEDDED, text_files
+from draftproof.simulator.errors import InvalidInput
 
 
 def train_head(
@@ -28,11 +28,11 @@ def train_head(
     json_target: JsonTarget = None,
 ) -> int:
     """Train an EAGLE-style head on a target's features: a draft of one layer, `--draft eagle:FOLDER`."""
-    from experiments.models.pair.corpus import read_corpus
-    from experiments.models.pair.head_training import make_head
-    from experiments.models.pair.opened import on_threads
-    from experiments.models.pair.pair import load_target
-    from experiments.shared.progress import bar, remark
+    from draftproof.experiments.models.pair.corpus import read_corpus
+    from draftproof.experiments.models.pair.head_training import make_head
+    from draftproof.experiments.models.pair.opened import on_threads
+    from draftproof.experiments.models.pair.pair import load_target
+    from draftproof.experiments.shared.progress import bar, remark
 
     check_files(text_files(text), {"--json": json_target})
     if (folder is None) == (target is None):

@@ -6,16 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.models import options as opt
-from experiments.policies.actions import shapes_of
-from experiments.shared.consoles import console_for
-from experiments.shared.latency import time_model
-from experiments.shared.names import find_verifier
-from experiments.shared.options import JsonTarget
-from experiments.shared.output import check_files, write_json
-from experiments.shared.progress import INTERRUPTED, remark
-from experiments.shared.rows import RowFile, check_rows
-from experiments.shared.text import EMBEDDED, text_files
+from draftproof.experiments.models import options as opt
+from draftproof.experiments.policies.actions import shapes_of
+from draftproof.experiments.shared.consoles import console_for
+from draftproof.experiments.shared.latency import time_model
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.options import JsonTarget
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.experiments.shared.rows import RowFile, check_rows
+from draftproof.experiments.shared.text import EMBEDDED, text_files
 
 _SHAPE: Any = {"rich_help_panel": "Shapes to choose from"}
 _HOW: Any = {"rich_help_panel": "How much"}
@@ -65,12 +65,12 @@ def train_selector(
     """
     check_files(text_files(text), {"--resume": resume, "--json": json_target})
     check_rows(resume)
-    from experiments.models.pair.devices import libraries
+    from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
-    from experiments.commands.train_selector import views
-    from experiments.models.pair.warp import Warp
-    from experiments.models.selector.work import train
+    from draftproof.experiments.commands.train_selector import views
+    from draftproof.experiments.models.pair.warp import Warp
+    from draftproof.experiments.models.selector.work import train
 
     named = find_verifier(chosen)
     actions = shapes_of(K, L1, L2, max_nodes)

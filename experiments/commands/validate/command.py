@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.models import options as opt
-from experiments.shared.consoles import chosen_verifiers, console_for
-from experiments.shared.grouped import grouped
-from experiments.shared.latency import TimeModel
-from experiments.shared.progress import INTERRUPTED, remark
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models import options as opt
+from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
+from draftproof.experiments.shared.grouped import grouped
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.simulator.protocol import DraftScheme
 
 _HOW: Any = {"rich_help_panel": "How much"}
 
@@ -62,7 +62,7 @@ def validate(
     """
     started = time.perf_counter()
     files.check(pair.text)
-    from experiments.models.pair.devices import libraries
+    from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
     if policy is not None:
@@ -76,7 +76,7 @@ def validate(
             seed,
             vectors,
         )
-    from experiments.models.validation import run as work
+    from draftproof.experiments.models.validation import run as work
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
     schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
@@ -106,7 +106,7 @@ def _of_policy(
     vectors: str,
 ) -> int:
     """The same command for a policy in place of a table. other: options that go without one, by flag."""
-    from experiments.models import policy_validation as work
+    from draftproof.experiments.models import policy_validation as work
 
     work.check_options(other, chosen)
     sampling, pair, shape, files = groups
@@ -122,8 +122,8 @@ def _of_policy(
 
 def _times(pair: Any, schemes: Sequence[DraftScheme]) -> TimeModel:
     """Measured after as many tokens as the roots of the table have."""
-    from experiments.models.pair.roots import CONTEXT
-    from experiments.models.speed.latency_fit import measured_times
+    from draftproof.experiments.models.pair.roots import CONTEXT
+    from draftproof.experiments.models.speed.latency_fit import measured_times
 
     remark("times of passes")
     return measured_times(pair, CONTEXT, schemes)

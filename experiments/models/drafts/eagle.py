@@ -18,10 +18,10 @@ import torch
 from transformers import LlamaConfig, LlamaModel, PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
-from experiments.models.drafts.features import heard, shifted
-from experiments.models.pair.devices import quiet_loading
-from experiments.models.pair.loading import Located, check_files
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.drafts.features import heard, shifted
+from draftproof.experiments.models.pair.devices import quiet_loading
+from draftproof.experiments.models.pair.loading import Located, check_files
+from draftproof.simulator.errors import InvalidInput
 
 
 class EagleConfig(PreTrainedConfig):  # type: ignore[misc]

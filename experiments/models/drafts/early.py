@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 
 def early_exit(target: Any, layers: int) -> Any:

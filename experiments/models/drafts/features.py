@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 if TYPE_CHECKING:
     import torch

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from experiments.models.drafts.text_model import TextConfig, TextModel
+from draftproof.experiments.models.drafts.text_model import TextConfig, TextModel
 
 
 class LookupConfig(TextConfig):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.models.drafts.specs import HEAD, KINDS, DraftSpec, parse_draft
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.drafts.specs import HEAD, KINDS, DraftSpec, parse_draft
+from draftproof.simulator.errors import InvalidInput
 
 
 def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None = None) -> Any:
@@ -21,7 +21,7 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
             f"{spec} is no draft that can be made; choose {', '.join([*KINDS, HEAD])}, such as ngram:order=4"
         )
     if found.kind == HEAD:
-        from experiments.models.drafts.eagle import load_head
+        from draftproof.experiments.models.drafts.eagle import load_head
 
         if not found.folder:
             raise InvalidInput("--draft eagle: say where the head is, eagle:FOLDER; make one: draftproof train-head")
@@ -29,14 +29,14 @@ def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None 
     size = int(target.config.get_text_config(decoder=True).vocab_size)
     options: dict[str, Any] = dict(found.options)
     if found.kind == "early":
-        from experiments.models.drafts.early import early_exit
+        from draftproof.experiments.models.drafts.early import early_exit
 
         return early_exit(target, **options)
     if found.kind == "lookup":
-        from experiments.models.drafts.lookup import lookup
+        from draftproof.experiments.models.drafts.lookup import lookup
 
         return lookup(size, **options).placed(target)
-    from experiments.models.drafts.ngram import count_ngrams
+    from draftproof.experiments.models.drafts.ngram import count_ngrams
 
     if tokens is None:
         raise InvalidInput(f"{found} counts n-grams of a text; give its tokens")

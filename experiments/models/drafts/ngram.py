@@ -1,8 +1,8 @@
 """An n-gram model as a draft: what followed the last tokens in a text it was counted on, longer contexts first.
 
-Interpolation is that of `simulator.instances.ngram` ([witten1991zero], method C): after a context `c` that was
-followed by `n` tokens of `d` different kinds, `q(y|c) = (n(c, y) + d q(y|c')) / (n + d)`, `c'` without its first token,
-and `1/V` behind the empty one. A context that never came is its own `c'`. No row has a zero.
+Interpolation is that of `draftproof.simulator.instances.ngram` ([witten1991zero], method C): after a context `c` that
+was followed by `n` tokens of `d` different kinds, `q(y|c) = (n(c, y) + d q(y|c')) / (n + d)`, `c'` without its first
+token, and `1/V` behind the empty one. A context that never came is its own `c'`. No row has a zero.
 
 `V` is the vocabulary size. Contexts of up to `order` tokens are numbered in base `V + 1`, the last token first, digits
 from 1: one sorted list holds those of all lengths.
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.models.drafts.text_model import TextConfig, TextModel
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.drafts.text_model import TextConfig, TextModel
+from draftproof.simulator.errors import InvalidInput
 
 
 class NgramConfig(TextConfig):

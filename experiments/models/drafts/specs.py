@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 #: By kind of draft its options, with what each is where it is left out; None where it must be given.
 KINDS: Mapping[str, Mapping[str, int | float | None]] = {

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.models.loop.texts import Ends
-from experiments.models.pair.devices import libraries
-from experiments.models.pair.narrow import Narrow, alike
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.loop.texts import Ends
+from draftproof.experiments.models.pair.devices import libraries
+from draftproof.experiments.models.pair.narrow import Narrow, alike
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.errors import InvalidInput
 
 #: Settings of a generation that are another way of writing or drafting: the name, and what it is where nobody asks.
 _OTHER_WAYS: dict[str, tuple[Any, ...]] = {

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-import verifiers as zoo
-from experiments.models.pair.devices import libraries
-from experiments.models.pair.warp import Warp
-from experiments.surface.arguments import as_scheme, as_verifier
-from experiments.surface.calls import SCHEME
-from simulator.drafts import Own, lossless_for
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme, Verifier
+from draftproof import verifiers as zoo
+from draftproof.experiments.models.pair.devices import libraries
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.surface.arguments import as_scheme, as_verifier
+from draftproof.experiments.surface.calls import SCHEME
+from draftproof.simulator.drafts import Own, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme, Verifier
 
 if TYPE_CHECKING:
-    from experiments.models.loop.monitor import Monitor
-    from experiments.models.loop.texts import Piece
+    from draftproof.experiments.models.loop.monitor import Monitor
+    from draftproof.experiments.models.loop.texts import Piece
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Generating:
 
         Called by `generate`. Raises `InvalidInput` for what it cannot do.
         """
-        from experiments.models.drop_in.asked import check_ways, ends_of, pair_of, prompts_of, warp_of
-        from experiments.models.loop.coins import coins_for
-        from experiments.models.loop.loop import Loop
-        from experiments.models.loop.texts import pieces
+        from draftproof.experiments.models.drop_in.asked import check_ways, ends_of, pair_of, prompts_of, warp_of
+        from draftproof.experiments.models.loop.coins import coins_for
+        from draftproof.experiments.models.loop.loop import Loop
+        from draftproof.experiments.models.loop.texts import pieces
 
         draft = _handed("assistant_model") if assistant_model is None else assistant_model
         stream = _handed("streamer") if streamer is None else streamer

@@ -9,15 +9,15 @@ from collections.abc import Collection, Sequence
 
 import torch
 
-from experiments.models.loop.generation import Generation, cut
-from experiments.models.loop.loop import Block
-from experiments.models.loop.rows import RowsOf
-from experiments.models.loop.supported import check_prompt
-from experiments.models.loop.timing import Stopwatch
-from experiments.models.pair.devices import within_memory
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from simulator.protocol import Coin
+from draftproof.experiments.models.loop.generation import Generation, cut
+from draftproof.experiments.models.loop.loop import Block
+from draftproof.experiments.models.loop.rows import RowsOf
+from draftproof.experiments.models.loop.supported import check_prompt
+from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.pair.devices import within_memory
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.protocol import Coin
 
 
 @torch.inference_mode()

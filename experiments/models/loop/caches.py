@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.nn.functional import pad
 
-from experiments.models.loop.masks import masks
-from experiments.models.loop.rooms import Layers, Room
+from draftproof.experiments.models.loop.masks import masks
+from draftproof.experiments.models.loop.rooms import Layers, Room
 
 
 @dataclass(frozen=True)

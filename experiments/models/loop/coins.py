@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.models.loop.rows import check_vectors
-from simulator.coins import SamplingCoin
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.protocol import Coin
+from draftproof.experiments.models.loop.rows import check_vectors
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.protocol import Coin
 
 
 def coin_for(vectors: str, seed: int, device: torch.device | str = "cpu") -> Coin:
@@ -63,7 +63,7 @@ def numbers_ahead(coin: Coin) -> bytes:
 
 
 class TorchCoin:
-    """See `simulator.protocol.Coin`; from a torch generator that the caller seeds."""
+    """See `draftproof.simulator.protocol.Coin`; from a torch generator that the caller seeds."""
 
     def __init__(self, generator: torch.Generator) -> None:
         self._generator = generator

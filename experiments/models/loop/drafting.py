@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from experiments.models.loop.caches import Remembered
-from experiments.models.loop.feature_reading import FeatureReading
-from experiments.models.loop.reading import Reading
-from experiments.models.loop.replay import advance, drawing
-from experiments.models.loop.rows import RowsOf, TreeRows
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, DraftScheme, Vector
+from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.feature_reading import FeatureReading
+from draftproof.experiments.models.loop.reading import Reading
+from draftproof.experiments.models.loop.replay import advance, drawing
+from draftproof.experiments.models.loop.rows import RowsOf, TreeRows
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, Vector
 
 
 @dataclass(frozen=True)

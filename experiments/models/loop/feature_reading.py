@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from experiments.models.loop.caches import Remembered, passed
-from experiments.models.loop.reading import Reading
-from simulator.protocol import Context
+from draftproof.experiments.models.loop.caches import Remembered, passed
+from draftproof.experiments.models.loop.reading import Reading
+from draftproof.simulator.protocol import Context
 
 
 class FeatureReading(Reading):

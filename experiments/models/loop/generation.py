@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from experiments.models.loop.loop import Block, Loop
-from experiments.models.loop.texts import ending, pieces
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Context, DraftScheme, Verifier
+from draftproof.experiments.models.loop.loop import Block, Loop
+from draftproof.experiments.models.loop.texts import ending, pieces
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
 
 
 @dataclass(frozen=True)

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 import torch
 from torch.nn.functional import pad
 
-from experiments.models.drafts.features import heard, reads_features
-from experiments.models.loop.caches import Remembered, prompt_read
-from experiments.models.loop.coins import coin_of_each
-from experiments.models.loop.drafting import Begun, Drafted, draft_trees
-from experiments.models.loop.feature_reading import FeatureReading
-from experiments.models.loop.reading import Reading
-from experiments.models.loop.replay import nodes_of
-from experiments.models.loop.rows import RowsOf, TreeRows
-from experiments.models.loop.supported import check_pair, check_prompt
-from experiments.models.loop.timing import Stopwatch
-from experiments.models.pair.devices import within_memory
-from experiments.models.pair.pair import ROLES, Pair
-from experiments.models.pair.warp import Warp
-from simulator.laws.enumeration import assert_verdict, guarded
-from simulator.protocol import Coin, Context, DraftScheme, Vector, Verdict, Verifier
-from simulator.verdicts.doors import check_scheme
+from draftproof.experiments.models.drafts.features import heard, reads_features
+from draftproof.experiments.models.loop.caches import Remembered, prompt_read
+from draftproof.experiments.models.loop.coins import coin_of_each
+from draftproof.experiments.models.loop.drafting import Begun, Drafted, draft_trees
+from draftproof.experiments.models.loop.feature_reading import FeatureReading
+from draftproof.experiments.models.loop.reading import Reading
+from draftproof.experiments.models.loop.replay import nodes_of
+from draftproof.experiments.models.loop.rows import RowsOf, TreeRows
+from draftproof.experiments.models.loop.supported import check_pair, check_prompt
+from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.pair.devices import within_memory
+from draftproof.experiments.models.pair.pair import ROLES, Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.laws.enumeration import assert_verdict, guarded
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, Vector, Verdict, Verifier
+from draftproof.simulator.verdicts.doors import check_scheme
 
 
 @dataclass(frozen=True)

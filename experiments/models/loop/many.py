@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from experiments.models.loop.loop import Block, Loop
-from simulator.protocol import Coin, Progress
+from draftproof.experiments.models.loop.loop import Block, Loop
+from draftproof.simulator.protocol import Coin, Progress
 
 #: Runs that share their passes.
 TOGETHER = 256

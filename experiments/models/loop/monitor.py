@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, DraftScheme
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, DraftScheme
 
 if TYPE_CHECKING:
-    from experiments.models.loop.loop import Loop
-    from experiments.models.loop.texts import Piece
+    from draftproof.experiments.models.loop.loop import Loop
+    from draftproof.experiments.models.loop.texts import Piece
 
 #: How far he thinks that the rows lean to the draft.
 LEANINGS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
@@ -82,7 +82,7 @@ class Monitor:
         Raises `InvalidInput` for a loop that does not keep its rows, and for random numbers that came before. It raises
         `InvalidInput` itself for a block that began without a row of the draft.
         """
-        from experiments.models.loop.coins import numbers_ahead  # torch is loaded here and no earlier
+        from draftproof.experiments.models.loop.coins import numbers_ahead  # torch is loaded here and no earlier
 
         if not loop.keep_rows:
             raise InvalidInput("the monitor reads the rows of the loop: Loop(.., keep_rows=True)")

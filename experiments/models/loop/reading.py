@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.models.loop.caches import Remembered, read
-from simulator.protocol import Context
+from draftproof.experiments.models.loop.caches import Remembered, read
+from draftproof.simulator.protocol import Context
 
 
 class Reading:

@@ -11,10 +11,10 @@ from collections.abc import Generator, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from simulator.drafts import Delayed
-from simulator.drafts.trees import DraftTree
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Context, DraftScheme, Vector
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, Vector
 
 #: Gives the contexts whose rows it needs next, parents first, and returns the tree.
 Drawing: TypeAlias = Generator[list[Context], None, DraftTree]
@@ -110,7 +110,7 @@ class _Rows:
         return found
 
     def foresee(self, contexts: Sequence[Context]) -> None:
-        """See `simulator.drafts._passes.foresee`."""
+        """See `draftproof.simulator.drafts._passes.foresee`."""
         for context in contexts:
             if context not in self._known:
                 self._check(context)

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from experiments.models.pair.warp import Warp
-from simulator.errors import InvalidInput
-from simulator.protocol import Context, Vector
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Context, Vector
 
 VECTORS = ("numpy", "torch")
 

@@ -8,13 +8,13 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from experiments.models.drafts.features import reads_features
-from experiments.models.loop.caches import prompt_read, read
-from experiments.models.loop.masks import windows_of
-from experiments.models.pair.devices import within_memory
-from experiments.models.pair.pair import ROLES, Pair
-from experiments.models.pair.positions import check_room
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.drafts.features import reads_features
+from draftproof.experiments.models.loop.caches import prompt_read, read
+from draftproof.experiments.models.loop.masks import windows_of
+from draftproof.experiments.models.pair.devices import within_memory
+from draftproof.experiments.models.pair.pair import ROLES, Pair
+from draftproof.experiments.models.pair.positions import check_room
+from draftproof.simulator.errors import InvalidInput
 
 #: What rounding may change of a logit, relative to the largest: passes of other shapes sum in another order.
 _ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}

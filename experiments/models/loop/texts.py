@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from experiments.models.loop.coins import coin_of_each
-from experiments.models.loop.loop import Block, Loop, State
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Context
+from draftproof.experiments.models.loop.coins import coin_of_each
+from draftproof.experiments.models.loop.loop import Block, Loop, State
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, Context
 
 #: Whether a text ends after the last of its tokens; given its place among the prompts and its tokens, prompt left out.
 Ends: TypeAlias = Callable[[int, Sequence[int]], bool]

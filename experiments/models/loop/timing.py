@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import torch
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 #: What a block is made of, in the order of its parts.
 PARTS = ("prompt", "draft", "target", "verify", "cache")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from experiments.shared.text import read_text
-from simulator.errors import InvalidInput
+from draftproof.experiments.shared.text import read_text
+from draftproof.simulator.errors import InvalidInput
 
 #: Share of the text that is held out.
 HELD_OUT = 0.05
@@ -27,7 +27,7 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """Hash of the whole text: 16 hexadecimal digits, as of `simulator.TextPair`."""
+        """Hash of the whole text: 16 hexadecimal digits, as of `draftproof.simulator.TextPair`."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
     @property

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from experiments.shared.rows import versions
-from simulator.errors import InvalidInput
-from simulator.lazy import torch_module
+from draftproof.experiments.shared.rows import versions
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.lazy import torch_module
 
 DEVICES = ("auto", "cpu", "cuda")
 #: Names of the precisions that weights may have.

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.pair.devices import model_versions
-from experiments.models.pair.growth import grown
-from experiments.models.pair.pair import ROLES
-from experiments.models.pair.quality import measure, sample
-from experiments.models.pair.recipe import Recipe
-from experiments.models.pair.record import WAY_OUT, check_same, new_folder, read_record, saving
-from experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
-from experiments.models.pair.training import Plan, Size, Trained, new_model, train
-from experiments.models.pair.warp import Warp
-from experiments.shared.progress import Tick, bar, remark
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.growth import grown
+from draftproof.experiments.models.pair.pair import ROLES
+from draftproof.experiments.models.pair.quality import measure, sample
+from draftproof.experiments.models.pair.recipe import Recipe
+from draftproof.experiments.models.pair.record import WAY_OUT, check_same, new_folder, read_record, saving
+from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
+from draftproof.experiments.models.pair.training import Plan, Size, Trained, new_model, train
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.shared.progress import Tick, bar, remark
+from draftproof.simulator.errors import InvalidInput
 
 #: Characters of the sample, and of the held-out text before it.
 SAMPLE, PROMPT = 240, 40

@@ -9,8 +9,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from experiments.models.pair.devices import libraries
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair.devices import libraries
+from draftproof.simulator.errors import InvalidInput
 
 
 def grown(model: Any, layers: int) -> Any:

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.drafts.features import heard, shifted
-from experiments.models.pair.corpus import Corpus
-from experiments.models.pair.devices import libraries, model_versions, within_memory
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.record import check_same, new_folder, read_record, saving
-from experiments.models.pair.roots import target_digest
-from experiments.models.pair.training import LARGEST_GRADIENT, Plan, rate_at
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.drafts.features import heard, shifted
+from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.devices import libraries, model_versions, within_memory
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.record import check_same, new_folder, read_record, saving
+from draftproof.experiments.models.pair.roots import target_digest
+from draftproof.experiments.models.pair.training import LARGEST_GRADIENT, Plan, rate_at
+from draftproof.simulator.errors import InvalidInput
 
 #: Windows, steps and rate; what missed features count beside the cross-entropy.
 PLAN, REGRESSION = Plan(steps=600, rate=3e-3), 0.1
@@ -58,7 +58,7 @@ def make_head(
 def _saved(
     target: Any, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Callable[[int], None]
 ) -> dict[str, Any]:
-    from experiments.models.drafts.eagle import new_head
+    from draftproof.experiments.models.drafts.eagle import new_head
 
     head = new_head(target, seed)
     losses = _trained(head, target, tokens, plan, seed, tick)

@@ -10,10 +10,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from experiments.models.pair.devices import check_space, libraries, quiet_loading, within_memory
-from experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer
-from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json, read_text
+from draftproof.experiments.models.pair.devices import check_space, libraries, quiet_loading, within_memory
+from draftproof.experiments.models.pair.tokenizers import TextTokenizer, load_tokenizer
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, parse_json, read_text
 
 #: Seconds to wait for the model hub's first answer.
 HUB_TIMEOUT = 5.0

@@ -1,6 +1,6 @@
 """How well an interpolated n-gram model predicts tokens: the yardstick for trained models.
 
-The model is that of `simulator.instances.ngram` ([witten1991zero], method C) in floats, for any vocabulary
+The model is that of `draftproof.simulator.instances.ngram` ([witten1991zero], method C) in floats, for any vocabulary
 size `V`: only contexts that occur are kept.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 
 def ngram_bits(training: Any, held_out: Any, vocab_size: int, order: int) -> float:

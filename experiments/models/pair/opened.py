@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.drafts.specs import parse_draft
-from experiments.models.pair.corpus import Corpus, read_corpus
-from experiments.models.pair.devices import choose_device, libraries
-from experiments.models.pair.folder import make_pair, recorded
-from experiments.models.pair.pair import Pair, load_folder, load_pair
-from experiments.models.pair.positions import check_room
-from experiments.models.pair.quality import measure, sample
-from experiments.models.pair.recipe import choose_recipe
-from experiments.models.pair.warp import Warp
-from experiments.shared.progress import remark
-from experiments.shared.temporary import temporary
-from experiments.shared.text import EMBEDDED
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.drafts.specs import parse_draft
+from draftproof.experiments.models.pair.corpus import Corpus, read_corpus
+from draftproof.experiments.models.pair.devices import choose_device, libraries
+from draftproof.experiments.models.pair.folder import make_pair, recorded
+from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
+from draftproof.experiments.models.pair.positions import check_room
+from draftproof.experiments.models.pair.quality import measure, sample
+from draftproof.experiments.models.pair.recipe import choose_recipe
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.temporary import temporary
+from draftproof.experiments.shared.text import EMBEDDED
+from draftproof.simulator.errors import InvalidInput
 
 #: Training steps of the target for a glance.
 QUICK_STEPS = 150

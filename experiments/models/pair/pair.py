@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.models.drafts.features import reads_features
-from experiments.models.drafts.specs import HEAD, DraftSpec, parse_draft
-from experiments.models.pair.devices import choose_device, choose_dtype, libraries, within_memory
-from experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
-from experiments.models.pair.positions import check_room
-from experiments.models.pair.tokenizers import TextTokenizer
-from experiments.models.pair.warp import Warp
-from simulator.errors import InvalidInput
-from simulator.files import parse_json, read_text
+from draftproof.experiments.models.drafts.features import reads_features
+from draftproof.experiments.models.drafts.specs import HEAD, DraftSpec, parse_draft
+from draftproof.experiments.models.pair.devices import choose_device, choose_dtype, libraries, within_memory
+from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
+from draftproof.experiments.models.pair.positions import check_room
+from draftproof.experiments.models.pair.tokenizers import TextTokenizer
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import parse_json, read_text
 
 #: Logits of one pass: contexts are taken in batches that keep below so many numbers.
 BATCH_ENTRIES = 2**24
@@ -177,7 +177,7 @@ def load_target(target: str, device: str = "auto", dtype: str = "float32") -> Pa
 
 def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
     """The pair with a draft that is made for its target."""
-    from experiments.models.drafts.making import make_draft
+    from draftproof.experiments.models.drafts.making import make_draft
 
     with within_memory(f"making the draft {spec}", pair.device):
         draft = make_draft(spec, pair.target, pair.encode(text) if spec.counts and text is not None else None)

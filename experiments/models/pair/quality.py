@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.pair.devices import libraries, within_memory
-from experiments.models.pair.ngram_bits import ngram_bits
-from experiments.models.pair.warp import Warp
+from draftproof.experiments.models.pair.devices import libraries, within_memory
+from draftproof.experiments.models.pair.ngram_bits import ngram_bits
+from draftproof.experiments.models.pair.warp import Warp
 
 #: Windows scored in one pass, fewer where their logits would be more than so many numbers.
 BATCH, BATCH_ENTRIES = 64, 2**24

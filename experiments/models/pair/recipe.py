@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from experiments.models.pair.corpus import Corpus
-from experiments.models.pair.tokenizers import KINDS
-from experiments.models.pair.training import Plan, Size
-from experiments.shared.rows import strong_id
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.tokenizers import KINDS
+from draftproof.experiments.models.pair.training import Plan, Size
+from draftproof.experiments.shared.rows import strong_id
+from draftproof.simulator.errors import InvalidInput
 
 #: Vocabulary size where none is given.
 VOCAB = {"letters": 8, "digits": 8, "bpe": 2048}

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from experiments.models.pair.devices import quiet_loading
-from experiments.shared.temporary import temporary
-from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json, read_text
+from draftproof.experiments.models.pair.devices import quiet_loading
+from draftproof.experiments.shared.temporary import temporary
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, parse_json, read_text
 
 #: What can be done about a folder that holds something else.
 WAY_OUT = "choose another --out, or remove it first"

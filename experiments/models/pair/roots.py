@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from experiments.models.pair.devices import libraries
-from experiments.models.pair.pair import ROLES, Pair
-from simulator.errors import InvalidInput
-from simulator.protocol import Context
+from draftproof.experiments.models.pair.devices import libraries
+from draftproof.experiments.models.pair.pair import ROLES, Pair
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Context
 
 #: Tokens of a root context.
 CONTEXT = 16

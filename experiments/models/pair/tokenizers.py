@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.pair.devices import libraries
-from simulator.errors import InvalidInput
-from simulator.instances.ngram import TextPair
+from draftproof.experiments.models.pair.devices import libraries
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.ngram import TextPair
 
 #: Kinds of tokenizer with the vocabulary sizes that they can have.
 KINDS = {"letters": (2, 1_000), "digits": (2, 36), "bpe": (257, 50_000)}

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.pair.devices import libraries, within_memory
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair.devices import libraries, within_memory
+from draftproof.simulator.errors import InvalidInput
 
 #: Longest text that a trained model can be asked about, in tokens.
 LONGEST = 4096

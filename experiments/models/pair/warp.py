@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
-from experiments.models.pair.devices import libraries
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair.devices import libraries
+from draftproof.simulator.errors import InvalidInput
 
 
 @dataclass(frozen=True)

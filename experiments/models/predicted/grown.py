@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.root_rows import RootRows
-from simulator.drafts import Delayed
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, DraftNode, DraftScheme
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.root_rows import RootRows
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme
 
 #: By trunk length the paths that go through the trunk so far and then apart; the first one is the trunk to its end.
 Grown: TypeAlias = dict[int, list[Context]]

@@ -18,8 +18,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from experiments.shared.output import write_whole
-from simulator.errors import InvalidInput
+from draftproof.experiments.shared.output import write_whole
+from draftproof.simulator.errors import InvalidInput
 
 
 @dataclass(frozen=True)

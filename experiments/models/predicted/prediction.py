@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.shared.planned import Planned
-from simulator.arithmetic import FLOAT64
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.case import Case
-from simulator.instances.instance import Instance
-from simulator.laws.enumeration import enumerate_law, estimate_size
-from simulator.laws.law import BlockLaw
-from simulator.protocol import DraftScheme, Verifier
-from simulator.verdicts.lossless import block_law, choose_engine
+from draftproof.experiments.shared.planned import Planned
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.enumeration import enumerate_law, estimate_size
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.verdicts.lossless import block_law, choose_engine
 
 #: Runs of the verifier, over all draft trees of one root, up to which a law is enumerated.
 MOST_RUNS = 300_000

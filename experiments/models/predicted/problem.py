@@ -15,23 +15,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from experiments.models.pair.corpus import Corpus
-from experiments.models.pair.devices import model_versions
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.roots import pair_digest, roots_of
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.kept import Tables, kept_tables
-from experiments.models.predicted.tables import pair_tables
-from experiments.models.predicted.truncated import REST, truncated_tables
-from experiments.shared.problem import EXACT_ENTRIES
-from experiments.shared.progress import remark
-from experiments.shared.rows import strong_id
-from simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
-from simulator.errors import InvalidInput
-from simulator.instances.case import Case
-from simulator.instances.exact import FLOAT_UNIT
-from simulator.instances.processes import TableProcess, rationalise, table_entries
-from simulator.protocol import Context
+from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import pair_digest, roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.kept import Tables, kept_tables
+from draftproof.experiments.models.predicted.tables import pair_tables
+from draftproof.experiments.models.predicted.truncated import REST, truncated_tables
+from draftproof.experiments.shared.problem import EXACT_ENTRIES
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.rows import strong_id
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.exact import FLOAT_UNIT
+from draftproof.simulator.instances.processes import TableProcess, rationalise, table_entries
+from draftproof.simulator.protocol import Context
 
 #: Tokens up to which a vocabulary is taken whole, and how many tokens tables have where it is larger.
 FULL, CUT = 32, 8

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from experiments.models.loop.replay import advance, drawing, nodes_of
-from experiments.models.loop.rows import TreeRows
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from simulator.drafts.trees import DraftTree
-from simulator.protocol import Coin, Context, DraftNode, DraftScheme
+from draftproof.experiments.models.loop.replay import advance, drawing, nodes_of
+from draftproof.experiments.models.loop.rows import TreeRows
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme
 
 
 class RootRows:

@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.betting import mean_interval
-from experiments.models.predicted.root_rows import RootRows
-from simulator.arithmetic import arithmetic_of
-from simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
-from simulator.laws.estimator import TreeEfficiency, closed_form, tree_efficiency
-from simulator.protocol import Coin, Context, DraftNode, DraftScheme, Progress, Verifier
-from simulator.structures import Branch, branch_of
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.betting import mean_interval
+from draftproof.experiments.models.predicted.root_rows import RootRows
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
+from draftproof.simulator.laws.estimator import TreeEfficiency, closed_form, tree_efficiency
+from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme, Progress, Verifier
+from draftproof.simulator.structures import Branch, branch_of
 
 #: Trees whose rows are computed in the same passes.
 TOGETHER = 64

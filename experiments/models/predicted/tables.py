@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.drafts.features import reads_features
-from experiments.models.pair.devices import libraries, within_memory
-from experiments.models.pair.pair import BATCH_ENTRIES, Pair
-from experiments.models.pair.positions import check_room
-from experiments.models.pair.warp import Warp
-from simulator.arithmetic import FLOAT64
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.case import Case
-from simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, check_table_size, table_entries
+from draftproof.experiments.models.drafts.features import reads_features
+from draftproof.experiments.models.pair.devices import libraries, within_memory
+from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
+from draftproof.experiments.models.pair.positions import check_room
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, check_table_size, table_entries
 
 
 def pair_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:

@@ -43,11 +43,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.pair.pair import BATCH_ENTRIES, Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.tables import check_size, continued_rows
-from simulator.errors import InvalidInput
-from simulator.instances.processes import TableProcess
+from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.tables import check_size, continued_rows
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.processes import TableProcess
 
 #: Tokens of `below` that stand for what is not kept.
 REST = 4

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import torch
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.roots import pair_digest
-from experiments.models.pair.warp import Warp
-from experiments.models.selector.deciding import ByFunction, BySelector
-from experiments.models.selector.features import hidden_widths, views_of
-from experiments.models.selector.saved import Saved, load_selector
-from experiments.policies.own import Own
-from experiments.shared.latency import TimeModel
-from experiments.shared.names import NamedVerifier
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.policies.policy import Action
-from simulator.protocol import Context
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import pair_digest
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.deciding import ByFunction, BySelector
+from draftproof.experiments.models.selector.features import hidden_widths, views_of
+from draftproof.experiments.models.selector.saved import Saved, load_selector
+from draftproof.experiments.policies.own import Own
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.policies.policy import Action
+from draftproof.simulator.protocol import Context
 
 #: Where nobody says what passes take.
 NO_TIMES = TimeModel({1: 0.0, 2: 0.0}, {0: 0.0, 1: 0.0}, open_ended=True)

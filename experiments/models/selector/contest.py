@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.predicted.sampled import predict_sampled
-from experiments.models.selector.deciding import Chooser, Decided, PolicyLoop, deciding
-from experiments.models.selector.labels import exact_labels, labels_are_exact
-from experiments.models.validation.comparison import MOST_ERRORS
-from experiments.models.validation.contest import Setting
-from experiments.shared.latency import TimeModel
-from experiments.shared.progress import bar
-from simulator.drafts import Delayed
-from simulator.protocol import Coin, Context, Verifier
+from draftproof.experiments.models.predicted.sampled import predict_sampled
+from draftproof.experiments.models.selector.deciding import Chooser, Decided, PolicyLoop, deciding
+from draftproof.experiments.models.selector.labels import exact_labels, labels_are_exact
+from draftproof.experiments.models.validation.comparison import MOST_ERRORS
+from draftproof.experiments.models.validation.contest import Setting
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.progress import bar
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.protocol import Coin, Context, Verifier
 
 #: Sampled trees where a law would take too long.
 TREES = 32

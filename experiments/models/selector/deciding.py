@@ -15,25 +15,25 @@ from typing import Any, Protocol
 
 import torch
 
-from experiments.models.drafts.features import reads_features
-from experiments.models.loop.drafting import Begun
-from experiments.models.loop.loop import Block, Loop, State
-from experiments.models.loop.reading import Reading
-from experiments.models.loop.rows import TreeRows
-from experiments.models.loop.timing import Stopwatch
-from experiments.models.pair.devices import within_memory
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.selector.features import Seen, View, pass_times, seen, view_from
-from experiments.models.selector.glimpses import Glimpse, Passes, watched
-from experiments.models.selector.network import SelectorNetwork
-from experiments.models.selector.ready import Ready
-from experiments.policies.own import Own
-from experiments.shared.latency import TimeModel
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.policies.policy import Action, chosen
-from simulator.protocol import Coin, Context, Verifier
+from draftproof.experiments.models.drafts.features import reads_features
+from draftproof.experiments.models.loop.drafting import Begun
+from draftproof.experiments.models.loop.loop import Block, Loop, State
+from draftproof.experiments.models.loop.reading import Reading
+from draftproof.experiments.models.loop.rows import TreeRows
+from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.pair.devices import within_memory
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.features import Seen, View, pass_times, seen, view_from
+from draftproof.experiments.models.selector.glimpses import Glimpse, Passes, watched
+from draftproof.experiments.models.selector.network import SelectorNetwork
+from draftproof.experiments.models.selector.ready import Ready
+from draftproof.experiments.policies.own import Own
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.policies.policy import Action, chosen
+from draftproof.simulator.protocol import Coin, Context, Verifier
 
 
 class Chooser(Protocol):

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.selector.glimpses import Glimpse, watched
-from experiments.shared.latency import TimeModel
-from simulator.policies.policy import Known, scalars
-from simulator.protocol import Context
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.glimpses import Glimpse, watched
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.simulator.policies.policy import Known, scalars
+from draftproof.simulator.protocol import Context
 
 #: Names of the numbers; entropies and divergences in nats.
 SCALARS = (

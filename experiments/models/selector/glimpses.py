@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.selector.network import SelectorNetwork
-from experiments.models.selector.training import Labelled, chosen_by, rate
-from experiments.policies import learned
-from experiments.policies.fitted import Learner, steps_of_entropy
+from draftproof.experiments.models.selector.network import SelectorNetwork
+from draftproof.experiments.models.selector.training import Labelled, chosen_by, rate
+from draftproof.experiments.policies import learned
+from draftproof.experiments.policies.fitted import Learner, steps_of_entropy
 
 #: Ranges of the entropy rule; drawings of roots for an interval.
 STEPS, DRAWINGS = 4, 1000

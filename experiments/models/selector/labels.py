@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.grown import RootTrees
-from experiments.models.predicted.prediction import predict
-from experiments.models.predicted.sampled import TreeMean
-from experiments.models.predicted.tables import continued_rows, pair_tables
-from simulator.coins import SamplingCoin
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.case import Case
-from simulator.instances.processes import TableProcess, table_entries
-from simulator.protocol import Coin, Context, Verifier
-from simulator.structures import branch_of
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.grown import RootTrees
+from draftproof.experiments.models.predicted.prediction import predict
+from draftproof.experiments.models.predicted.sampled import TreeMean
+from draftproof.experiments.models.predicted.tables import continued_rows, pair_tables
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import TableProcess, table_entries
+from draftproof.simulator.protocol import Coin, Context, Verifier
+from draftproof.simulator.structures import branch_of
 
 #: Numbers in the tables of one root up to which labels are exact; trees a label elsewhere, unless it is said.
 MOST_ENTRIES, TREES = 300_000, 16

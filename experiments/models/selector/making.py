@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.pair.devices import model_versions
-from experiments.models.pair.opened import Opened
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.roots import pair_digest, roots_of
-from experiments.models.pair.warp import Warp
-from experiments.models.selector.features import Inputs, hidden_widths, views_of
-from experiments.models.selector.judging import judged
-from experiments.models.selector.labels import label_row, labels_are_exact
-from experiments.models.selector.network import HIDDEN, PROJECTED
-from experiments.models.selector.saved import save_selector, times_fields
-from experiments.models.selector.training import (
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.opened import Opened
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import pair_digest, roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.features import Inputs, hidden_widths, views_of
+from draftproof.experiments.models.selector.judging import judged
+from draftproof.experiments.models.selector.labels import label_row, labels_are_exact
+from draftproof.experiments.models.selector.network import HIDDEN, PROJECTED
+from draftproof.experiments.models.selector.saved import save_selector, times_fields
+from draftproof.experiments.models.selector.training import (
     BATCH,
     DECAY,
     EPOCHS,
@@ -31,14 +31,14 @@ from experiments.models.selector.training import (
     gain_over,
     search,
 )
-from experiments.shared.latency import TimeModel
-from experiments.shared.names import NamedVerifier
-from experiments.shared.progress import bar, duration, named_errors, remark
-from experiments.shared.rows import RowFile, strong_id
-from experiments.shared.sharing import share
-from simulator.drafts import Delayed, lossless_for
-from simulator.errors import InvalidInput
-from simulator.protocol import Context
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.progress import bar, duration, named_errors, remark
+from draftproof.experiments.shared.rows import RowFile, strong_id
+from draftproof.experiments.shared.sharing import share
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Context
 
 #: Tokens of the roots, in turn.
 LENGTHS = (8, 16, 32, 48)

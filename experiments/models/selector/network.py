@@ -12,7 +12,7 @@ from math import ceil
 import torch
 from torch import nn
 
-from experiments.models.selector.features import SCALARS, Inputs
+from draftproof.experiments.models.selector.features import SCALARS, Inputs
 
 #: Numbers that a hidden state becomes, and the hidden layers.
 PROJECTED, HIDDEN = 128, (512, 32)

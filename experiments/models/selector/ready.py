@@ -14,9 +14,9 @@ import torch
 from scipy.special import erf
 from torch import nn
 
-from experiments.models.pair.warp import Warp
-from experiments.models.selector.features import View, numbers
-from experiments.models.selector.network import PROJECTED, SelectorNetwork
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.features import View, numbers
+from draftproof.experiments.models.selector.network import PROJECTED, SelectorNetwork
 
 _ROOT = np.float32(0.5**0.5)
 _HALF, _ONE = np.float32(0.5), np.float32(1.0)

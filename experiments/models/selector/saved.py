@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.models.selector.features import SCALARS
-from experiments.models.selector.network import SelectorNetwork
-from experiments.shared.latency import TimeModel
-from experiments.shared.output import write_whole
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.files import cut, parse_json, read_bytes, read_text
+from draftproof.experiments.models.selector.features import SCALARS
+from draftproof.experiments.models.selector.network import SelectorNetwork
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.output import write_whole
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, parse_json, read_bytes, read_text
 
 FORMAT = "draftproof selector 1"
 

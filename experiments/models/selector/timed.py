@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from experiments.models.selector.contest import PolicyContest, written
-from experiments.models.selector.deciding import Chooser, Decided
-from experiments.models.speed.latency_fit import measured_times
-from simulator.protocol import Coin
+from draftproof.experiments.models.selector.contest import PolicyContest, written
+from draftproof.experiments.models.selector.deciding import Chooser, Decided
+from draftproof.experiments.models.speed.latency_fit import measured_times
+from draftproof.simulator.protocol import Coin
 
 #: Rounds in which the policy, its base and its shapes take turns, after one to warm up; least blocks of a shape alone.
 ROUNDS, FEWEST = 6, 4

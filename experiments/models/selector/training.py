@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.models.selector.features import Inputs
-from experiments.models.selector.network import Penalty, SelectorNetwork, loss
-from simulator.protocol import Progress
+from draftproof.experiments.models.selector.features import Inputs
+from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
+from draftproof.simulator.protocol import Progress
 
 #: Passes over the roots, roots of a batch, and after how many passes the network is judged.
 EPOCHS, BATCH, JUDGED = 80, 64, 5

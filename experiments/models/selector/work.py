@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.models.loop.supported import check_pair
-from experiments.models.pair.opened import Opened, Wanted, load_wanted, on_threads
-from experiments.models.pair.roots import CONTEXT
-from experiments.models.pair.warp import Warp
-from experiments.models.selector.making import make_selector, planned
-from experiments.models.speed.latency_fit import measured_times
-from experiments.shared.latency import TimeModel
-from experiments.shared.names import NamedVerifier
-from experiments.shared.progress import remark
-from experiments.shared.rows import RowFile
-from simulator.drafts import Delayed
+from draftproof.experiments.models.loop.supported import check_pair
+from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wanted, on_threads
+from draftproof.experiments.models.pair.roots import CONTEXT
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.making import make_selector, planned
+from draftproof.experiments.models.speed.latency_fit import measured_times
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.simulator.drafts import Delayed
 
 
 def train(

@@ -12,7 +12,7 @@ from math import sqrt
 from statistics import fmean
 from typing import Any
 
-from experiments.models.loop.loop import Block
+from draftproof.experiments.models.loop.loop import Block
 
 
 @dataclass(frozen=True)

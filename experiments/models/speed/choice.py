@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.models.loop.supported import check_pair
-from experiments.models.loop.timing import measured_by
-from experiments.models.pair.opened import Opened, open_pair
-from experiments.models.pair.roots import roots_of
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.tables import root_case
-from experiments.models.speed import choosing
-from experiments.models.speed.choosing import Candidate
-from experiments.models.speed.estimate import expected_seconds
-from experiments.models.speed.expected import Expectations
-from experiments.models.speed.race import Race, beside_plain, raced, turns_of
-from experiments.models.speed.rehearsal import TEXTS, PlainRehearsal, rehearse
-from experiments.models.validation.contest import Setting, device_name, setting
-from experiments.models.validation.planning import planned_scheme
-from experiments.models.validation.validation import MOST_ENTRIES
-from experiments.shared.names import NamedVerifier
-from experiments.shared.progress import bar, duration, remark
-from simulator.drafts import Delayed, Sequoia
-from simulator.instances.case import Case
-from simulator.instances.processes import table_entries
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models.loop.supported import check_pair
+from draftproof.experiments.models.loop.timing import measured_by
+from draftproof.experiments.models.pair.opened import Opened, open_pair
+from draftproof.experiments.models.pair.roots import roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.tables import root_case
+from draftproof.experiments.models.speed import choosing
+from draftproof.experiments.models.speed.choosing import Candidate
+from draftproof.experiments.models.speed.estimate import expected_seconds
+from draftproof.experiments.models.speed.expected import Expectations
+from draftproof.experiments.models.speed.race import Race, beside_plain, raced, turns_of
+from draftproof.experiments.models.speed.rehearsal import TEXTS, PlainRehearsal, rehearse
+from draftproof.experiments.models.validation.contest import Setting, device_name, setting
+from draftproof.experiments.models.validation.planning import planned_scheme
+from draftproof.experiments.models.validation.validation import MOST_ENTRIES
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.progress import bar, duration, remark
+from draftproof.simulator.drafts import Delayed, Sequoia
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.protocol import DraftScheme
 
 __all__ = ["Amount", "choose", "open_pair"]
 

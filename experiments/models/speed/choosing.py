@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import part_seed, text_seed
-from experiments.models.speed.expected import Expectations, Expected
-from experiments.models.speed.rehearsal import Rehearsal
-from experiments.models.validation.contest import Setting, contestants
-from experiments.shared.names import NamedVerifier, Player
-from experiments.shared.progress import Tick
-from experiments.shared.schemes import shape_name
-from simulator.drafts import lossless_for
-from simulator.errors import InvalidInput, UnsupportedTree
-from simulator.protocol import Context, DraftScheme
+from draftproof.experiments.models.loop.autoregressive import autoregressive
+from draftproof.experiments.models.loop.coins import part_seed, text_seed
+from draftproof.experiments.models.speed.expected import Expectations, Expected
+from draftproof.experiments.models.speed.rehearsal import Rehearsal
+from draftproof.experiments.models.validation.contest import Setting, contestants
+from draftproof.experiments.shared.names import NamedVerifier, Player
+from draftproof.experiments.shared.progress import Tick
+from draftproof.experiments.shared.schemes import shape_name
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.errors import InvalidInput, UnsupportedTree
+from draftproof.simulator.protocol import Context, DraftScheme
 
 #: Contexts from each root after which block efficiency is asked for, each the end of a text of its own.
 STARTS = 4

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from math import ceil
 from time import perf_counter
 
-from experiments.models.speed.choosing import ROOM, Candidate
-from experiments.models.speed.expected import TREES, Expectations
-from experiments.models.speed.race import turns_of
-from experiments.models.speed.rehearsal import ALONE, BLOCKS, TEXTS
-from simulator.laws.estimator import closed_form
+from draftproof.experiments.models.speed.choosing import ROOM, Candidate
+from draftproof.experiments.models.speed.expected import TREES, Expectations
+from draftproof.experiments.models.speed.race import turns_of
+from draftproof.experiments.models.speed.rehearsal import ALONE, BLOCKS, TEXTS
+from draftproof.simulator.laws.estimator import closed_form
 
 #: Before `E` is known: guesses this far below the best one are expected in the race, too.
 NEAR = 0.8

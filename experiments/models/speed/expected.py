@@ -14,23 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.predicted.betting import mean_interval
-from experiments.models.predicted.grown import RootTrees
-from experiments.models.predicted.prediction import Prediction, predict
-from experiments.models.predicted.sampled import TreeMean
-from experiments.models.predicted.tables import root_case
-from experiments.models.speed.most import most_tokens
-from experiments.models.validation.contest import Setting
-from experiments.shared.cost import Settings, expected_cost
-from experiments.shared.names import NamedVerifier, Player
-from experiments.shared.progress import Tick, named_errors
-from simulator.arithmetic import FLOAT64
-from simulator.coins import SamplingCoin
-from simulator.drafts import lossless_for
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.instance import Instance
-from simulator.instances.processes import table_entries
-from simulator.protocol import Context, DraftScheme
+from draftproof.experiments.models.predicted.betting import mean_interval
+from draftproof.experiments.models.predicted.grown import RootTrees
+from draftproof.experiments.models.predicted.prediction import Prediction, predict
+from draftproof.experiments.models.predicted.sampled import TreeMean
+from draftproof.experiments.models.predicted.tables import root_case
+from draftproof.experiments.models.speed.most import most_tokens
+from draftproof.experiments.models.validation.contest import Setting
+from draftproof.experiments.shared.cost import Settings, expected_cost
+from draftproof.experiments.shared.names import NamedVerifier, Player
+from draftproof.experiments.shared.progress import Tick, named_errors
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.protocol import Context, DraftScheme
 
 #: Tables of more numbers are not made for one context.
 MOST_ENTRIES = 10_000

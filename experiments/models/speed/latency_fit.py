@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from experiments.models.loop.caches import prompt_read, read
-from experiments.models.loop.supported import check_prompt
-from experiments.models.loop.timing import Stopwatch
-from experiments.models.pair.devices import within_memory
-from experiments.models.pair.pair import Pair
-from experiments.shared.latency import TimeModel, block_time
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models.loop.caches import prompt_read, read
+from draftproof.experiments.models.loop.supported import check_prompt
+from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.pair.devices import within_memory
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.shared.latency import TimeModel, block_time
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
 
 
 @dataclass(frozen=True)

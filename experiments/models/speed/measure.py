@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.generation import Generation, generate
-from experiments.models.loop.timing import PARTS
-from experiments.models.predicted.prediction import predict
-from experiments.models.predicted.sampled import predict_sampled
-from experiments.models.predicted.tables import root_case
-from experiments.models.speed.by_depth import by_depth
-from experiments.models.speed.latency_fit import Latency, Pass, PassTimes, fit_latency
-from experiments.models.validation.contest import Setting, seed_of
-from experiments.shared.names import NamedVerifier
-from experiments.shared.progress import named_errors
-from experiments.shared.schemes import shape_name
-from simulator.drafts import Delayed
-from simulator.instances.processes import table_entries
-from simulator.protocol import Context
+from draftproof.experiments.models.loop.autoregressive import autoregressive
+from draftproof.experiments.models.loop.generation import Generation, generate
+from draftproof.experiments.models.loop.timing import PARTS
+from draftproof.experiments.models.predicted.prediction import predict
+from draftproof.experiments.models.predicted.sampled import predict_sampled
+from draftproof.experiments.models.predicted.tables import root_case
+from draftproof.experiments.models.speed.by_depth import by_depth
+from draftproof.experiments.models.speed.latency_fit import Latency, Pass, PassTimes, fit_latency
+from draftproof.experiments.models.validation.contest import Setting, seed_of
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.progress import named_errors
+from draftproof.experiments.shared.schemes import shape_name
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.protocol import Context
 
 #: Tables of more numbers are not made at the start of a block: its mean is then one over sampled trees.
 MOST_ENTRIES = 10_000

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.predicted.prediction import joint
-from simulator.drafts import Delayed
-from simulator.instances.case import Case
-from simulator.instances.processes import TableProcess
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models.predicted.prediction import joint
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.protocol import DraftScheme
 
 
 def most_tokens(scheme: DraftScheme, cases: Sequence[Case]) -> float:

@@ -13,15 +13,15 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import part_seed, text_seed
-from experiments.models.loop.generation import Generation, generate
-from experiments.models.speed.expected import Expected
-from experiments.models.speed.paired import geometric_mean, ratio
-from experiments.models.validation.contest import Setting
-from experiments.shared.names import Player
-from experiments.shared.progress import Tick, named_errors
-from simulator.protocol import Coin, Context
+from draftproof.experiments.models.loop.autoregressive import autoregressive
+from draftproof.experiments.models.loop.coins import part_seed, text_seed
+from draftproof.experiments.models.loop.generation import Generation, generate
+from draftproof.experiments.models.speed.expected import Expected
+from draftproof.experiments.models.speed.paired import geometric_mean, ratio
+from draftproof.experiments.models.validation.contest import Setting
+from draftproof.experiments.shared.names import Player
+from draftproof.experiments.shared.progress import Tick, named_errors
+from draftproof.simulator.protocol import Coin, Context
 
 #: None: plain generation.
 Runner: TypeAlias = Player | None

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import part_seed, text_seed
-from experiments.models.loop.generation import Generation, generate
-from experiments.models.loop.timing import Stopwatch
-from experiments.models.validation.contest import Setting
-from experiments.shared.names import NamedVerifier
-from experiments.shared.progress import Tick, named_errors
-from simulator.errors import UnsupportedTree
-from simulator.laws.enumeration import guarded
-from simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict, Verifier
+from draftproof.experiments.models.loop.autoregressive import autoregressive
+from draftproof.experiments.models.loop.coins import part_seed, text_seed
+from draftproof.experiments.models.loop.generation import Generation, generate
+from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.validation.contest import Setting
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.progress import Tick, named_errors
+from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.laws.enumeration import guarded
+from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict, Verifier
 
 #: Blocks of a text with all verifiers, and of one with the quickest alone.
 BLOCKS, ALONE = 4, 8

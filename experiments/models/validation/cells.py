@@ -15,24 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.loop.loop import Block, Loop
-from experiments.models.loop.many import many_blocks
-from experiments.models.predicted.prediction import Prediction, predict
-from experiments.models.predicted.sampled import SampledPrediction, predict_sampled
-from experiments.models.predicted.truncated import REST, Truncated, truncated_tables
-from experiments.models.validation.comparison import Agreement, ChiSquare, compare
-from experiments.models.validation.contest import Contestant, Setting, seed_of
-from experiments.shared.limits import limited
-from experiments.shared.names import NamedVerifier
-from experiments.shared.progress import named_errors
-from experiments.shared.schemes import shape_name
-from simulator.arithmetic import FLOAT64
-from simulator.errors import DraftproofError, TooLarge
-from simulator.instances.case import Case
-from simulator.instances.exact import exact_instance
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme
-from simulator.verdicts.lossless import Evaluator
+from draftproof.experiments.models.loop.loop import Block, Loop
+from draftproof.experiments.models.loop.many import many_blocks
+from draftproof.experiments.models.predicted.prediction import Prediction, predict
+from draftproof.experiments.models.predicted.sampled import SampledPrediction, predict_sampled
+from draftproof.experiments.models.predicted.truncated import REST, Truncated, truncated_tables
+from draftproof.experiments.models.validation.comparison import Agreement, ChiSquare, compare
+from draftproof.experiments.models.validation.contest import Contestant, Setting, seed_of
+from draftproof.experiments.shared.limits import limited
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.progress import named_errors
+from draftproof.experiments.shared.schemes import shape_name
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import DraftproofError, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.exact import exact_instance
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.lossless import Evaluator
 
 #: What the standard errors shall be at most, with some room below the 0.02 that is promised.
 GOAL = 0.015

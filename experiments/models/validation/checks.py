@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from transformers import GenerationConfig
 
-from experiments.models.loop.caches import Remembered
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.generation import generate
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.reading import Reading
-from experiments.models.loop.replay import nodes_of
-from experiments.models.pair.devices import quiet_loading
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from simulator.protocol import Context, DraftScheme, Verifier
+from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.reading import Reading
+from draftproof.experiments.models.loop.replay import nodes_of
+from draftproof.experiments.models.pair.devices import quiet_loading
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.protocol import Context, DraftScheme, Verifier
 
 #: What rounding may change of a logit or of a remembered number, relative to the largest: passes of other shapes sum in
 #: another order, some hundred roundings long.

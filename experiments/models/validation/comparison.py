@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from experiments.models.loop.loop import Block
-from experiments.models.predicted.prediction import Prediction
-from simulator.instances.processes import context_index
-from simulator.laws.law import BlockLaw
+from draftproof.experiments.models.loop.loop import Block
+from draftproof.experiments.models.predicted.prediction import Prediction
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.laws.law import BlockLaw
 
 #: Outcomes that are expected less often are counted together, so that the chi-square law holds.
 LEAST_EXPECTED = 10.0

@@ -8,17 +8,17 @@ from typing import Any
 
 import torch
 
-from experiments.models.loop.coins import coin_for
-from experiments.models.pair.devices import model_versions
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.roots import pair_digest
-from experiments.models.pair.warp import Warp
-from experiments.shared.names import NamedVerifier
-from experiments.shared.planned import Planned
-from experiments.shared.rows import strong_id
-from simulator.drafts import Own, lossless_for
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Context, DraftScheme
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import pair_digest
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.planned import Planned
+from draftproof.experiments.shared.rows import strong_id
+from draftproof.simulator.drafts import Own, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, Context, DraftScheme
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from experiments.models.validation.cells import truncated_of
-from experiments.models.validation.contest import Setting
-from experiments.shared.measured import planned_on
-from simulator.drafts import Sequoia
-from simulator.errors import DraftproofError, InvalidInput
-from simulator.instances.case import Case
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models.validation.cells import truncated_of
+from draftproof.experiments.models.validation.contest import Setting
+from draftproof.experiments.shared.measured import planned_on
+from draftproof.simulator.drafts import Sequoia
+from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import DraftScheme
 
 
 def planned_scheme(scheme: DraftScheme, setting: Setting, tables: Sequence[Case] | None) -> tuple[DraftScheme, str]:

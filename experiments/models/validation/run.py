@@ -11,24 +11,24 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from experiments.models.loop.supported import check_pair
-from experiments.models.pair.devices import model_versions
-from experiments.models.pair.opened import Opened, open_pair
-from experiments.models.pair.roots import roots_of
-from experiments.models.pair.warp import Warp
-from experiments.models.validation import validation as work
-from experiments.models.validation import views
-from experiments.models.validation.cells import GOAL, Budget
-from experiments.models.validation.contest import contestants, device_name, setting
-from experiments.models.validation.validation import Contest
-from experiments.shared.names import NamedVerifier, find_verifier
-from experiments.shared.output import write_json, write_whole
-from experiments.shared.progress import remark
-from experiments.shared.rows import RowFile
-from experiments.shared.schemes import shape_name
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models.loop.supported import check_pair
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.opened import Opened, open_pair
+from draftproof.experiments.models.pair.roots import roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.validation import validation as work
+from draftproof.experiments.models.validation import views
+from draftproof.experiments.models.validation.cells import GOAL, Budget
+from draftproof.experiments.models.validation.contest import contestants, device_name, setting
+from draftproof.experiments.models.validation.validation import Contest
+from draftproof.experiments.shared.names import NamedVerifier, find_verifier
+from draftproof.experiments.shared.output import write_json, write_whole
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.shared.schemes import shape_name
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
 
 __all__ = ["Amount", "open_pair"]
 

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from experiments.models.predicted.prediction import joint
-from simulator.instances.case import Case
-from simulator.instances.processes import TableProcess, context_index
+from draftproof.experiments.models.predicted.prediction import joint
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import TableProcess, context_index
 
 #: Trust in the target of the half that learns, in tokens seen.
 TRUST = (30.0, 300.0, 3000.0)

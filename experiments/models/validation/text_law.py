@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.many import many_texts
-from experiments.models.validation.contest import Contestant, Setting, seed_of
-from experiments.models.validation.sequential import LeaningRows, Seen, least_found, log_wealth
-from experiments.shared.progress import named_errors
-from simulator.instances.case import Case
-from simulator.protocol import DraftScheme, Progress
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.many import many_texts
+from draftproof.experiments.models.validation.contest import Contestant, Setting, seed_of
+from draftproof.experiments.models.validation.sequential import LeaningRows, Seen, least_found, log_wealth
+from draftproof.experiments.shared.progress import named_errors
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.protocol import DraftScheme, Progress
 
 #: Runs from one root between two looks at the test.
 PORTION = 128

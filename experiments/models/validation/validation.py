@@ -8,11 +8,11 @@ from functools import cache, partial
 from math import log
 from typing import Any
 
-from experiments.models.loop.loop import Loop
-from experiments.models.predicted.tables import root_case
-from experiments.models.predicted.truncated import Truncated
-from experiments.models.validation import checks
-from experiments.models.validation.cells import (
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.predicted.tables import root_case
+from draftproof.experiments.models.predicted.truncated import Truncated
+from draftproof.experiments.models.validation import checks
+from draftproof.experiments.models.validation.cells import (
     Budget,
     agreement_of,
     cell_key,
@@ -20,19 +20,19 @@ from experiments.models.validation.cells import (
     measure_sampled,
     truncated_of,
 )
-from experiments.models.validation.comparison import LEVEL, ChiSquare, table_chi_square
-from experiments.models.validation.contest import Contestant, Setting
-from experiments.models.validation.planning import planned_scheme
-from experiments.models.validation.text_law import law_key, law_row, power_fields
-from experiments.shared.progress import bar, named_errors
-from experiments.shared.rows import RowFile
-from experiments.shared.schemes import shape_name
-from experiments.shared.sharing import share
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.case import Case
-from simulator.instances.processes import table_entries
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models.validation.comparison import LEVEL, ChiSquare, table_chi_square
+from draftproof.experiments.models.validation.contest import Contestant, Setting
+from draftproof.experiments.models.validation.planning import planned_scheme
+from draftproof.experiments.models.validation.text_law import law_key, law_row, power_fields
+from draftproof.experiments.shared.progress import bar, named_errors
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.shared.schemes import shape_name
+from draftproof.experiments.shared.sharing import share
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.protocol import DraftScheme
 
 #: Tables of more numbers are not made: from there on predictions come from sampled trees.
 MOST_ENTRIES = 1_000_000

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from experiments.models.validation.comparison import LEVEL, MOST_ERRORS
-from experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
-from experiments.shared.output import markdown_name
+from draftproof.experiments.models.validation.comparison import LEVEL, MOST_ERRORS
+from draftproof.experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
+from draftproof.experiments.shared.output import markdown_name
 
 Row = Mapping[str, Any]
 

@@ -1,6 +1,6 @@
-"""`python -m experiments.studies.matched`."""
+"""`python -m draftproof.experiments.studies.matched`."""
 
-from experiments.cli import run_command
-from experiments.studies.matched.command import main
+from draftproof.experiments.cli import run_command
+from draftproof.experiments.studies.matched.command import main
 
 run_command(main)

@@ -1,6 +1,6 @@
 """The matched comparison: a sweep over its grids, then the tables of its rows.
 
-`python -m experiments.studies.matched --store runs/matched.db --markdown runs/matched.md`
+`python -m draftproof.experiments.studies.matched --store runs/matched.db --markdown runs/matched.md`
 
 The grids stand beside this file; each is a sweep of its own, which `draftproof sweep FILE --store STORE` (or `--dask`)
 computes as well. An interrupted run goes on where it stopped.
@@ -15,11 +15,11 @@ from typing import Annotated
 
 import typer
 
-from experiments.commands.sweep import asked, work
-from experiments.commands.sweep.store import Store
-from experiments.shared.output import check_files, write_json, write_whole
-from experiments.shared.progress import INTERRUPTED, duration, remark
-from experiments.studies.matched import views
+from draftproof.experiments.commands.sweep import asked, work
+from draftproof.experiments.commands.sweep.store import Store
+from draftproof.experiments.shared.output import check_files, write_json, write_whole
+from draftproof.experiments.shared.progress import INTERRUPTED, duration, remark
+from draftproof.experiments.studies.matched import views
 
 HERE = Path(__file__).parent
 #: The cells, or more worlds of each; then all shapes to depth 8 on one world of each kind.
@@ -43,9 +43,9 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Compute what is missing of the matched comparison, and print its tables."""
-    from experiments.commands.report.sources import Found
-    from experiments.commands.report.summary import summarise
-    from experiments.shared.consoles import console_for
+    from draftproof.experiments.commands.report.sources import Found
+    from draftproof.experiments.commands.report.summary import summarise
+    from draftproof.experiments.shared.consoles import console_for
 
     check_files((), {"--store": store, "--markdown": markdown, "--json": json_target})
     plans = [work.plan(grid(LARGE if large else CELLS, pair))]

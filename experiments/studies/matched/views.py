@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from experiments.commands.report import equal_terms
-from experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TOKENS
-from experiments.commands.report.section import Section, percent, text
+from draftproof.experiments.commands.report import equal_terms
+from draftproof.experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TOKENS
+from draftproof.experiments.commands.report.section import Section, percent, text
 
 Row = Mapping[str, Any]
 #: So many schemes are a choice.

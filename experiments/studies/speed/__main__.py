@@ -1,7 +1,7 @@
-"""`python -m experiments.studies.speed`."""
+"""`python -m draftproof.experiments.studies.speed`."""
 
-from experiments.cli import run_command
-from experiments.studies.speed.command import main
+from draftproof.experiments.cli import run_command
+from draftproof.experiments.studies.speed.command import main
 
 if __name__ == "__main__":
     run_command(main)

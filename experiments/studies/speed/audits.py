@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments.studies.speed.measuring import Row, Sizes, named, seconds_of
-from simulator.arithmetic import FLOAT64
-from simulator.audit import make_audit
-from simulator.drafts import Delayed
-from simulator.instances.families import FAMILIES
-from simulator.laws.enumeration import enumerate_law
-from verifiers import make
+from draftproof.experiments.studies.speed.measuring import Row, Sizes, named, seconds_of
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.audit import make_audit
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.verifiers import make
 
 
 def chain(tokens: Sequence[int], q: Sequence[Any], p: Sequence[Any]) -> tuple[Any, int]:

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.studies.speed.measuring import Row, Sizes, in_turn, named
-from lp_analysis import single_step_optimum
-from simulator.coins import SamplingCoin
-from simulator.drafts import Delayed
-from simulator.drafts.trees import DraftTree
-from simulator.instances.called import CallableProcess
-from simulator.protocol import Context, DraftNode, DraftScheme
-from verifiers import make
+from draftproof.experiments.studies.speed.measuring import Row, Sizes, in_turn, named
+from draftproof.lp_analysis import single_step_optimum
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.instances.called import CallableProcess
+from draftproof.simulator.protocol import Context, DraftNode, DraftScheme
+from draftproof.verifiers import make
 
 NAMES = ("layer_transport", "traversal", "specinfer", "block")
 

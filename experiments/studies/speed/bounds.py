@@ -7,10 +7,10 @@ from time import perf_counter
 
 import numpy as np
 
-from experiments.studies.speed.measuring import Row, Sizes
-from lp_analysis import optimum
-from simulator.drafts import Delayed
-from simulator.instances.families import FAMILIES
+from draftproof.experiments.studies.speed.measuring import Row, Sizes
+from draftproof.lp_analysis import optimum
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.families import FAMILIES
 
 #: (V, K, L2), the gap that is promised, and the seconds for it.
 LARGE = ((4, 3, 5, 1e-3, 60), (4, 4, 6, 2e-3, 300))

@@ -1,4 +1,4 @@
-"""How fast everything is, measured here and now: `python -m experiments.studies.speed`, or `make speed`.
+"""How fast everything is, measured here and now: `python -m draftproof.experiments.studies.speed`, or `make speed`.
 
 Structured engines against enumeration and sampling, which they replace, and against the time it takes to read their
 tables once, which nothing that reads them can beat; how their cost grows; the enumerating engine in both arithmetics;
@@ -16,19 +16,25 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from experiments.shared.output import check_files, write_json
-from experiments.shared.progress import bar, remark
-from experiments.studies.speed.audits import audit_rows
-from experiments.studies.speed.blocks import block_rows, one_step_rows
-from experiments.studies.speed.bounds import bound_rows
-from experiments.studies.speed.engines import batch_rows, enumeration_rows, floor_rows, path_rows, solved_rows
-from experiments.studies.speed.growth import GROWTH, Growth, growth
-from experiments.studies.speed.measuring import Row, Sizes
-from experiments.studies.speed.runs import run_rows
-from experiments.studies.speed.sampling import program_rows, sampling_rows
-from experiments.studies.speed.sweeps import sweep_rows
-from experiments.studies.speed.vocab import vocab_rows
-from simulator.errors import InvalidInput
+from draftproof.experiments.shared.output import check_files, write_json
+from draftproof.experiments.shared.progress import bar, remark
+from draftproof.experiments.studies.speed.audits import audit_rows
+from draftproof.experiments.studies.speed.blocks import block_rows, one_step_rows
+from draftproof.experiments.studies.speed.bounds import bound_rows
+from draftproof.experiments.studies.speed.engines import (
+    batch_rows,
+    enumeration_rows,
+    floor_rows,
+    path_rows,
+    solved_rows,
+)
+from draftproof.experiments.studies.speed.growth import GROWTH, Growth, growth
+from draftproof.experiments.studies.speed.measuring import Row, Sizes
+from draftproof.experiments.studies.speed.runs import run_rows
+from draftproof.experiments.studies.speed.sampling import program_rows, sampling_rows
+from draftproof.experiments.studies.speed.sweeps import sweep_rows
+from draftproof.experiments.studies.speed.vocab import vocab_rows
+from draftproof.simulator.errors import InvalidInput
 
 #: What is measured, in this order; `growth` comes last.
 SECTIONS: Mapping[str, Callable[[Sizes], Iterator[Row]]] = {
@@ -112,7 +118,7 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Everything that has a speed against what it replaces or cannot beat; and how the cost of engines grows."""
-    from experiments.shared.consoles import console_for
+    from draftproof.experiments.shared.consoles import console_for
 
     check_files((), {"--json": json_target})
     chosen, sizes = chosen_sections(only), Sizes(quick)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.studies.speed.measuring import (
+from draftproof.experiments.studies.speed.measuring import (
     TOP_DOWN,
     Row,
     Sizes,
@@ -19,19 +19,19 @@ from experiments.studies.speed.measuring import (
     seconds_of,
     summed,
 )
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import Delayed
-from simulator.instances.families import FAMILIES
-from simulator.instances.processes import MarkovProcess
-from simulator.laws.enumeration import enumerate_law
-from simulator.laws.structured import (
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.processes import MarkovProcess
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.structured import (
     MarkovRows,
     TableRows,
     structured_law,
 )
-from simulator.laws.structured.collapsed import CollapsedTopDown
-from simulator.protocol import Verifier
-from verifiers import make
+from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
+from draftproof.simulator.protocol import Verifier
+from draftproof.verifiers import make
 
 
 def floor_rows(sizes: Sizes) -> Iterator[Row]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.studies.speed.measuring import Sizes, in_turn, random_rows, summed
-from simulator.drafts import Delayed
-from verifiers import make
+from draftproof.experiments.studies.speed.measuring import Sizes, in_turn, random_rows, summed
+from draftproof.simulator.drafts import Delayed
+from draftproof.verifiers import make
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import FLOAT64, Arithmetic
-from simulator.drafts import Delayed
-from simulator.laws.structured import (
+from draftproof.simulator.arithmetic import FLOAT64, Arithmetic
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.laws.structured import (
     MetricsSink,
     RowSource,
     TableRows,
     run,
 )
-from simulator.protocol import Verifier
+from draftproof.simulator.protocol import Verifier
 
 TOP_DOWN = ("nss", "naive_tree", "specinfer", "spectr")
 

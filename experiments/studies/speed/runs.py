@@ -7,15 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from experiments.studies.speed.measuring import Row, Sizes, in_turn, named
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts import Delayed
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.laws.enumeration import enumerate_law
-from simulator.protocol import Verifier
-from verifiers import STANDALONE, make
+from draftproof.experiments.studies.speed.measuring import Row, Sizes, in_turn, named
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.protocol import Verifier
+from draftproof.verifiers import STANDALONE, make
 
 
 def run_rows(sizes: Sizes) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.studies.speed.measuring import (
+from draftproof.experiments.studies.speed.measuring import (
     Row,
     Sizes,
     in_turn,
@@ -18,18 +18,18 @@ from experiments.studies.speed.measuring import (
     seconds_of,
     summed,
 )
-from simulator.arithmetic import FLOAT64
-from simulator.coins import SamplingCoin
-from simulator.drafts import Delayed
-from simulator.instances.families import FAMILIES
-from simulator.laws.structured import (
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.laws.structured import (
     TableRows,
     structured_metrics,
 )
-from simulator.protocol import Card, Coin, DraftNode, Verdict, Verifier
-from simulator.structures import TopDown
-from verifiers import make
-from verifiers._tournament import linear_programs
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Verdict, Verifier
+from draftproof.simulator.structures import TopDown
+from draftproof.verifiers import make
+from draftproof.verifiers._tournament import linear_programs
 
 #: Standard error of the sampled `E[tau + 1]` whose cost is stated.
 STANDARD_ERROR = 1e-3

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from experiments.commands.sweep import work
-from experiments.commands.sweep.asked import read
-from experiments.commands.sweep.store import Row as StoredRow
-from experiments.commands.sweep.store import Store
-from experiments.shared.sharing import computed
-from experiments.studies.speed.measuring import Row, Sizes
+from draftproof.experiments.commands.sweep import work
+from draftproof.experiments.commands.sweep.asked import read
+from draftproof.experiments.commands.sweep.store import Row as StoredRow
+from draftproof.experiments.commands.sweep.store import Store
+from draftproof.experiments.shared.sharing import computed
+from draftproof.experiments.studies.speed.measuring import Row, Sizes
 
 #: Seconds that every row is made to take.
 TAKES = 0.1

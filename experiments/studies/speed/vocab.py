@@ -16,12 +16,12 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from experiments.studies.speed.blocks import drafted_tree, read, tensors
-from experiments.studies.speed.measuring import Row, Sizes, in_turn, seconds_of
-from simulator.coins import SamplingCoin
-from simulator.drafts import SCHEMES, Delayed, lossless_for
-from simulator.protocol import Coin, DraftNode, DraftScheme, Verifier
-from verifiers import STANDALONE, make
+from draftproof.experiments.studies.speed.blocks import drafted_tree, read, tensors
+from draftproof.experiments.studies.speed.measuring import Row, Sizes, in_turn, seconds_of
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.drafts import SCHEMES, Delayed, lossless_for
+from draftproof.simulator.protocol import Coin, DraftNode, DraftScheme, Verifier
+from draftproof.verifiers import STANDALONE, make
 
 #: The shape of the target: that of a Llama with 1.2 billion parameters at V = 128,000.
 LAYERS, WIDTH, INNER, HEADS, KEYS = 16, 2048, 8192, 32, 8
@@ -125,7 +125,7 @@ def coin_of(kind: str, seed: int) -> Coin:
     """A coin that draws where the rows are."""
     if kind == "numpy":
         return SamplingCoin(np.random.default_rng(seed))
-    from experiments.models.loop.coins import coin_for
+    from draftproof.experiments.models.loop.coins import coin_for
 
     return coin_for("torch", seed, "cpu" if kind == "torch" else kind)
 

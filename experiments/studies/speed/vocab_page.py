@@ -1,4 +1,4 @@
-"""The table of the section `vocab`: `python -m experiments.studies.speed.vocab_page FILE`, the JSON of that section."""
+"""The table of the section `vocab`, from its JSON: `python -m draftproof.experiments.studies.speed.vocab_page FILE`."""
 
 from __future__ import annotations
 

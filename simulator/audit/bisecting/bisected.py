@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from simulator.audit.bisecting.bisection import BITS, Bisection, PlainCoins
-from simulator.errors import InvalidInput
-from simulator.protocol import Coin, Verdict
+from draftproof.simulator.audit.bisecting.bisection import BITS, Bisection, PlainCoins
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, Verdict
 
 #: Calls the function with what gives coins as arguments, and a coin.
 Run: TypeAlias = Callable[[Any, Coin], list[Verdict]]

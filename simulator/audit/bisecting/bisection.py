@@ -22,8 +22,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from flint import fmpq
 
-from simulator.errors import InvalidInput, InvalidVerifier, TooLarge
-from simulator.lazy import torch
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
+from draftproof.simulator.lazy import torch
 
 R = TypeVar("R", bound=Hashable)
 

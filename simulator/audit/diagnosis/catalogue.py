@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from simulator.audit.boundary import Corner
-from simulator.audit.diagnosis import signs, suspects
-from simulator.audit.diagnosis.evidence import Evidence
-from simulator.audit.diagnosis.processed import judged_otherwise, processed_target
+from draftproof.simulator.audit.boundary import Corner
+from draftproof.simulator.audit.diagnosis import signs, suspects
+from draftproof.simulator.audit.diagnosis.evidence import Evidence
+from draftproof.simulator.audit.diagnosis.processed import judged_otherwise, processed_target
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def diagnose_corners(corners: Sequence[Corner]) -> list[Hypothesis]:
     return []
 
 
-#: The one entry that real coins cannot show; see `simulator.audit.boundary`.
+#: The one entry that real coins cannot show; see `draftproof.simulator.audit.boundary`.
 ZERO_COIN = Entry(
     "zero coin", "`<=` where `<` belongs accepts a token of probability zero when the coin is exactly 0", lambda _: None
 )

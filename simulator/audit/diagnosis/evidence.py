@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from simulator.audit.instances import context_free, probe, with_equal_rows
-from simulator.audit.judge import Audit, Finding
-from simulator.audit.presentation import Presentation
-from simulator.errors import DraftproofError
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme, Vector, Verifier
+from draftproof.simulator.audit.instances import context_free, probe, with_equal_rows
+from draftproof.simulator.audit.judge import Audit, Finding
+from draftproof.simulator.audit.presentation import Presentation
+from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme, Vector, Verifier
 
 #: A suspect's law is compared on the finding, and on so many other refuted and so many passed instances.
 OTHERS = 2

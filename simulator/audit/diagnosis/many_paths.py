@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simulator.audit.diagnosis.references import RESIDUAL, Corrections, card_of
-from simulator.audit.interfaces import paths_of
-from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
-from simulator.vectors import acceptance, positive_part, residual, without
+from draftproof.simulator.audit.diagnosis.references import RESIDUAL, Corrections, card_of
+from draftproof.simulator.audit.interfaces import paths_of
+from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
+from draftproof.simulator.vectors import acceptance, positive_part, residual, without
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from simulator.audit.diagnosis.evidence import Evidence
-from simulator.audit.diagnosis.many_paths import Recursive
-from simulator.audit.diagnosis.processings import FITTED, Reprocessed, draft_temperatures, meets, processings
-from simulator.audit.diagnosis.references import Blockwise, TokenWise
-from simulator.audit.judge import Finding
-from simulator.audit.processing import Processing
-from simulator.instances.instance import Instance
-from simulator.protocol import Verifier
+from draftproof.simulator.audit.diagnosis.evidence import Evidence
+from draftproof.simulator.audit.diagnosis.many_paths import Recursive
+from draftproof.simulator.audit.diagnosis.processings import FITTED, Reprocessed, draft_temperatures, meets, processings
+from draftproof.simulator.audit.diagnosis.references import Blockwise, TokenWise
+from draftproof.simulator.audit.judge import Finding
+from draftproof.simulator.audit.processing import Processing
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import Verifier
 
 #: So many times what a fit leaves must be wrong before a fit can tell anything.
 TELLING = 100

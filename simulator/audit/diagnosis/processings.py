@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.audit.judge import Finding
-from simulator.audit.processing import Processing
-from simulator.instances.instance import Instance
-from simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict, Verifier
+from draftproof.simulator.audit.judge import Finding
+from draftproof.simulator.audit.processing import Processing
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict, Verifier
 
 #: Balances with a fitted temperature are right to so much: the fit has some digits less than the rows.
 FITTED = 1e-8

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import accumulate, product
 from typing import Any
 
-from simulator.audit.audited import Audited
-from simulator.audit.interfaces import interface_named
-from simulator.audit.rows import Kind, RowForm
+from draftproof.simulator.audit.audited import Audited
+from draftproof.simulator.audit.interfaces import interface_named
+from draftproof.simulator.audit.rows import Kind, RowForm
 
 #: What the product of the uniforms is compared with, and which token is the last one that is accepted.
 THRESHOLDS = ("the ratio of the token", "the product of the ratios", "the product of the capped ratios")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.drafts.trees import first_path
-from simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
-from simulator.vectors import acceptance, positive_part, residual
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict
+from draftproof.simulator.vectors import acceptance, positive_part, residual
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from simulator.audit.diagnosis.evidence import Evidence, Suspect
-from simulator.audit.diagnosis.products import multiplied as multiplied_uniforms
-from simulator.audit.diagnosis.references import TokenWise
-from simulator.audit.judge import Finding
-from simulator.audit.rounding import HALF, SINGLE, largest
-from simulator.protocol import Vector
-from simulator.vectors import acceptance, residual
+from draftproof.simulator.audit.diagnosis.evidence import Evidence, Suspect
+from draftproof.simulator.audit.diagnosis.products import multiplied as multiplied_uniforms
+from draftproof.simulator.audit.diagnosis.references import TokenWise
+from draftproof.simulator.audit.judge import Finding
+from draftproof.simulator.audit.rounding import HALF, SINGLE, largest
+from draftproof.simulator.protocol import Vector
+from draftproof.simulator.vectors import acceptance, residual
 
 Test = Callable[[Evidence], str | None]
 

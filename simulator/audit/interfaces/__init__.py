@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from simulator.audit.interfaces._call import Call, Interface, paths_of
-from simulator.audit.interfaces.chain import CHAIN
-from simulator.audit.interfaces.coins import COINS
-from simulator.audit.interfaces.loop import LOOP
-from simulator.audit.interfaces.paths import PATHS
-from simulator.audit.interfaces.posterior import POSTERIOR
-from simulator.audit.interfaces.step import STEP, SelfDrafted
-from simulator.audit.interfaces.transformers import TRANSFORMERS
-from simulator.audit.interfaces.tree import TREE
-from simulator.errors import InvalidInput
+from draftproof.simulator.audit.interfaces._call import Call, Interface, paths_of
+from draftproof.simulator.audit.interfaces.chain import CHAIN
+from draftproof.simulator.audit.interfaces.coins import COINS
+from draftproof.simulator.audit.interfaces.loop import LOOP
+from draftproof.simulator.audit.interfaces.paths import PATHS
+from draftproof.simulator.audit.interfaces.posterior import POSTERIOR
+from draftproof.simulator.audit.interfaces.step import STEP, SelfDrafted
+from draftproof.simulator.audit.interfaces.transformers import TRANSFORMERS
+from draftproof.simulator.audit.interfaces.tree import TREE
+from draftproof.simulator.errors import InvalidInput
 
 __all__ = ["INTERFACES", "Call", "Interface", "SelfDrafted", "interface_named", "paths_of"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from simulator.audit.interfaces.keys import with_keys
-from simulator.audit.rows import RowForm
-from simulator.errors import InvalidVerifier
-from simulator.protocol import Coin, Context, DraftNode, Verdict
-from simulator.symbolic import concrete
+from draftproof.simulator.audit.interfaces.keys import with_keys
+from draftproof.simulator.audit.rows import RowForm
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.protocol import Coin, Context, DraftNode, Verdict
+from draftproof.simulator.symbolic import concrete
 
 #: Stands for "no token" in arrays of requests of different lengths.
 PLACEHOLDER = -1

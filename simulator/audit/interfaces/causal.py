@@ -12,9 +12,9 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-from simulator.audit.rows import RowForm
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.lazy import torch_module
+from draftproof.simulator.audit.rows import RowForm
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.lazy import torch_module
 
 
 def causal_model(table: Any, rows: RowForm) -> Any:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, read_block, shown
-from simulator.audit.interfaces.noise import given, wanted
-from simulator.drafts.trees import first_path
-from simulator.errors import InvalidVerifier
-from simulator.protocol import DraftNode, Verdict
+from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, read_block, shown
+from draftproof.simulator.audit.interfaces.noise import given, wanted
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.protocol import DraftNode, Verdict
 
 
 def _call(call: Call) -> list[Verdict]:

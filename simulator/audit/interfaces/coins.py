@@ -15,13 +15,13 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
-from simulator.audit.interfaces._call import Call, Interface, read_block
-from simulator.audit.interfaces.chain import by_request
-from simulator.audit.interfaces.keys import keys_of
-from simulator.audit.interfaces.noise import given, kind_of
-from simulator.drafts.trees import first_path
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftNode, Verdict
+from draftproof.simulator.audit.interfaces._call import Call, Interface, read_block
+from draftproof.simulator.audit.interfaces.chain import by_request
+from draftproof.simulator.audit.interfaces.keys import keys_of
+from draftproof.simulator.audit.interfaces.noise import given, kind_of
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftNode, Verdict
 
 Paths = list[list[DraftNode]]
 

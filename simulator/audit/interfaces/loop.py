@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.audit.interfaces._call import Call, Interface, shown, tokens
-from simulator.errors import InvalidVerifier
-from simulator.protocol import Context, DraftNode, Vector, Verdict
-from simulator.symbolic import concrete
+from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.protocol import Context, DraftNode, Vector, Verdict
+from draftproof.simulator.symbolic import concrete
 
 #: The text before the new tokens; two tokens, so that no vocabulary is too small.
 PROMPT: Context = (1, 0)
@@ -75,7 +75,7 @@ def _call(call: Call) -> list[Verdict]:
     wanted = _depth(root) + 1
     tables = Table(root, "target"), Table(root, "draft")
     if call.rows.library == "torch":
-        from simulator.audit.interfaces.causal import causal_model  # noqa: PLC0415 - needs transformers
+        from draftproof.simulator.audit.interfaces.causal import causal_model  # noqa: PLC0415 - needs transformers
 
         models: Any = [causal_model(table, call.rows) for table in tables]
         prompt = call.rows.whole([list(PROMPT)])

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from simulator.audit.interfaces._call import Call
+from draftproof.simulator.audit.interfaces._call import Call
 
 #: What names of parameters mean; without regard to case, and to a trailing "s" or "_".
 UNIFORM = """uniform uniform_prob uniform_sample uniform_rand uniform_random uniform_number uniform_noise rand_uniform

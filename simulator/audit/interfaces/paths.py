@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.audit.interfaces._call import Call, Interface, paths_of, read_block
-from simulator.protocol import Context, DraftNode, Verdict
+from draftproof.simulator.audit.interfaces._call import Call, Interface, paths_of, read_block
+from draftproof.simulator.protocol import Context, DraftNode, Verdict
 
 
 def _call(call: Call) -> list[Verdict]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from simulator.arithmetic import to_fmpq
-from simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, paths_of, shown, whole
-from simulator.audit.interfaces.chain import by_request
-from simulator.audit.interfaces.keys import keys_of
-from simulator.errors import InvalidVerifier
-from simulator.protocol import Context, DraftNode, Verdict
-from simulator.symbolic import concrete
+from draftproof.simulator.arithmetic import to_fmpq
+from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, paths_of, shown, whole
+from draftproof.simulator.audit.interfaces.chain import by_request
+from draftproof.simulator.audit.interfaces.keys import keys_of
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.protocol import Context, DraftNode, Verdict
+from draftproof.simulator.symbolic import concrete
 
 
 def _call(call: Call) -> list[Verdict]:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from simulator.audit.interfaces._call import Call, Interface, read_block, tokens
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector, Verdict
+from draftproof.simulator.audit.interfaces._call import Call, Interface, read_block, tokens
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector, Verdict
 
 
 @dataclass(frozen=True)

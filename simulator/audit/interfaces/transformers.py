@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole
-from simulator.drafts.trees import first_path
-from simulator.errors import InvalidVerifier
-from simulator.protocol import Verdict
+from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole
+from draftproof.simulator.drafts.trees import first_path
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.protocol import Verdict
 
 
 def _call(call: Call) -> list[Verdict]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole
-from simulator.audit.rows import RowForm
-from simulator.errors import InvalidVerifier
-from simulator.protocol import Context, DraftNode, Vector, Verdict
+from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole
+from draftproof.simulator.audit.rows import RowForm
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.protocol import Context, DraftNode, Vector, Verdict
 
 
 class HandedNode:

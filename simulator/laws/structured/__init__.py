@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from simulator.laws.structured.dispatch import run, structured_law, structured_metrics
-from simulator.laws.structured.guard import assert_offered
-from simulator.laws.structured.offer import structure_of
-from simulator.laws.structured.rows import MarkovRows, RowSource, TableRows
-from simulator.laws.structured.sinks import LawSink, MetricsSink
+from draftproof.simulator.laws.structured.dispatch import run, structured_law, structured_metrics
+from draftproof.simulator.laws.structured.guard import assert_offered
+from draftproof.simulator.laws.structured.offer import structure_of
+from draftproof.simulator.laws.structured.rows import MarkovRows, RowSource, TableRows
+from draftproof.simulator.laws.structured.sinks import LawSink, MetricsSink
 
 __all__ = [
     "LawSink",

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import arithmetic_of
-from simulator.lazy import torch
-from simulator.vectors import is_tensor
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.lazy import torch
+from draftproof.simulator.vectors import is_tensor
 
 
 def keep_freed_memory() -> None:

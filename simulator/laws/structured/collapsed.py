@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import as_python
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.laws.law import Metrics, Violation
-from simulator.laws.structured.arrays import as_numpy, zeros
-from simulator.laws.structured.offer import structure_of
-from simulator.laws.structured.rows import MarkovRows
-from simulator.laws.structured.top_down import Masses, advance, child_law_of
-from simulator.protocol import Context, Verifier
-from simulator.structures import TopDown
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.laws.law import Metrics, Violation
+from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
+from draftproof.simulator.laws.structured.offer import structure_of
+from draftproof.simulator.laws.structured.rows import MarkovRows
+from draftproof.simulator.laws.structured.top_down import Masses, advance, child_law_of
+from draftproof.simulator.protocol import Context, Verifier
+from draftproof.simulator.structures import TopDown
 
 #: Entries that a step of many starts works with at once.
 CHUNK = 2**22

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any
 
-from simulator.drafts import Delayed
-from simulator.laws.structured.arrays import joined, zeros
-from simulator.laws.structured.rows import RowSource
-from simulator.laws.structured.sinks import Sink
-from simulator.laws.structured.top_down import CHUNK
-from simulator.structures import Continued
-from simulator.vectors import positive_part
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.laws.structured.arrays import joined, zeros
+from draftproof.simulator.laws.structured.rows import RowSource
+from draftproof.simulator.laws.structured.sinks import Sink
+from draftproof.simulator.laws.structured.top_down import CHUNK
+from draftproof.simulator.structures import Continued
+from draftproof.simulator.vectors import positive_part
 
 #: Masses of contexts by the number of paths through them, each of shape `(n,)`.
 Masses = dict[int, Any]

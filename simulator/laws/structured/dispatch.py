@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.laws.law import BlockLaw, Metrics
-from simulator.laws.structured.arrays import keep_freed_memory
-from simulator.laws.structured.continued import continued_law
-from simulator.laws.structured.layered import layered_law
-from simulator.laws.structured.leaf_to_root import leaf_to_root
-from simulator.laws.structured.offer import structure_of
-from simulator.laws.structured.paths import path_law
-from simulator.laws.structured.rows import RowSource
-from simulator.laws.structured.sinks import LawSink, MetricsSink, Sink
-from simulator.laws.structured.top_down import top_down
-from simulator.protocol import DraftScheme, Progress, Verifier
-from simulator.structures import Continued, Layered, LeafToRoot, OnePath
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.laws.law import BlockLaw, Metrics
+from draftproof.simulator.laws.structured.arrays import keep_freed_memory
+from draftproof.simulator.laws.structured.continued import continued_law
+from draftproof.simulator.laws.structured.layered import layered_law
+from draftproof.simulator.laws.structured.leaf_to_root import leaf_to_root
+from draftproof.simulator.laws.structured.offer import structure_of
+from draftproof.simulator.laws.structured.paths import path_law
+from draftproof.simulator.laws.structured.rows import RowSource
+from draftproof.simulator.laws.structured.sinks import LawSink, MetricsSink, Sink
+from draftproof.simulator.laws.structured.top_down import top_down
+from draftproof.simulator.protocol import DraftScheme, Progress, Verifier
+from draftproof.simulator.structures import Continued, Layered, LeafToRoot, OnePath
 
 
 def run(verifier: Verifier, rows: RowSource, scheme: DraftScheme, sink: Sink) -> None:

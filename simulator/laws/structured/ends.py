@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.laws.structured.arrays import as_numpy, zeros
-from simulator.laws.structured.dispatch import structured_law
-from simulator.laws.structured.rows import MarkovRows
-from simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
+from draftproof.simulator.laws.structured.dispatch import structured_law
+from draftproof.simulator.laws.structured.rows import MarkovRows
+from draftproof.simulator.protocol import DraftScheme, Verifier
 
 #: Entries of the laws that are held at once, in float64; exact ones take eight times the room.
 HELD = {False: 2**24, True: 2**21}

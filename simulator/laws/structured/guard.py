@@ -7,16 +7,16 @@ from math import log
 
 import numpy as np
 
-from simulator.arithmetic import Arithmetic
-from simulator.drafts import Delayed
-from simulator.errors import InvalidVerifier
-from simulator.instances.families import FAMILIES
-from simulator.instances.processes import TableProcess, tabulate
-from simulator.laws.enumeration import enumerate_law
-from simulator.laws.structured.dispatch import structured_law
-from simulator.laws.structured.rows import TableRows
-from simulator.laws.structured.size import deepest
-from simulator.protocol import TokenProcess, Verifier
+from draftproof.simulator.arithmetic import Arithmetic
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.processes import TableProcess, tabulate
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.structured.dispatch import structured_law
+from draftproof.simulator.laws.structured.rows import TableRows
+from draftproof.simulator.laws.structured.size import deepest
+from draftproof.simulator.protocol import TokenProcess, Verifier
 
 #: Draft trees that are enumerated for it at most.
 TREES = 2_000

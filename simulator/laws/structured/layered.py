@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simulator.drafts import Delayed
-from simulator.laws.structured.arrays import as_numpy, zeros
-from simulator.laws.structured.rows import RowSource
-from simulator.laws.structured.sinks import Sink
-from simulator.structures import Layered
-from simulator.vectors import is_tensor, minimum
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
+from draftproof.simulator.laws.structured.rows import RowSource
+from draftproof.simulator.laws.structured.sinks import Sink
+from draftproof.simulator.structures import Layered
+from draftproof.simulator.vectors import is_tensor, minimum
 
 #: Nodes of a layer by position, their scores, and the probability of it all.
 State: TypeAlias = tuple[tuple[int, ...], tuple[Any, ...], Any]

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any
 
-from simulator.drafts import Delayed
-from simulator.laws.structured.arrays import joined, scatter_add, where_true, whole_numbers, zeros
-from simulator.laws.structured.rows import RowSource
-from simulator.laws.structured.sinks import Sink
-from simulator.structures import LeafToRoot
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.laws.structured.arrays import joined, scatter_add, where_true, whole_numbers, zeros
+from draftproof.simulator.laws.structured.rows import RowSource
+from draftproof.simulator.laws.structured.sinks import Sink
+from draftproof.simulator.structures import LeafToRoot
 
 
 @dataclass

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from typing import Any
 
-from simulator.drafts import Delayed
-from simulator.errors import DraftproofError, InvalidVerifier
-from simulator.protocol import DraftScheme, Verifier
-from simulator.raised import own_lines, said
-from simulator.structures import OnePath, Structure, offered, with_functions
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.protocol import DraftScheme, Verifier
+from draftproof.simulator.raised import own_lines, said
+from draftproof.simulator.structures import OnePath, Structure, offered, with_functions
 
 
 def structure_of(verifier: Verifier, scheme: DraftScheme) -> Structure | None:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.drafts import Delayed
-from simulator.laws.structured.arrays import joined, zeros
-from simulator.laws.structured.rows import RowSource
-from simulator.laws.structured.sinks import Sink
-from simulator.laws.structured.top_down import CHUNK
-from simulator.structures import OnePath
-from simulator.vectors import token_by_token
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.laws.structured.arrays import joined, zeros
+from draftproof.simulator.laws.structured.rows import RowSource
+from draftproof.simulator.laws.structured.sinks import Sink
+from draftproof.simulator.laws.structured.top_down import CHUNK
+from draftproof.simulator.structures import OnePath
+from draftproof.simulator.vectors import token_by_token
 
 
 def path_law(structure: OnePath, rows: RowSource, scheme: Delayed, sink: Sink, chunk: int = CHUNK) -> None:

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from simulator.arithmetic import Arithmetic, arithmetic_of
-from simulator.errors import InvalidInput
-from simulator.instances.processes import MarkovProcess, TableProcess
-from simulator.laws.structured.arrays import whole_numbers
-from simulator.lazy import torch_module
+from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
+from draftproof.simulator.laws.structured.arrays import whole_numbers
+from draftproof.simulator.lazy import torch_module
 
 
 class RowSource(Protocol):

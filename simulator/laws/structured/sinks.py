@@ -9,13 +9,13 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Protocol
 
-from simulator.arithmetic import as_python
-from simulator.instances.processes import context_at
-from simulator.laws.law import BlockLaw, Metrics, Violation
-from simulator.laws.structured.arrays import as_numpy, scatter_add, whole_numbers, zeros
-from simulator.laws.structured.rows import RowSource
-from simulator.protocol import Progress
-from simulator.vectors import token_by_token
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.instances.processes import context_at
+from draftproof.simulator.laws.law import BlockLaw, Metrics, Violation
+from draftproof.simulator.laws.structured.arrays import as_numpy, scatter_add, whole_numbers, zeros
+from draftproof.simulator.laws.structured.rows import RowSource
+from draftproof.simulator.protocol import Progress
+from draftproof.simulator.vectors import token_by_token
 
 
 class Sink(Protocol):

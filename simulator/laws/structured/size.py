@@ -9,14 +9,14 @@ from functools import partial
 from itertools import accumulate
 from math import comb, inf, log2
 
-from simulator.arithmetic import Arithmetic
-from simulator.drafts import Delayed
-from simulator.errors import TooLarge
-from simulator.instances.processes import MarkovProcess, context_count
-from simulator.laws.structured.offer import structure_of
-from simulator.laws.structured.top_down import CHUNK
-from simulator.protocol import DraftScheme, TokenProcess, Verifier
-from simulator.structures import Continued, Layered, LeafToRoot, TopDown, offered
+from draftproof.simulator.arithmetic import Arithmetic
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.instances.processes import MarkovProcess, context_count
+from draftproof.simulator.laws.structured.offer import structure_of
+from draftproof.simulator.laws.structured.top_down import CHUNK
+from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
+from draftproof.simulator.structures import Continued, Layered, LeafToRoot, TopDown, offered
 
 #: Bytes that a run may take unless told otherwise.
 MEMORY = 4 * 2**30

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat
 
-from simulator.arithmetic import as_python
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.processes import table_entries
-from simulator.laws.structured.arrays import as_numpy, zeros
-from simulator.laws.structured.collapsed import CollapsedTopDown
-from simulator.laws.structured.ends import ends_by_law
-from simulator.laws.structured.rows import MarkovRows
-from simulator.laws.structured.size import BYTES, MEMORY
-from simulator.protocol import Verifier
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
+from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
+from draftproof.simulator.laws.structured.ends import ends_by_law
+from draftproof.simulator.laws.structured.rows import MarkovRows
+from draftproof.simulator.laws.structured.size import BYTES, MEMORY
+from draftproof.simulator.protocol import Verifier
 
 #: Largest number of states whose chain is solved as a matrix; above, laws are pushed forward until they stay.
 MATRIX_STATES = 512

@@ -13,14 +13,14 @@ from itertools import accumulate, combinations_with_replacement, pairwise, produ
 from math import factorial, prod
 from typing import Any
 
-from simulator.arithmetic import arithmetic_of
-from simulator.drafts import Delayed
-from simulator.laws.structured.arrays import joined, zeros
-from simulator.laws.structured.rows import RowSource
-from simulator.laws.structured.sinks import Sink
-from simulator.protocol import Card, Vector
-from simulator.structures import Branch, ChildLaw, TopDown
-from simulator.vectors import token_by_token
+from draftproof.simulator.arithmetic import arithmetic_of
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.laws.structured.arrays import joined, zeros
+from draftproof.simulator.laws.structured.rows import RowSource
+from draftproof.simulator.laws.structured.sinks import Sink
+from draftproof.simulator.protocol import Card, Vector
+from draftproof.simulator.structures import Branch, ChildLaw, TopDown
+from draftproof.simulator.vectors import token_by_token
 
 #: Numbers in one array of a chunk: enough to forget the cost of a call, few enough for the processor's cache.
 CHUNK = 2**16

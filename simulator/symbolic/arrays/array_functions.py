@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidVerifier
-from simulator.symbolic.arrays.arrays import (
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.symbolic.arrays.arrays import (
     SymbolicArray,
     boxed,
     dispatched,
@@ -22,10 +22,10 @@ from simulator.symbolic.arrays.arrays import (
     stored,
     wrapped,
 )
-from simulator.symbolic.arrays.rules import RULES
-from simulator.symbolic.numbers import race
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.symbolic.arrays.rules import RULES
+from draftproof.simulator.symbolic.numbers import race
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.where import refused_operation
 
 #: Functions whose answer does not depend on the numbers.
 _SHAPES = {

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.numbers import race
-from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers import race
+from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.where import refused_operation
 
 
 def plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.arrays.arrays import (
+from draftproof.simulator.symbolic.arrays.arrays import (
     SymbolicArray,
     accumulate,
     argbest,
@@ -20,11 +20,11 @@ from simulator.symbolic.arrays.arrays import (
     tested,
     wrapped,
 )
-from simulator.symbolic.arrays.searching import searchsorted
-from simulator.symbolic.numbers import race
-from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.where import caller, refused_operation
+from draftproof.simulator.symbolic.arrays.searching import searchsorted
+from draftproof.simulator.symbolic.numbers import race
+from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.where import caller, refused_operation
 
 
 def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:

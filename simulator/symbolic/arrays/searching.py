@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.arrays.arrays import elementwise
-from simulator.symbolic.knowledge.compare import count_below
-from simulator.symbolic.numbers import race
-from simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.arrays.arrays import elementwise
+from draftproof.simulator.symbolic.knowledge.compare import count_below
+from draftproof.simulator.symbolic.numbers import race
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
 
 
 def searchsorted(thresholds: Sequence[Any], values: Any, side: str = "left") -> Any:

@@ -9,13 +9,13 @@ from typing import Any
 
 from flint import fmpq
 
-from simulator.arithmetic import real
-from simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power
-from simulator.symbolic.numbers.extreme import Extreme
-from simulator.symbolic.numbers.forms import Chain, Linear, Product, Terms
-from simulator.symbolic.numbers.symbol import Symbol, Variable
-from simulator.symbolic.numbers.unset import Unset
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.arithmetic import real
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power
+from draftproof.simulator.symbolic.numbers.extreme import Extreme
+from draftproof.simulator.symbolic.numbers.forms import Chain, Linear, Product, Terms
+from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable
+from draftproof.simulator.symbolic.numbers.unset import Unset
+from draftproof.simulator.symbolic.where import refused_operation
 
 #: More whole numbers than this between the ends of a rounded number are refused.
 MAX_CELLS = 4096

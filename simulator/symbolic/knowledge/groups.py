@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from flint import fmpq
 
-from simulator.symbolic.knowledge.measure import measure
-from simulator.symbolic.numbers.exact import ONE, ZERO, log
-from simulator.symbolic.numbers.symbol import Variable
-from simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.knowledge.measure import measure
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, log
+from draftproof.simulator.symbolic.numbers.symbol import Variable
+from draftproof.simulator.symbolic.where import refusal
 
 #: A constraint: coefficients by variable, constant; the sum must be <= 0.
 Tie: TypeAlias = tuple[dict[int, fmpq], fmpq]

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from flint import fmpq
 
-from simulator.errors import TooLarge
-from simulator.symbolic.numbers.exact import ONE, ZERO, weighted_exponentials
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, weighted_exponentials
 
 #: `sum(coefficients * x) + constant <= 0`.
 Constraint: TypeAlias = tuple[tuple[fmpq, ...], fmpq]

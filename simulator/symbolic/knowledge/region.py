@@ -14,14 +14,14 @@ from typing import Any
 
 from flint import fmpq, fmpz
 
-from simulator.errors import TooLarge
-from simulator.protocol import Coin
-from simulator.symbolic.events import BoundaryEvent, Reuse
-from simulator.symbolic.knowledge import compare
-from simulator.symbolic.knowledge.groups import Group, Tie, distinct, union
-from simulator.symbolic.numbers.exact import ONE, ZERO, exp, log
-from simulator.symbolic.numbers.symbol import Variable
-from simulator.symbolic.where import caller, refusal
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.protocol import Coin
+from draftproof.simulator.symbolic.events import BoundaryEvent, Reuse
+from draftproof.simulator.symbolic.knowledge import compare
+from draftproof.simulator.symbolic.knowledge.groups import Group, Tie, distinct, union
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, exp, log
+from draftproof.simulator.symbolic.numbers.symbol import Variable
+from draftproof.simulator.symbolic.where import caller, refusal
 
 #: Weight of a corner coin beside the others: only which results it leads to matters.
 TINY = fmpq(1, 2**40)

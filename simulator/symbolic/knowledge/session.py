@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.protocol import Coin
-from simulator.symbolic.events import BoundaryEvent, Reuse
-from simulator.symbolic.knowledge.compare import count_below
-from simulator.symbolic.knowledge.region import Region
-from simulator.symbolic.numbers.exact import ONE, ZERO
-from simulator.symbolic.numbers.forms import Linear
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.where import caller, refusal
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.protocol import Coin
+from draftproof.simulator.symbolic.events import BoundaryEvent, Reuse
+from draftproof.simulator.symbolic.knowledge.compare import count_below
+from draftproof.simulator.symbolic.knowledge.region import Region
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
+from draftproof.simulator.symbolic.numbers.forms import Linear
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.where import caller, refusal
 
 #: The largest value below 1 of a generator with so many random bits: of numpy and torch; of jax one fewer.
 LARGEST = {bits: ONE - fmpq(1, fmpz(2) ** bits) for bits in (53, 24, 52, 23)}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from simulator.symbolic.numbers.exact import ONE
-from simulator.symbolic.where import asked_by_us, method_called, refusal
+from draftproof.simulator.symbolic.numbers.exact import ONE
+from draftproof.simulator.symbolic.where import asked_by_us, method_called, refusal
 
 
 class Element:

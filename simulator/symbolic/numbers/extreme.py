@@ -7,9 +7,9 @@ from typing import Any
 
 from flint import fmpq
 
-from simulator.symbolic.numbers.exact import as_float
-from simulator.symbolic.numbers.functions import power
-from simulator.symbolic.numbers.symbol import Symbol, Variable
+from draftproof.simulator.symbolic.numbers.exact import as_float
+from draftproof.simulator.symbolic.numbers.functions import power
+from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable
 
 
 class Extreme(Symbol):

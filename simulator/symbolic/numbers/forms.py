@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 from flint import fmpq
 
-from simulator.symbolic.numbers.exact import ONE, ZERO, as_float, exp, log, power
-from simulator.symbolic.numbers.symbol import Symbol, Variable
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float, exp, log, power
+from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable
+from draftproof.simulator.symbolic.where import refused_operation
 
 #: (variable, coefficient or exponent, side); sorted, at most one for each variable and side.
 Term: TypeAlias = tuple[Variable, fmpq, int]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.numbers.unset import Unset
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.numbers.unset import Unset
 
 
 def is_random(value: Any) -> bool:

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from flint import fmpq
 
-from simulator.arithmetic import real
-from simulator.symbolic.numbers.exact import exp
-from simulator.symbolic.numbers.forms import Chain, Linear, Product
-from simulator.symbolic.numbers.symbol import Symbol, Variable
+from draftproof.simulator.arithmetic import real
+from draftproof.simulator.symbolic.numbers.exact import exp
+from draftproof.simulator.symbolic.numbers.forms import Chain, Linear, Product
+from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable
 
 
 def argmax(values: Sequence[Any]) -> int:

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 from flint import fmpq
 
-from simulator.arithmetic import real
-from simulator.symbolic.numbers.element import Element
-from simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log
-from simulator.symbolic.where import method_called, refusal, refused_operation
+from draftproof.simulator.arithmetic import real
+from draftproof.simulator.symbolic.numbers.element import Element
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log
+from draftproof.simulator.symbolic.where import method_called, refusal, refused_operation
 
 
 class Variable:

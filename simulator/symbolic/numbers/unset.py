@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from simulator.arithmetic import real
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.where import refusal
+from draftproof.simulator.arithmetic import real
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.where import refusal
 
 
 class Unset(Symbol):

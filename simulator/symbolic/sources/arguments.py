@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidInput
-from simulator.symbolic.arrays.arrays import SymbolicArray
-from simulator.symbolic.knowledge.session import LARGEST, Session
-from simulator.symbolic.numbers.exact import ONE
-from simulator.symbolic.numbers.forms import Linear
-from simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray
+from draftproof.simulator.symbolic.knowledge.session import LARGEST, Session
+from draftproof.simulator.symbolic.numbers.exact import ONE
+from draftproof.simulator.symbolic.numbers.forms import Linear
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
 
 
 class ArgumentCoins:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.arrays.arrays import SymbolicArray
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.numbers.unset import Unset
-from simulator.symbolic.where import caller, is_audited
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers.unset import Unset
+from draftproof.simulator.symbolic.where import caller, is_audited
 
 
 def _recorded(original: Any) -> Any:

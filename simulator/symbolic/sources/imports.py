@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from simulator.symbolic.knowledge.session import current, suspended
-from simulator.symbolic.sources import numpy_random, python_random
+from draftproof.simulator.symbolic.knowledge.session import current, suspended
+from draftproof.simulator.symbolic.sources import numpy_random, python_random
 
 
 @contextmanager

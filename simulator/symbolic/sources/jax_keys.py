@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import jax_core, jax_module
-from simulator.symbolic.knowledge.session import Session, Stream
-from simulator.symbolic.where import caller, refusal
+from draftproof.simulator.lazy import jax_core, jax_module
+from draftproof.simulator.symbolic.knowledge.session import Session, Stream
+from draftproof.simulator.symbolic.where import caller, refusal
 
 #: By the number of random bits: those that stay in a uniform number.
 MANTISSA = {32: 23, 64: 52}

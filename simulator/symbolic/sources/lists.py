@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.arrays.array_functions import applied
-from simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, dispatched, random_inside
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.numbers.functions import is_random
-from simulator.symbolic.where import is_own
+from draftproof.simulator.symbolic.arrays.array_functions import applied
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, dispatched, random_inside
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers.functions import is_random
+from draftproof.simulator.symbolic.where import is_own
 
 #: Functions that make an array of their argument, and at which place that stands; the type stands behind it.
 _MAKERS = {

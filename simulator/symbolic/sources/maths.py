@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.where import refused_operation
 
 _METHODS = {"log1p": "log1p", "exp": "exp", "expm1": "expm1", "sqrt": "sqrt", "log2": "log2", "fabs": "__abs__"}
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import real
-from simulator.symbolic.arrays.arrays import wrapped
-from simulator.symbolic.knowledge.session import Session, Stream
-from simulator.symbolic.numbers.exact import ONE, ZERO
-from simulator.symbolic.where import refusal
+from draftproof.simulator.arithmetic import real
+from draftproof.simulator.symbolic.arrays.arrays import wrapped
+from draftproof.simulator.symbolic.knowledge.session import Session, Stream
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
+from draftproof.simulator.symbolic.where import refusal
 
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:

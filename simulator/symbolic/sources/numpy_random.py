@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.knowledge.session import Session, Stream, current, seed_key, suspended
-from simulator.symbolic.sources.numpy_draws import NEW, OLD
-from simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key, suspended
+from draftproof.simulator.symbolic.sources.numpy_draws import NEW, OLD
+from draftproof.simulator.symbolic.where import refusal
 
 
 def _apply(table: dict[str, Any], name: str, s: Session, g: Stream, arguments: Any, options: Any) -> Any:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from simulator.arithmetic import real
-from simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
-from simulator.symbolic.numbers.exact import ONE, ZERO
-from simulator.symbolic.where import refusal
+from draftproof.simulator.arithmetic import real
+from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
+from draftproof.simulator.symbolic.where import refusal
 
 
 def _uniform01(s: Session, g: Stream) -> Any:

@@ -7,8 +7,8 @@ import random as _random
 import threading
 from typing import Any
 
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.where import refusal
 
 
 def _recorded(original: Any) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from simulator.lazy import torch_module
-from simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
-from simulator.symbolic.where import refusal
+from draftproof.simulator.lazy import torch_module
+from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
+from draftproof.simulator.symbolic.where import refusal
 
 
 def _recording_generator(base: Any) -> Any:

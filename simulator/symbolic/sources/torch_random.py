@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from simulator.arithmetic import real
-from simulator.lazy import torch
-from simulator.symbolic.knowledge.session import Session
-from simulator.symbolic.numbers.exact import ONE, ZERO
-from simulator.symbolic.sources.torch_generators import stream
-from simulator.symbolic.where import refusal
+from draftproof.simulator.arithmetic import real
+from draftproof.simulator.lazy import torch
+from draftproof.simulator.symbolic.knowledge.session import Session
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
+from draftproof.simulator.symbolic.sources.torch_generators import stream
+from draftproof.simulator.symbolic.where import refusal
 
 
 def refused(name: str) -> Any:

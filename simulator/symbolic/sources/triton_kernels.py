@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidVerifier
-from simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.numbers.functions import is_random
-from simulator.symbolic.where import refusal, refused_operation
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, plain
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers.functions import is_random
+from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 
 def _is_followed(data: Any) -> bool:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import torch, torch_module
-from simulator.symbolic.arrays.arrays import plain
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.where import refusal
+from draftproof.simulator.lazy import torch, torch_module
+from draftproof.simulator.symbolic.arrays.arrays import plain
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.where import refusal
 
 
 def _shared(original: Any) -> Any:

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import torch
-from simulator.symbolic.arrays.arrays import SymbolicArray, boxed
-from simulator.symbolic.knowledge.session import Session
-from simulator.symbolic.numbers.functions import is_random
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.sources import torch_random
-from simulator.symbolic.tensors import ops as torch_ops
-from simulator.symbolic.tensors.table import Tensors
-from simulator.symbolic.where import is_audited, is_own, refused_operation
+from draftproof.simulator.lazy import torch
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed
+from draftproof.simulator.symbolic.knowledge.session import Session
+from draftproof.simulator.symbolic.numbers.functions import is_random
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.sources import torch_random
+from draftproof.simulator.symbolic.tensors import ops as torch_ops
+from draftproof.simulator.symbolic.tensors.table import Tensors
+from draftproof.simulator.symbolic.where import is_audited, is_own, refused_operation
 
 
 @contextmanager

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import torch
-from simulator.symbolic.tensors.table import Tensors
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.lazy import torch
+from draftproof.simulator.symbolic.tensors.table import Tensors
+from draftproof.simulator.symbolic.where import refused_operation
 
 #: Operation -> positions of indices and masks, which stay as they are.
 MOVES: dict[str, tuple[int, ...]] = {

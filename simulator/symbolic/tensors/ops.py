@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import torch
-from simulator.symbolic.arrays.arrays import elementwise, tested
-from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, where
-from simulator.symbolic.tensors.moves import MOVES, moved
-from simulator.symbolic.tensors.reductions import RULES as REDUCTIONS
-from simulator.symbolic.tensors.reductions import indices
-from simulator.symbolic.tensors.table import Tensors
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.lazy import torch
+from draftproof.simulator.symbolic.arrays.arrays import elementwise, tested
+from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, where
+from draftproof.simulator.symbolic.tensors.moves import MOVES, moved
+from draftproof.simulator.symbolic.tensors.reductions import RULES as REDUCTIONS
+from draftproof.simulator.symbolic.tensors.reductions import indices
+from draftproof.simulator.symbolic.tensors.table import Tensors
+from draftproof.simulator.symbolic.where import refused_operation
 
 _UNARY = {
     "neg": "negative", "reciprocal": "reciprocal", "log": "log", "log1p": "log1p", "exp": "exp", "expm1": "expm1",

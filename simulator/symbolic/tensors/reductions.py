@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import torch
-from simulator.symbolic.arrays.arrays import (
+from draftproof.simulator.lazy import torch
+from draftproof.simulator.symbolic.arrays.arrays import (
     accumulate,
     along,
     elementwise,
@@ -16,11 +16,11 @@ from simulator.symbolic.arrays.arrays import (
     rows_along,
     tested,
 )
-from simulator.symbolic.arrays.searching import bisected, increasing, searchsorted
-from simulator.symbolic.numbers import race
-from simulator.symbolic.numbers.functions import BINARY, TESTS
-from simulator.symbolic.tensors.table import Tensors
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.symbolic.arrays.searching import bisected, increasing, searchsorted
+from draftproof.simulator.symbolic.numbers import race
+from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS
+from draftproof.simulator.symbolic.tensors.table import Tensors
+from draftproof.simulator.symbolic.where import refused_operation
 
 
 def _dims(x: Any, dim: Any) -> list[int]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.numbers.functions import is_random
-from simulator.symbolic.numbers.unset import Unset
-from simulator.symbolic.where import caller, refusal, refused_operation
+from draftproof.simulator.symbolic.numbers.functions import is_random
+from draftproof.simulator.symbolic.numbers.unset import Unset
+from draftproof.simulator.symbolic.where import caller, refusal, refused_operation
 
 
 class _Store:

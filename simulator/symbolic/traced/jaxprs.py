@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import jax_core, jax_lines, jnp
-from simulator.symbolic.traced.values import is_followed, shaped, values, wrapped
-from simulator.symbolic.where import is_audited, reading
+from draftproof.simulator.lazy import jax_core, jax_lines, jnp
+from draftproof.simulator.symbolic.traced.values import is_followed, shaped, values, wrapped
+from draftproof.simulator.symbolic.where import is_audited, reading
 
 #: One primitive: of a trace, a primitive, its arguments and parameters.
 Process = Callable[[Any, Any, Any, Any], Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.symbolic.traced.values import values
+from draftproof.simulator.symbolic.traced.values import values
 
 #: Which arguments hold the elements; the others say where they go.
 _ELEMENTS: dict[str, Callable[[int], Iterable[int]]] = (

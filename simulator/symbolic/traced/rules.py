@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from simulator.arithmetic import real
-from simulator.symbolic.arrays.arrays import accumulate, along, elementwise, fold, rows_along, tested
-from simulator.symbolic.numbers import race
-from simulator.symbolic.numbers.exact import ONE
-from simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random
-from simulator.symbolic.sources.jax_keys import MANTISSA, Bits
-from simulator.symbolic.traced.values import values
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.arithmetic import real
+from draftproof.simulator.symbolic.arrays.arrays import accumulate, along, elementwise, fold, rows_along, tested
+from draftproof.simulator.symbolic.numbers import race
+from draftproof.simulator.symbolic.numbers.exact import ONE
+from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random
+from draftproof.simulator.symbolic.sources.jax_keys import MANTISSA, Bits
+from draftproof.simulator.symbolic.traced.values import values
+from draftproof.simulator.symbolic.where import refused_operation
 
 #: A positive number below it changes no random number that it is added to, unless that is exactly 0.
 _ABSORBED = fmpq(1, 2**100)

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from simulator.lazy import jax_core, jax_module
-from simulator.symbolic.knowledge.session import Session, current
-from simulator.symbolic.sources.jax_keys import Keys
-from simulator.symbolic.traced import jaxprs, moves, rules
-from simulator.symbolic.traced.values import followed_class, is_followed, of_jax, shaped, wrapped
-from simulator.symbolic.where import refusal, refused_operation
+from draftproof.simulator.lazy import jax_core, jax_module
+from draftproof.simulator.symbolic.knowledge.session import Session, current
+from draftproof.simulator.symbolic.sources.jax_keys import Keys
+from draftproof.simulator.symbolic.traced import jaxprs, moves, rules
+from draftproof.simulator.symbolic.traced.values import followed_class, is_followed, of_jax, shaped, wrapped
+from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 
 @contextmanager

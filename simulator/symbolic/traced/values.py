@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from simulator.lazy import jax_core, jnp
-from simulator.symbolic.arrays.arrays import FOREIGN, SymbolicArray, boxed
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.numbers.functions import is_random
-from simulator.symbolic.numbers.symbol import Symbol
-from simulator.symbolic.sources.jax_keys import Bits
-from simulator.symbolic.where import refused_operation
+from draftproof.simulator.lazy import jax_core, jnp
+from draftproof.simulator.symbolic.arrays.arrays import FOREIGN, SymbolicArray, boxed
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.numbers.functions import is_random
+from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.sources.jax_keys import Bits
+from draftproof.simulator.symbolic.where import refused_operation
 
 
 def _single(self: Any) -> Any:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, rational
-from simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Polynomial, rational
+from draftproof.simulator.theorems.algebra.regions import Region
 
 #: Largest number of factors in a product, of products in a search, and denominator of a coefficient.
 FACTORS, PRODUCTS, DENOMINATOR = 4, 4_000, 64

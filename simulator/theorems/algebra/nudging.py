@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Condition, Point, Ring, rational
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Condition, Point, Ring, rational
 
 #: How far from the tie towards the end of the unit interval a variable is moved, as eighths or less.
 STEPS = ((1, 4), (1, 2), (1, 32), (3, 4), (1, 512))

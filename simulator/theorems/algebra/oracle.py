@@ -13,10 +13,18 @@ from typing import Any, Self
 
 from flint import fmpq
 
-from simulator.errors import InvalidInput
-from simulator.theorems.algebra.nudging import nudged
-from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Condition, Point, Polynomial, Ring
-from simulator.theorems.algebra.regions import Region
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.theorems.algebra.nudging import nudged
+from draftproof.simulator.theorems.algebra.polynomials import (
+    NEGATIVE,
+    POSITIVE,
+    ZERO,
+    Condition,
+    Point,
+    Polynomial,
+    Ring,
+)
+from draftproof.simulator.theorems.algebra.regions import Region
 
 
 class Empty(Enum):

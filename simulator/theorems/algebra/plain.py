@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.theorems.algebra.polynomials import Point, Polynomial, Ring, rational
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.algebra.trees import Gap, Leaf, Split, Tree
+from draftproof.simulator.theorems.algebra.polynomials import Point, Polynomial, Ring, rational
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.algebra.trees import Gap, Leaf, Split, Tree
 
 #: Conditions: polynomials with masks.
 PlainRegion = list[list[Any]]

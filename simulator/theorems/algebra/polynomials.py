@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from flint import Ordering, fmpq, fmpq_mpoly_ctx
 
-from simulator.errors import InvalidInput
+from draftproof.simulator.errors import InvalidInput
 
 #: A `fmpq_mpoly`.
 Polynomial: TypeAlias = Any

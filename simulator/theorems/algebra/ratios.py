@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.theorems.algebra.polynomials import Point, Polynomial, Ring
+from draftproof.simulator.theorems.algebra.polynomials import Point, Polynomial, Ring
 
 
 def common_divisor(one: Polynomial, other: Polynomial) -> Polynomial:

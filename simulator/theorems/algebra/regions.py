@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Polynomial, Ring, mirrored
+from draftproof.simulator.theorems.algebra.polynomials import (
+    ANY,
+    NEGATIVE,
+    POSITIVE,
+    ZERO,
+    Point,
+    Polynomial,
+    Ring,
+    mirrored,
+)
 
 
 @dataclass(frozen=True)

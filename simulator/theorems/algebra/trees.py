@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from simulator.theorems.algebra.oracle import Oracle
-from simulator.theorems.algebra.polynomials import ANY, ZERO, Point, Ring
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Region, vanishes
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.polynomials import ANY, ZERO, Point, Ring
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region, vanishes
 
 #: Agreement of two subtrees on a tie is looked for among at most so many pairs of leaves.
 PAIRS = 64

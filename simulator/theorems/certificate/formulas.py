@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO
 
 _RELATIONS = {
     NEGATIVE: "<",

@@ -10,17 +10,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.errors import InvalidInput
-from simulator.theorems.algebra.oracle import Oracle
-from simulator.theorems.algebra.plain import plain_point
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.certificate.theorems import Given, Recording, points_in
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.judgements import Judgement, stands
-from simulator.theorems.proof.relations import EFFICIENCY, EQUALS, REACHES, Relation, both_laws, judge_cells, same_law
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.plain import plain_point
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.certificate.theorems import Given, Recording, points_in
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.judgements import Judgement, stands
+from draftproof.simulator.theorems.proof.relations import (
+    EFFICIENCY,
+    EQUALS,
+    REACHES,
+    Relation,
+    both_laws,
+    judge_cells,
+    same_law,
+)
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject
 
 FORMAT = "draftproof relation 1"
 

@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from simulator.arithmetic import parse_fraction
-from simulator.errors import InvalidInput
-from simulator.files import cut
-from simulator.theorems.algebra.oracle import Empty, Oracle
-from simulator.theorems.algebra.plain import plain_point, read_number
-from simulator.theorems.algebra.polynomials import Point, Ring
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.algebra.trees import Gap, leaves
-from simulator.theorems.certificate.formulas import condition_text
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Proof, Subject, follow
+from draftproof.simulator.arithmetic import parse_fraction
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut
+from draftproof.simulator.theorems.algebra.oracle import Empty, Oracle
+from draftproof.simulator.theorems.algebra.plain import plain_point, read_number
+from draftproof.simulator.theorems.algebra.polynomials import Point, Ring
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.algebra.trees import Gap, leaves
+from draftproof.simulator.theorems.certificate.formulas import condition_text
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Proof, Subject, follow
 
 FORMAT = "draftproof theorem 1"
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from simulator.protocol import Context
-from simulator.theorems.algebra.oracle import Oracle
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.trees import Leaf, Tree, combined, mapped
-from simulator.theorems.proof.laws import Block, Part
-from simulator.theorems.proof.rows import Shape
+from draftproof.simulator.protocol import Context
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.trees import Leaf, Tree, combined, mapped
+from draftproof.simulator.theorems.proof.laws import Block, Part
+from draftproof.simulator.theorems.proof.rows import Shape
 
 #: The only name of a value at the leaves of a sum.
 SUM = "sum"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simulator.arithmetic import RATIONAL
-from simulator.coins import EnumeratingCoin
-from simulator.errors import InvalidVerifier
-from simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
-from simulator.theorems.proof.numbers import Number, Run
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import EnumeratingCoin
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, ZERO
+from draftproof.simulator.theorems.proof.numbers import Number, Run
 
 
 class FollowingCoin(EnumeratingCoin):

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.theorems.algebra.oracle import Empty, Oracle
-from simulator.theorems.algebra.polynomials import ANY, Point
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.algebra.trees import Gap, Leaf, Tree, split
-from simulator.theorems.proof.numbers import OutsideHypothesis, Run
+from draftproof.simulator.theorems.algebra.oracle import Empty, Oracle
+from draftproof.simulator.theorems.algebra.polynomials import ANY, Point
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.algebra.trees import Gap, Leaf, Tree, split
+from draftproof.simulator.theorems.proof.numbers import OutsideHypothesis, Run
 
 #: What a run computes: rational functions by name.
 Computation = Callable[[Run], Mapping[Any, Ratio]]

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from simulator.theorems.algebra.nonnegative import Term, certificate, holds
-from simulator.theorems.algebra.oracle import Oracle
-from simulator.theorems.algebra.plain import read_polynomial
-from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Question, Region
-from simulator.theorems.proof.theorem import is_zero
+from draftproof.simulator.theorems.algebra.nonnegative import Term, certificate, holds
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.plain import read_polynomial
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Question, Region
+from draftproof.simulator.theorems.proof.theorem import is_zero
 
 EQUAL, ZERO, SIGNS, SOLVER = "equal", "zero", "signs", "solver"
 #: One of the words, or a sum.

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.arithmetic import RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts.trees import DraftTree
-from simulator.instances.processes import context_index
-from simulator.laws.enumeration import verdicts
-from simulator.laws.law import BlockLaw
-from simulator.protocol import AttachedTree, Coin, Context, Verifier
-from simulator.theorems.algebra.oracle import Empty, Oracle
-from simulator.theorems.algebra.plain import (
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.protocol import AttachedTree, Coin, Context, Verifier
+from draftproof.simulator.theorems.algebra.oracle import Empty, Oracle
+from draftproof.simulator.theorems.algebra.plain import (
     plain_point,
     plain_ratio,
     plain_region,
@@ -24,16 +24,16 @@ from simulator.theorems.algebra.plain import (
     read_region,
     read_tree,
 )
-from simulator.theorems.algebra.polynomials import ZERO, Point, Ring
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.algebra.trees import Gap, Leaf, Tree, leaf_at, leaves, mapped, split
-from simulator.theorems.proof.coin import FollowingCoin
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.numbers import Run
-from simulator.theorems.proof.points import starting_points
-from simulator.theorems.proof.rows import Shape, SideRows
-from simulator.theorems.proof.watch import Watch, Watched
+from draftproof.simulator.theorems.algebra.polynomials import ZERO, Point, Ring
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.algebra.trees import Gap, Leaf, Tree, leaf_at, leaves, mapped, split
+from draftproof.simulator.theorems.proof.coin import FollowingCoin
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.numbers import Run
+from draftproof.simulator.theorems.proof.points import starting_points
+from draftproof.simulator.theorems.proof.rows import Shape, SideRows
+from draftproof.simulator.theorems.proof.watch import Watch, Watched
 
 #: Makes the verifier of a run: one with free numbers has numbers of that run in it.
 Making = Callable[[Run], Verifier]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.origins import is_ours
+from draftproof.simulator.origins import is_ours
 
 #: Objects looked at for one picture; what lies further is left out.
 MOST = 20_000

@@ -18,13 +18,13 @@ from typing import Any, NoReturn
 import numpy as np
 from flint import fmpq, fmpz
 
-from simulator.arithmetic import comparable
-from simulator.errors import DraftproofError
-from simulator.origins import is_trusted
-from simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Ring, sign_of
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Question, Region
-from simulator.theorems.proof.watch import NotFollowed, Remembers
+from draftproof.simulator.arithmetic import comparable
+from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.origins import is_trusted
+from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Ring, sign_of
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Question, Region
+from draftproof.simulator.theorems.proof.watch import NotFollowed, Remembers
 
 _CALLER = "simulator/laws/enumeration.py"
 _MEMORY = "a verifier kept a number from one call to the next: verify must have no state"

@@ -7,8 +7,8 @@ from itertools import combinations, pairwise
 from random import Random
 from typing import Any
 
-from simulator.theorems.algebra.polynomials import Point, rational
-from simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.algebra.polynomials import Point, rational
+from draftproof.simulator.theorems.proof.rows import Shape
 
 #: Denominators of the points that are tried, the simplest first.
 DENOMINATORS = (2, 3, 4, 5, 7, 10, 30)

@@ -12,20 +12,27 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from simulator.instances.instance import Instance
-from simulator.theorems.algebra.oracle import Oracle
-from simulator.theorems.algebra.polynomials import Point
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.algebra.trees import Gap, Tree, leaves
-from simulator.theorems.proof.balance import SUM, difference, efficiency, mass, reach
-from simulator.theorems.proof.elsewhere import Together
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.judgements import SIGNS, SOLVER, Judgement, Judging, judged_nonnegative, judged_zero
-from simulator.theorems.proof.laws import Part, draftings, parts_of, plain_law
-from simulator.theorems.proof.points import simplest, trial_points
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import TRIALS, Subject, law_at_point
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.polynomials import Point
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.algebra.trees import Gap, Tree, leaves
+from draftproof.simulator.theorems.proof.balance import SUM, difference, efficiency, mass, reach
+from draftproof.simulator.theorems.proof.elsewhere import Together
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.judgements import (
+    SIGNS,
+    SOLVER,
+    Judgement,
+    Judging,
+    judged_nonnegative,
+    judged_zero,
+)
+from draftproof.simulator.theorems.proof.laws import Part, draftings, parts_of, plain_law
+from draftproof.simulator.theorems.proof.points import simplest, trial_points
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import TRIALS, Subject, law_at_point
 
 EQUALS, DOMINATES = "equals", "dominates"
 #: What is compared: one function, or those of all contexts, of which it is the sum.

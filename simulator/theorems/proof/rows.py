@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess
-from simulator.protocol import Context, DraftScheme, Vector
-from simulator.theorems.algebra.polynomials import POSITIVE, ZERO, Point, Ring, mirrored, rational
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.proof.numbers import Number, Run
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.protocol import Context, DraftScheme, Vector
+from draftproof.simulator.theorems.algebra.polynomials import POSITIVE, ZERO, Point, Ring, mirrored, rational
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.proof.numbers import Number, Run
 
 
 @dataclass(frozen=True)

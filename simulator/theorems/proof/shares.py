@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import comb
 from random import Random
 
-from simulator.theorems.proof.points import random_point
-from simulator.theorems.proof.theorem import Proof
+from draftproof.simulator.theorems.proof.points import random_point
+from draftproof.simulator.theorems.proof.theorem import Proof
 
 #: Random points by which the share of open cells is estimated.
 SAMPLED = 300

@@ -12,26 +12,26 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from simulator.arithmetic import RATIONAL
-from simulator.errors import InvalidVerifier
-from simulator.instances.instance import Instance
-from simulator.laws.enumeration import enumerate_law, verdicts
-from simulator.laws.law import BlockLaw, Violation
-from simulator.protocol import Context, Verifier
-from simulator.theorems.algebra.oracle import Oracle
-from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, Point
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Region, vanishes
-from simulator.theorems.algebra.trees import Gap, leaves
-from simulator.theorems.proof.balance import SUM, balance, places
-from simulator.theorems.proof.coin import FollowingCoin
-from simulator.theorems.proof.elsewhere import Elsewhere
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.laws import Making, Part, drawn, law_at, law_of, plain_law
-from simulator.theorems.proof.numbers import Run
-from simulator.theorems.proof.points import random_point, simplest, trial_points
-from simulator.theorems.proof.rows import Shape, SideRows
-from simulator.theorems.proof.watch import NotFollowed, Remembers, Watched
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.enumeration import enumerate_law, verdicts
+from draftproof.simulator.laws.law import BlockLaw, Violation
+from draftproof.simulator.protocol import Context, Verifier
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, Point
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region, vanishes
+from draftproof.simulator.theorems.algebra.trees import Gap, leaves
+from draftproof.simulator.theorems.proof.balance import SUM, balance, places
+from draftproof.simulator.theorems.proof.coin import FollowingCoin
+from draftproof.simulator.theorems.proof.elsewhere import Elsewhere
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.laws import Making, Part, drawn, law_at, law_of, plain_law
+from draftproof.simulator.theorems.proof.numbers import Run
+from draftproof.simulator.theorems.proof.points import random_point, simplest, trial_points
+from draftproof.simulator.theorems.proof.rows import Shape, SideRows
+from draftproof.simulator.theorems.proof.watch import NotFollowed, Remembers, Watched
 
 #: Points tried for each denominator before anything is proved.
 TRIALS = 3

@@ -20,10 +20,10 @@ from itertools import dropwhile
 from types import CodeType, FrameType, ModuleType
 from typing import Any, TypeVar
 
-from simulator.errors import InvalidVerifier
-from simulator.origins import is_foreign, is_ours
-from simulator.protocol import Coin, DraftNode, Verdict, Verifier
-from simulator.theorems.proof.memory import picture
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.origins import is_foreign, is_ours
+from draftproof.simulator.protocol import Coin, DraftNode, Verdict, Verifier
+from draftproof.simulator.theorems.proof.memory import picture
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ OUTSIDE = _words(
     """random secrets uuid time datetime calendar os posix nt sys io _io pathlib tempfile shutil glob inspect gc ctypes
     _ctypes threading _thread multiprocessing concurrent subprocess socket select signal asyncio builtins importlib
     traceback dis weakref pickle marshal platform resource tracemalloc logging numpy.random torch.random warnings
-    simulator.theorems experiments"""
+    draftproof.simulator.theorems draftproof.experiments"""
 )
 #: Functions of Python by which a number, or an object that holds it, can be told apart by other means.
 FUNCTIONS = _words(
@@ -172,7 +172,7 @@ def _judged(step: dis.Instruction, frame: FrameType, module: ModuleType | None) 
         thing = frame.f_globals.get(name, frame.f_builtins.get(name))
     elif step.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
         thing = frame.f_locals.get(name)
-        if not callable(thing) and type(thing).__module__.startswith("simulator.theorems."):
+        if not callable(thing) and type(thing).__module__.startswith("draftproof.simulator.theorems."):
             return None, None  # the coin or a number that the function around it was given
     else:
         return None, None

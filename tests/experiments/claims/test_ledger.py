@@ -11,14 +11,14 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.claims.claim import Claim, Exact, Measured, Open
-from experiments.claims.ledger import ledger
-from experiments.claims.papers import FURTHER, PAPERS
-from experiments.claims.statements import Holds, Lossless
-from experiments.commands.claims import views, work
-from experiments.commands.claims.verdicts import INSTANCES, RECORDED, verdict
-from experiments.pages.claims import PAGE
-from simulator.instances.instance import Instance
+from draftproof.experiments.claims.claim import Claim, Exact, Measured, Open
+from draftproof.experiments.claims.ledger import ledger
+from draftproof.experiments.claims.papers import FURTHER, PAPERS
+from draftproof.experiments.claims.statements import Holds, Lossless
+from draftproof.experiments.commands.claims import views, work
+from draftproof.experiments.commands.claims.verdicts import INSTANCES, RECORDED, verdict
+from draftproof.experiments.pages.claims import PAGE
+from draftproof.simulator.instances.instance import Instance
 from tests.quick import by_turns
 
 CLAIMS = {claim.id: claim for claim in ledger()}
@@ -89,8 +89,15 @@ def test_the_commands_of_a_refutation_show_it(draftproof, monkeypatch, name):
 def test_the_shell_shows_every_refutation(name, tmp_path):
     outputs = []
     for number, command in enumerate(RECORDS[name]["command"].split(" && ")):
-        words = [sys.executable, "-m", "experiments.cli", *shlex.split(command)[1:], "--json", f"{tmp_path}/{number}"]
-        own = {**os.environ, "PYTHONPATH": str(views.ROOT)}
+        words = [
+            sys.executable,
+            "-m",
+            "draftproof.experiments.cli",
+            *shlex.split(command)[1:],
+            "--json",
+            f"{tmp_path}/{number}",
+        ]
+        own = {**os.environ, "PYTHONPATH": str(views.ROOT.parent)}
         assert subprocess.run(words, cwd=views.ROOT, env=own, capture_output=True, check=False).returncode in (0, 1)
         outputs.append(json.loads((tmp_path / str(number)).read_text()))
     assert CLAIMS[name].test.shown(outputs)

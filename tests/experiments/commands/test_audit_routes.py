@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.audit import work
-from experiments.commands.gallery.entries import Entry
-from experiments.commands.gallery.work import run as audit_entry
-from simulator import assert_lossless
-from simulator.errors import DraftproofError
-from simulator.symbolic import load
+from draftproof.experiments.commands.audit import work
+from draftproof.experiments.commands.gallery.entries import Entry
+from draftproof.experiments.commands.gallery.work import run as audit_entry
+from draftproof.simulator import assert_lossless
+from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.symbolic import load
 
 AUDITED = Path(__file__).parents[2] / "data" / "audited"
 CHAIN = {"interface": "chain"}
@@ -55,7 +55,7 @@ PLANTED = [
 ]
 SUITE = """
 import pytest
-from simulator.symbolic import load
+from draftproof.simulator.symbolic import load
 
 """
 TEST = """
@@ -95,7 +95,7 @@ def by_gallery(file, name, options, cases) -> str:
 
 def by_marker(folder, planted) -> list[str]:
     """All of them in one run of pytest."""
-    (folder / "conftest.py").write_text('pytest_plugins = ["simulator.audit.pytest_plugin"]\n')
+    (folder / "conftest.py").write_text('pytest_plugins = ["draftproof.simulator.audit.pytest_plugin"]\n')
     tests = [
         TEST.format(file=file, name=name, options=options, cases=cases, path=str(AUDITED / f"{file}.py"))
         for file, name, options, cases, _ in planted

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.commands.bound import work as bounds
-from simulator.drafts import TopK
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
+from draftproof.experiments.commands.bound import work as bounds
+from draftproof.simulator.drafts import TopK
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
 
 SMALL = ("--family", "perturbed:s=1", "--K", 2, "--L2", 2)
 
@@ -248,8 +248,8 @@ def test_a_depth_of_hundreds_of_digits_is_bad_input(draftproof, top_k_file, flag
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may ring in a callback first
 def test_a_limit_of_time_holds_for_the_exact_recomputation_too(draftproof, monkeypatch):
-    monkeypatch.setattr("experiments.shared.bounds.LEAST", 1e-4)
-    monkeypatch.setattr("experiments.shared.bounds.OVER", 0)
+    monkeypatch.setattr("draftproof.experiments.shared.bounds.LEAST", 1e-4)
+    monkeypatch.setattr("draftproof.experiments.shared.bounds.OVER", 0)
     long = 10**400
     row = [f"{long // 3 + 1}/{long}", f"{long - long // 3 - 1}/{long}"]
     target = dict.fromkeys(("", "0", "1"), row)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from simulator import InvalidInput
-from simulator.drafts import lossless_for
-from simulator.instances.instance import Instance
+from draftproof.simulator import InvalidInput
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.instances.instance import Instance
+from draftproof.verifiers import REGISTRY, STANDALONE
 from tests.quick import quick
-from verifiers import REGISTRY, STANDALONE
 
 INSERTION = ("check", "traversal_insertion_order", "--scheme", "delayed", "--L1", 0, "--L2", 2, "--instances", 50)
 FIELDS = ("verifier", "scheme", "arithmetic", "engine", "instances", "lossless", "max_deviation", "total_variation")
@@ -183,7 +183,7 @@ def test_an_outsiders_mistake_is_named_with_its_line(draftproof, tmp_path):
 OUTSIDER = """\
 from dataclasses import dataclass
 from typing import ClassVar
-from simulator import Card, Verdict
+from draftproof.simulator import Card, Verdict
 
 
 def card(name):
@@ -233,7 +233,7 @@ def test_the_standard_check_gives_no_verdict_before_its_core_is_done(draftproof,
 
 
 def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_verdict(draftproof, tmp_path, monkeypatch):
-    from experiments.shared import witnesses
+    from draftproof.experiments.shared import witnesses
 
     def full(path, content):
         raise InvalidInput(f"cannot write {path}: no")

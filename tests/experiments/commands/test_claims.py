@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.claims.ledger import ledger
-from experiments.commands.claims import verdicts, work
+from draftproof.experiments.claims.ledger import ledger
+from draftproof.experiments.commands.claims import verdicts, work
 
 #: Two that take well under a second, one of them refuted.
 PAIR = ("gbv-one-path-is-block", "gbv-at-least-block")
@@ -64,7 +64,7 @@ def test_after_ctrl_c_what_was_done_is_kept(draftproof, monkeypatch):
 
 @pytest.mark.heavy
 def test_an_instance_that_does_not_come_along_is_written(draftproof, monkeypatch, tmp_path):
-    monkeypatch.setattr("experiments.commands.claims.views.INSTANCES", tmp_path / "none")
+    monkeypatch.setattr("draftproof.experiments.commands.claims.views.INSTANCES", tmp_path / "none")
     (tmp_path / "here").mkdir()
     ran = draftproof("claims", PAIR[1], "--jobs", 1, "--folder", "here", "--json", "-")
     assert ran.code == 0

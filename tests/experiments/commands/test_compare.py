@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.commands.compare import picture
-from experiments.commands.compare.picture import best_budget, delay_figure, delay_lines, telling
-from experiments.commands.compare.planning import row_tasks
-from experiments.commands.compare.tables import as_csv, as_latex, as_markdown
-from experiments.commands.compare.work import Workplace
-from experiments.shared.cost import Settings
-from experiments.shared.names import find_verifier
-from experiments.shared.problem import FamilyProblem
-from simulator.drafts import Delayed, lossless_for
-from simulator.instances import processes
-from verifiers import REGISTRY, STANDALONE
+from draftproof.experiments.commands.compare import picture
+from draftproof.experiments.commands.compare.picture import best_budget, delay_figure, delay_lines, telling
+from draftproof.experiments.commands.compare.planning import row_tasks
+from draftproof.experiments.commands.compare.tables import as_csv, as_latex, as_markdown
+from draftproof.experiments.commands.compare.work import Workplace
+from draftproof.experiments.shared.cost import Settings
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.problem import FamilyProblem
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.instances import processes
+from draftproof.verifiers import REGISTRY, STANDALONE
 
 TOPICS = Path(__file__).parents[2] / "data" / "topics.json"
 #: Exact block efficiency on (K, L1, L2) = (2, 1, 2). Source: the enumerating engine, rationals, tests/data/topics.json.
@@ -127,7 +127,7 @@ def test_a_row_cut_short_is_computed_again(draftproof, tmp_path):
 
 
 def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_path):
-    monkeypatch.setattr("experiments.commands.compare.work.PARALLEL_FROM_SECONDS", 0.0)
+    monkeypatch.setattr("draftproof.experiments.commands.compare.work.PARALLEL_FROM_SECONDS", 0.0)
     given = ("compare", "naive", "relaxed:w=1/2", "--vocab", 2, "--arithmetic", "rational", "--json", "-")
     alone, together = (draftproof(*given, "--jobs", jobs).json["rows"] for jobs in (1, 2))
     for row in (*alone, *together):
@@ -227,7 +227,9 @@ def test_the_last_line_is_the_optimum_that_nothing_lossless_exceeds(rows):
 
 
 def test_a_file_whose_verifier_changed_is_computed_again(draftproof, tmp_path):
-    source = "from simulator import Card, Verdict\nclass V:\n    card = Card(name='v', title='v', source=None)\n"
+    source = (
+        "from draftproof.simulator import Card, Verdict\nclass V:\n    card = Card(name='v', title='v', source=None)\n"
+    )
     source += "    def verify(self, root, coin):\n        return Verdict((), coin.choose(root.target))\n"
     (tmp_path / "v.py").write_text(source)
     given = ("compare", "v.py:V", "--vocab", 2, "--resume", "rows.jsonl", "--json", "-")

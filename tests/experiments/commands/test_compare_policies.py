@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.policies.roots import AT_ROOTS, AtRoots
+from draftproof.experiments.policies.roots import AT_ROOTS, AtRoots
 
 TEXT = ("--text", "topics", "--vocab", "2", "--target-order", "2", "--arithmetic", "rational", "--jobs", "1")
 SHAPES = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2")
@@ -83,7 +83,7 @@ def test_bad_input_is_one_line(draftproof, given, says):
 
 def test_a_policy_of_ones_own_that_takes_other_actions_is_refused(draftproof, tmp_path):
     Path(tmp_path / "mine.py").write_text(
-        "from simulator.policies.peeking import Peeking\n"
+        "from draftproof.simulator.policies.peeking import Peeking\n"
         "def peeking(known, actions):\n    return Peeking(actions[1], actions[0])(known)\n"
         "def by_last(known, actions):\n    return actions[known.context[-1]]\n"
     )

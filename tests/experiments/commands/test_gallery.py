@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.commands.gallery import views, work
-from experiments.commands.gallery.entries import ENTRIES
+from draftproof.experiments.commands.gallery import views, work
+from draftproof.experiments.commands.gallery.entries import ENTRIES
 
 #: What each witness prints: found and wanted, in the order of its line.
 WITNESSES = {

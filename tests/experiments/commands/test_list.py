@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.shared.schemes import find_scheme
-from simulator.drafts import SCHEMES
-from verifiers import REGISTRY
-from verifiers.bibliography import BIBLIOGRAPHY
+from draftproof.experiments.shared.schemes import find_scheme
+from draftproof.simulator.drafts import SCHEMES
+from draftproof.verifiers import REGISTRY
+from draftproof.verifiers.bibliography import BIBLIOGRAPHY
 
 
 def test_list_shows_every_card_scheme_and_family(draftproof):

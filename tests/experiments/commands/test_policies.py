@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.policies.rivals import RIVALS
+from draftproof.experiments.policies.rivals import RIVALS
 
 SMALL = ("--vocab", "2", "--denominator", "20", "--arithmetic", "rational", "--cost", "draft=1,target=4")
 OWN = """
-from simulator.policies.peeking import Peeking
+from draftproof.simulator.policies.peeking import Peeking
 
 def by_context(known, actions):
     return actions[known.context[-1]]

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.precision import work as audit
-from simulator.drafts import lossless_for
-from verifiers import REGISTRY, STANDALONE
+from draftproof.experiments.commands.precision import work as audit
+from draftproof.simulator.drafts import lossless_for
+from draftproof.verifiers import REGISTRY, STANDALONE
 
 LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
 SMALL = ("--vocab", 2, "--K", 2, "--L1", 0, "--L2", 1)
 
 NAN = """
-from simulator import Card, Verdict
+from draftproof.simulator import Card, Verdict
 class V:
     card = Card(name="v", title="v", source=None)
     def verify(self, root, coin):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.theorems.algebra import oracle
-from simulator.theorems.proof.theorem import COMPARED
+from draftproof.simulator.theorems.algebra import oracle
+from draftproof.simulator.theorems.proof.theorem import COMPARED
 
 ONE_STEP = ("--K", 1, "--L1", 0, "--L2", 1)
 OTHER_ANSWERS = ("[[1, 1, 1, 1]]", '["1"]', "[[[]]]", "{}", '[["1e9999999"]]', f'[["{"9" * 5000}"]]')
@@ -185,7 +185,7 @@ def test_the_certificate_of_a_relation_is_written_and_checked(draftproof, tmp_pa
 
 
 def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproof, monkeypatch):
-    from experiments.commands.prove import work
+    from draftproof.experiments.commands.prove import work
 
     first = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.jsonl", "--json", "-")
     monkeypatch.setattr(work, "prove", None)
@@ -217,7 +217,7 @@ def test_a_scheme_without_its_tree_is_told_how_to_be_named(draftproof):
 def test_a_counterexample_between_verifiers_of_files_is_seen_by_the_command_that_it_names(draftproof):
     """Their cards have names that no registry has."""
     Path("theirs.py").write_text(
-        "from verifiers import make\nfrom simulator import Card\n"
+        "from draftproof.verifiers import make\nfrom draftproof.simulator import Card\n"
         "class Mine:\n    card = Card(name='l1', title='', source=None)\n"
         "    def verify(self, root, coin):\n        return make('nss').verify(root, coin)\n"
     )

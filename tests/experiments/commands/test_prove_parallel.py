@@ -6,18 +6,18 @@ import json
 
 import pytest
 
-from experiments.commands.prove import parallel, work
-from experiments.commands.prove.parallel import _Pace, _size
-from experiments.commands.prove.work import Request, conduct
-from experiments.shared.names import find_verifier
-from experiments.shared.rows import RowFile
-from simulator.drafts import Delayed
+from draftproof.experiments.commands.prove import parallel, work
+from draftproof.experiments.commands.prove.parallel import _Pace, _size
+from draftproof.experiments.commands.prove.work import Request, conduct
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.simulator.drafts import Delayed
 
 STEPS = ("--K", 1)  # four draft trees and seven balances
 
 DYING = """
 import multiprocessing, os
-from verifiers.naive import Naive
+from draftproof.verifiers.naive import Naive
 
 if multiprocessing.parent_process():
     os._exit(3)
@@ -80,7 +80,7 @@ def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp
 
 @pytest.mark.heavy
 def test_a_relation_that_fails_is_not_proved_over_processes(draftproof, many, monkeypatch):
-    from simulator.theorems.proof import relations
+    from draftproof.simulator.theorems.proof import relations
 
     monkeypatch.setattr(relations, "trial_points", lambda *_: iter(()))
     ran = draftproof("prove", "naive", "--dominates", "block", *STEPS, "--jobs", 2, "--json", "-")
@@ -113,7 +113,7 @@ def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
     conduct(request, kept=RowFile(rows))
     assert done == []
-    monkeypatch.setattr("experiments.shared.rows._ours", lambda: "another")
+    monkeypatch.setattr("draftproof.experiments.shared.rows._ours", lambda: "another")
     conduct(request, kept=RowFile(rows))
     assert done == [1, 1]
 
@@ -128,7 +128,7 @@ def test_a_worker_that_dies_ends_the_proof_without_a_verdict(draftproof, tmp_pat
 
 @pytest.mark.heavy
 def test_a_refutation_is_found_over_processes_too(draftproof, many, monkeypatch):
-    from simulator.theorems.proof import theorem as proof
+    from draftproof.simulator.theorems.proof import theorem as proof
 
     monkeypatch.setattr(proof, "trial_points", lambda *_: iter(()))
     ran = draftproof("prove", "block_by_weights", *STEPS, "--jobs", 2, "--json", "-")

@@ -7,17 +7,17 @@ from fractions import Fraction
 import pytest
 from flint import fmpq
 
-from experiments.commands.prove.free import subject_of
-from experiments.shared.names import find_verifier
-from simulator.drafts import Delayed
-from simulator.instances.instance import Instance
-from simulator.instances.processes import TableProcess
-from simulator.theorems.proof.numbers import Run
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, balance_at, prove
-from simulator.theorems.proof.watch import NotFollowed
-from simulator.verdicts.lossless import check
-from verifiers import make
+from draftproof.experiments.commands.prove.free import subject_of
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import TableProcess
+from draftproof.simulator.theorems.proof.numbers import Run
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, balance_at, prove
+from draftproof.simulator.theorems.proof.watch import NotFollowed
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers import make
 
 STEP = Delayed(1, 0, 1)
 

@@ -7,18 +7,18 @@ from random import Random
 import pytest
 from flint import fmpq
 
-from experiments.commands.prove import races
-from experiments.commands.prove.free import subject_of
-from experiments.commands.prove.races import NOBODY, RACES, Drafted, Weight, free_names
-from experiments.shared.names import find_verifier
-from simulator.drafts import Delayed, Greedy, WithoutReplacement
-from simulator.errors import InvalidInput
-from simulator.laws.enumeration import enumerate_law
-from simulator.theorems.proof.points import random_point
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import prove
+from draftproof.experiments.commands.prove import races
+from draftproof.experiments.commands.prove.free import subject_of
+from draftproof.experiments.commands.prove.races import NOBODY, RACES, Drafted, Weight, free_names
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.simulator.drafts import Delayed, Greedy, WithoutReplacement
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.theorems.proof.points import random_point
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import prove
+from draftproof.verifiers import layer_transport, make
 from tests.quick import by_turns
-from verifiers import layer_transport, make
 
 PAIR, DEEP = Delayed(2, 0, 1), Delayed(2, 0, 2)
 

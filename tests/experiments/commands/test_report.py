@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.report.equal_terms import findings
-from experiments.commands.report.figures import bars, curves
-from experiments.commands.report.matched import TIMES, comparisons, matched
-from experiments.commands.report.ordering import agreement, ordering
-from experiments.commands.report.places import Place, command
-from experiments.commands.sweep.store import Store
+from draftproof.experiments.commands.report.equal_terms import findings
+from draftproof.experiments.commands.report.figures import bars, curves
+from draftproof.experiments.commands.report.matched import TIMES, comparisons, matched
+from draftproof.experiments.commands.report.ordering import agreement, ordering
+from draftproof.experiments.commands.report.places import Place, command
+from draftproof.experiments.commands.sweep.store import Store
 from tests.experiments.commands.test_sweep import SMALL
 
 
@@ -274,7 +274,7 @@ def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
 
 
 def test_cells_of_models_and_shares_are_sections(draftproof, tmp_path):
-    from experiments.shared.rows import RowFile
+    from draftproof.experiments.shared.rows import RowFile
 
     kept = RowFile("rows.jsonl")
     cell = {"verifier": "block", "shape": "1, 0, 2", "predicted": 2.5, "measured": 2.4, "total_error": 0.05, "z": -2.0}
@@ -351,7 +351,7 @@ def test_a_database_of_somebody_else_is_named_and_left_as_it_is(draftproof, tmp_
 @pytest.mark.parametrize("command", [("report", "theirs.db"), ("sweep", "s.toml", "--store", "theirs.db")])
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 def test_a_locked_database_is_named_at_once(draftproof, tmp_path, monkeypatch, command, mode):
-    monkeypatch.setattr("experiments.commands.sweep.store.AT_ONCE", 0)
+    monkeypatch.setattr("draftproof.experiments.commands.sweep.store.AT_ONCE", 0)
     (tmp_path / "s.toml").write_text(SMALL)
     with closing(sqlite3.connect("theirs.db", isolation_level=None)) as file:
         file.executescript(f"pragma journal_mode = {mode}; pragma locking_mode = exclusive; create table a (b)")

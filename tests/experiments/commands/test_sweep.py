@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.sweep import asked, work
-from experiments.commands.sweep.export import COLUMNS
-from experiments.commands.sweep.store import Store
-from simulator.errors import InvalidInput
+from draftproof.experiments.commands.sweep import asked, work
+from draftproof.experiments.commands.sweep.export import COLUMNS
+from draftproof.experiments.commands.sweep.store import Store
+from draftproof.simulator.errors import InvalidInput
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = """\
@@ -113,7 +113,7 @@ def test_a_list_that_says_no_sampling_is_refused_in_one_line(draftproof, tmp_pat
 SEEN = """
 from pathlib import Path
 Path("ran").touch()
-from verifiers.naive import Naive as Mine
+from draftproof.verifiers.naive import Naive as Mine
 """
 
 
@@ -217,7 +217,7 @@ def test_a_group_that_another_process_computes_is_left_to_it(small):
     group = work.plan(asked.read(small)).groups[0]
     store = Store("shared.db")
     script = (
-        "import sys; from experiments.commands.sweep.store import Store; store = Store('shared.db'); "
+        "import sys; from draftproof.experiments.commands.sweep.store import Store; store = Store('shared.db'); "
         f"print(store.claim({group.name!r}, {group.ids!r}), flush=True); sys.stdin.read()"
     )
     other = subprocess.Popen(
@@ -284,7 +284,7 @@ BIG = SMALL.replace('"0..2"', '"0..29"')
 @pytest.mark.heavy
 def test_no_kill_loses_a_finished_row_and_two_writers_share_the_work(tmp_path):
     (tmp_path / "big.toml").write_text(BIG)
-    command = [sys.executable, "-m", "experiments.cli", "sweep", "big.toml"]
+    command = [sys.executable, "-m", "draftproof.experiments.cli", "sweep", "big.toml"]
     own = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "stderr": subprocess.DEVNULL}
     before: dict[str, str] = {}
     for _ in range(3):
@@ -313,7 +313,7 @@ def test_a_cluster_that_loses_a_worker_has_the_same_rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     (tmp_path / "big.toml").write_text(BIG)
-    command = [sys.executable, "-m", "experiments.cli", "sweep", "big.toml"]
+    command = [sys.executable, "-m", "draftproof.experiments.cli", "sweep", "big.toml"]
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         run = subprocess.Popen([*command, "--store", "dask.db", "--dask", cluster.scheduler_address])
         while not made(tmp_path / "dask.db"):

@@ -27,8 +27,8 @@ from tests.experiments.faults.writers import OLD, Places, Writer
 ROOT = Path(__file__).resolve().parents[3]
 #: Small work is spread over processes, too: what is tried here is what becomes of them.
 COMMAND = (
-    "import sys; sys.argv[0] = 'draftproof'; from experiments.commands.compare import work; "
-    "work.PARALLEL_FROM_SECONDS = 0.0; from experiments.cli import main; main()"
+    "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.commands.compare import work; "
+    "work.PARALLEL_FROM_SECONDS = 0.0; from draftproof.experiments.cli import main; main()"
 )
 MARK = "DRAFTPROOF_FAULT_TEST"
 #: Codes that only a delivered verdict may have.
@@ -210,7 +210,7 @@ def _pair(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     def made() -> Path:
         folder = tmp_path_factory.getbasetemp() / "models" / "pair"
         if not folder.exists():
-            from experiments.shared.text import EMBEDDED, read_text
+            from draftproof.experiments.shared.text import EMBEDDED, read_text
 
             folder.parent.mkdir()
             (folder.parent / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 import typer
 
-from experiments import cli
-from simulator import FAMILIES
+from draftproof.experiments import cli
+from draftproof.simulator import FAMILIES
 from tests.experiments.faults.conftest import VERDICTS, Run, rows_of, whole_of, wrong_after
 from tests.experiments.faults.writers import OWN, SMALL, WRITERS, chosen
 

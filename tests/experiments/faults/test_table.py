@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from experiments import cli
+from draftproof.experiments import cli
 from tests.experiments.faults.conftest import ROOT
 from tests.experiments.faults.writers import OUTPUTS, WRITERS
 
@@ -45,7 +45,7 @@ def programs() -> Iterator[tuple[tuple[str, ...], typer.Typer]]:
     for path in sorted((ROOT / "experiments/studies").rglob("*.py")):
         if "run_command(" not in path.read_text(encoding="utf-8"):
             continue
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        module = ".".join(("draftproof", *path.relative_to(ROOT).with_suffix("").parts))
         source = importlib.import_module(module.replace("__main__", "command"))
         alone = typer.Typer()
         alone.command()(source.main)
@@ -63,7 +63,7 @@ def options_with_text(command: object) -> list[str]:
 def test_every_option_that_names_a_file_to_write_is_in_the_table():
     found = dict(programs())
     assert ("compare",) in found
-    assert ("-m", "experiments.studies.speed") in found
+    assert ("-m", "draftproof.experiments.studies.speed") in found
     for begins, command in found.items():
         options = options_with_text(command)
         assert "--json" in options, begins

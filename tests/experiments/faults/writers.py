@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.sweep.store import Store
+from draftproof.experiments.commands.sweep.store import Store
 
 #: Options that name what is written.
 OUTPUTS = (
@@ -31,7 +31,7 @@ OUTPUTS = (
 #: What stood in a file before the run.
 OLD = "an older result\n"
 OWN = """
-from verifiers.naive import Naive
+from draftproof.verifiers.naive import Naive
 
 def first(root):
     "Takes the first draft, whatever it is."
@@ -152,34 +152,54 @@ WRITERS = {
     "report": Writer(("report", "made.db", "--page", "a.html", "--json", "a.json")),
     "study map_of_trees": Writer(
         (
-            *("-m", "experiments.studies.map_of_trees", "--quick", "--jobs", "1", "--resume", "r"),
+            *("-m", "draftproof.experiments.studies.map_of_trees", "--quick", "--jobs", "1", "--resume", "r"),
             *("--plot", "a.png", "--markdown", "a.md", "--json", "a.json"),
         )
     ),
     "study matched": Writer(
-        ("-m", "experiments.studies.matched", "--no-deep", "--jobs", "1", "--markdown", "a.md", "--json", "a.json"),
+        (
+            "-m",
+            "draftproof.experiments.studies.matched",
+            "--no-deep",
+            "--jobs",
+            "1",
+            "--markdown",
+            "a.md",
+            "--json",
+            "a.json",
+        ),
         lasts=True,
     ),
     "study policies": Writer(
         (
-            *("-m", "experiments.studies.policies", "--first", "2", "--resume", "r"),
+            *("-m", "draftproof.experiments.studies.policies", "--first", "2", "--resume", "r"),
             *("--markdown", "a.md", "--plot", "a.png", "--json", "a.json"),
         ),
         lasts=True,
     ),
     "study real_models": Writer(
-        ("-m", "experiments.studies.real_models", "naive", *PAIR, "--tokens", "4", "--temperatures", "1", *REPORTS),
+        (
+            "-m",
+            "draftproof.experiments.studies.real_models",
+            "naive",
+            *PAIR,
+            "--tokens",
+            "4",
+            "--temperatures",
+            "1",
+            *REPORTS,
+        ),
         models=True,
     ),
     "study share_of_optimum, 2 processes": Writer(
         (
-            *("-m", "experiments.studies.share_of_optimum", "--seeds", "1", "--jobs", "2", "--resume", "r"),
+            *("-m", "draftproof.experiments.studies.share_of_optimum", "--seeds", "1", "--jobs", "2", "--resume", "r"),
             *("--plot", "a.png", "--markdown", "a.md", "--json", "a.json"),
         ),
         lasts=True,
         workers=2,
     ),
-    "study speed": Writer(("-m", "experiments.studies.speed", "--quick", "--json", "a.json"), lasts=True),
+    "study speed": Writer(("-m", "draftproof.experiments.studies.speed", "--quick", "--json", "a.json"), lasts=True),
 }
 MODELS = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed; MODELS=yes brings it")
 

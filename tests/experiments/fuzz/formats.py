@@ -12,22 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from experiments.commands.prove.work import Request, conduct, verify_certificate
-from experiments.commands.report.page import page
-from experiments.commands.report.sources import read
-from experiments.commands.report.summary import summarise
-from experiments.commands.sweep import work
-from experiments.commands.sweep.asked import read as asked_of
-from experiments.commands.sweep.store import Store
-from experiments.shared.latency import time_model
-from experiments.shared.names import find_verifier
-from experiments.shared.rows import RowFile, strong_id
-from experiments.shared.text import read_counted
-from lp_analysis import certificate, check_file, dumps, optimum
-from simulator import FAMILIES, Delayed, Instance
-from simulator.files import parse_json, read_text
-from simulator.instances.ngram import TextPair
-from simulator.instances.plan import PathPlan
+from draftproof.experiments.commands.prove.work import Request, conduct, verify_certificate
+from draftproof.experiments.commands.report.page import page
+from draftproof.experiments.commands.report.sources import read
+from draftproof.experiments.commands.report.summary import summarise
+from draftproof.experiments.commands.sweep import work
+from draftproof.experiments.commands.sweep.asked import read as asked_of
+from draftproof.experiments.commands.sweep.store import Store
+from draftproof.experiments.shared.latency import time_model
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.rows import RowFile, strong_id
+from draftproof.experiments.shared.text import read_counted
+from draftproof.lp_analysis import certificate, check_file, dumps, optimum
+from draftproof.simulator import FAMILIES, Delayed, Instance
+from draftproof.simulator.files import parse_json, read_text
+from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.instances.plan import PathPlan
 
 SWEEP = """
 [sweep]
@@ -117,8 +117,8 @@ PAIR_FILES = (
 
 def pair_formats(pair: Path, copy: Path) -> dict[str, Format]:
     """The files of the folder of a trained pair; each is read as part of a copy of the folder."""
-    from experiments.models.pair.folder import recorded
-    from experiments.models.pair.pair import load_folder
+    from draftproof.experiments.models.pair.folder import recorded
+    from draftproof.experiments.models.pair.pair import load_folder
 
     shutil.copytree(pair, copy)
 
@@ -139,8 +139,8 @@ def pair_formats(pair: Path, copy: Path) -> dict[str, Format]:
 
 def selector_formats(folder: Path) -> dict[str, Format]:
     """The two files of a selector, each read beside the other as it was written."""
-    from experiments.models.selector.network import SelectorNetwork
-    from experiments.models.selector.saved import load_selector, save_selector, times_fields
+    from draftproof.experiments.models.selector.network import SelectorNetwork
+    from draftproof.experiments.models.selector.saved import load_selector, save_selector, times_fields
 
     actions, widths = [(1, 0, 0), (1, 0, 1), (2, 0, 1)], (4, 4)
     times = times_fields(time_model("draft=1,target=4"))

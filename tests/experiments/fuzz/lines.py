@@ -21,10 +21,9 @@ from typing import Any
 
 import typer
 
-import lp_analysis
-import simulator
-from experiments import cli, commands
-from experiments.shared import drawing, progress
+from draftproof import lp_analysis, simulator
+from draftproof.experiments import cli, commands
+from draftproof.experiments.shared import drawing, progress
 from tests.experiments.fuzz.mutations import CHARACTERS, MEMORY, SECONDS
 
 #: Valid lines, most of them quick. Files: an instance, a certificate, a file of rows, times, a text, a verifier.
@@ -78,8 +77,8 @@ MODEL_LINES = tuple(
     """.strip().splitlines()
 )
 OWN = """
-from simulator.drafts import Delayed
-from verifiers.naive import Naive
+from draftproof.simulator.drafts import Delayed
+from draftproof.verifiers.naive import Naive
 
 class Own:
     depth = nodes = 1

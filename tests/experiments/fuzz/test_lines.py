@@ -91,8 +91,8 @@ def test_many_mutated_lines_end_well(watcher, record_property):
 def test_mutated_lines_about_models_end_well(watcher, monkeypatch, record_property):
     from huggingface_hub import constants
 
-    from experiments import models
-    from experiments.models.pair.devices import libraries
+    from draftproof.experiments import models
+    from draftproof.experiments.models.pair.devices import libraries
 
     for needed in MODEL_CLASSES:
         getattr(libraries()[1], needed)  # once, not in every fork

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from experiments.commands.sweep import store as stores
-from experiments.shared import rows as files
+from draftproof.experiments.commands.sweep import store as stores
+from draftproof.experiments.shared import rows as files
 from tests.experiments.fuzz.formats import SWEEP
 from tests.experiments.fuzz.mutations import CHARACTERS, mutated_row
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from experiments.shared.text import EMBEDDED, read_text
+from draftproof.experiments.shared.text import EMBEDDED, read_text
 
 if find_spec("torch") is not None:  # without it the tests of this folder are skipped, and no fixture is asked for
     import torch
     import transformers
 
-    from experiments.models.pair.corpus import Corpus
-    from experiments.models.pair.folder import make_pair
-    from experiments.models.pair.pair import Pair, load_folder
-    from experiments.models.pair.recipe import Recipe
-    from experiments.models.pair.training import Plan, Size
+    from draftproof.experiments.models.pair.corpus import Corpus
+    from draftproof.experiments.models.pair.folder import make_pair
+    from draftproof.experiments.models.pair.pair import Pair, load_folder
+    from draftproof.experiments.models.pair.recipe import Recipe
+    from draftproof.experiments.models.pair.training import Plan, Size
 
 
 @pytest.fixture(autouse=True, scope="session")

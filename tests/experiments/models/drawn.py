@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models.loop.caches import Remembered, prompt_read
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.loop import Loop, State
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from simulator import Coin, Delayed, DraftNode, TokenProcess, Verdict
-from simulator.drafts import (
+from draftproof.experiments.models.loop.caches import Remembered, prompt_read
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.loop import Loop, State
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Coin, Delayed, DraftNode, TokenProcess, Verdict
+from draftproof.simulator.drafts import (
     Adaptive,
     DynamicDepth,
     DySpec,
@@ -32,8 +32,8 @@ from simulator.drafts import (
     WithoutReplacement,
     lossless_for,
 )
-from simulator.protocol import DraftScheme
-from verifiers import STANDALONE, make
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.verifiers import STANDALONE, make
 
 
 class Twins:

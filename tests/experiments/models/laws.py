@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from experiments.models.pair.warp import Warp
-from simulator import TableProcess, block_law
-from simulator.instances.processes import context_index
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import TableProcess, block_law
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.protocol import DraftScheme
 
 SIZE = 3
 ROOT = [1, 2, 0]

@@ -8,14 +8,14 @@ from math import exp, inf, log
 import numpy as np
 import pytest
 
-from experiments.models.loop.loop import Block
-from experiments.models.predicted.prediction import Prediction, joint, predict
-from experiments.models.validation.comparison import Agreement, ChiSquare, compare, pearson, table_chi_square
-from experiments.models.validation.sequential import LeaningRows, Seen, least_found, log_wealth
-from simulator import BlockLaw, Delayed, TableProcess, block_law
-from simulator.instances.case import Case
-from simulator.instances.processes import context_at
-from verifiers import make
+from draftproof.experiments.models.loop.loop import Block
+from draftproof.experiments.models.predicted.prediction import Prediction, joint, predict
+from draftproof.experiments.models.validation.comparison import Agreement, ChiSquare, compare, pearson, table_chi_square
+from draftproof.experiments.models.validation.sequential import LeaningRows, Seen, least_found, log_wealth
+from draftproof.simulator import BlockLaw, Delayed, TableProcess, block_law
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import context_at
+from draftproof.verifiers import make
 
 
 def tables(size: int, depth: int, seed: int, apart: float = 1.0) -> Case:

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.models.loop.caches import Remembered, prompt_read
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.many import many_blocks
-from experiments.models.pair.warp import Warp
-from simulator import Delayed
+from draftproof.experiments.models.loop.caches import Remembered, prompt_read
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.many import many_blocks
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Delayed
+from draftproof.verifiers import make
 from tests.quick import by_turns
-from verifiers import make
 
 #: Keys and values are below 10; they hold the rounding of one pass each (2^-24 or 2^-53 some hundred times), not of 200
 #: blocks: a kept token's keys come from the pass that read it, and look at others of the same kind.

@@ -11,24 +11,24 @@ from typing import Any
 
 import pytest
 
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.timing import Stopwatch
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.speed import choosing, estimate
-from experiments.models.speed.choice import planned
-from experiments.models.speed.choosing import Candidate, in_time, split, weighed
-from experiments.models.speed.expected import Expected
-from experiments.models.speed.race import turns_of
-from experiments.models.speed.rehearsal import BLOCKS, ENOUGH, PlainRehearsal, Rehearsal, Together, rehearse
-from experiments.models.validation.contest import Setting, setting
-from experiments.shared.names import NamedVerifier, find_verifier
-from experiments.shared.text import EMBEDDED, read_text
-from simulator import Delayed
-from simulator.drafts import lossless_for
-from simulator.errors import InvalidInput
-from verifiers import make
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.speed import choosing, estimate
+from draftproof.experiments.models.speed.choice import planned
+from draftproof.experiments.models.speed.choosing import Candidate, in_time, split, weighed
+from draftproof.experiments.models.speed.expected import Expected
+from draftproof.experiments.models.speed.race import turns_of
+from draftproof.experiments.models.speed.rehearsal import BLOCKS, ENOUGH, PlainRehearsal, Rehearsal, Together, rehearse
+from draftproof.experiments.models.validation.contest import Setting, setting
+from draftproof.experiments.shared.names import NamedVerifier, find_verifier
+from draftproof.experiments.shared.text import EMBEDDED, read_text
+from draftproof.simulator import Delayed
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.verifiers import make
 
 NAIVE, ONE = find_verifier("naive"), Delayed(1, 0, 1)
 CONTEXTS = [(0, 1, 2, 3), (3, 1, 0)]
@@ -81,7 +81,7 @@ def test_what_is_not_lossless_is_not_chosen(draftproof: Callable[..., Any], mode
     assert ran.code == 2
     assert "naive_from_target, relaxed: declared lossless on no drafts; choose among" in ran.err
     assert "a first text" not in ran.err  # before any work
-    source = "from verifiers.controls.naive_from_target import NaiveFromTarget\nclass Mine(NaiveFromTarget): pass\n"
+    source = "from draftproof.verifiers.controls import naive_from_target as it\nclass Mine(it.NaiveFromTarget): pass\n"
     Path("mine.py").write_text(source, encoding="utf-8")
     own = draftproof("choose", "mine.py:Mine", *small)
     assert own.code == 2

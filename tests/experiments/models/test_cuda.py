@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.generation import generate
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.many import many_blocks
-from experiments.models.pair.warp import Warp
-from experiments.models.speed.latency_fit import fit_latency
-from simulator import Delayed
-from verifiers import make
+from draftproof.experiments.models.loop.autoregressive import autoregressive
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.many import many_blocks
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.speed.latency_fit import fit_latency
+from draftproof.simulator import Delayed
+from draftproof.verifiers import make
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; torch finds none here")
 

@@ -13,25 +13,25 @@ import pytest
 import torch
 import transformers
 
-from experiments.models.drafts.making import make_draft
-from experiments.models.drafts.ngram import count_ngrams
-from experiments.models.drafts.specs import parse_draft
-from experiments.models.drafts.text_model import seen_last
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.drafting import Drafted
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.many import many_blocks, many_texts
-from experiments.models.pair.ngram_bits import ngram_bits
-from experiments.models.pair.pair import Pair, load_pair
-from experiments.models.pair.warp import Warp
-from experiments.models.validation.checks import caches
-from simulator.drafts import Delayed, DySpec
-from simulator.errors import InvalidInput
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models.drafts.making import make_draft
+from draftproof.experiments.models.drafts.ngram import count_ngrams
+from draftproof.experiments.models.drafts.specs import parse_draft
+from draftproof.experiments.models.drafts.text_model import seen_last
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.drafting import Drafted
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.many import many_blocks, many_texts
+from draftproof.experiments.models.pair.ngram_bits import ngram_bits
+from draftproof.experiments.models.pair.pair import Pair, load_pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.validation.checks import caches
+from draftproof.simulator.drafts import Delayed, DySpec
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
 from tests.quick import by_turns
-from verifiers import make
 
 WARM = Warp(temperature=1.3)
 SPECS = ("ngram:order=2", "lookup:n=2,fresh=0.3", "early:layers=1")

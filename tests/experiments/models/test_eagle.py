@@ -15,26 +15,26 @@ import torch
 from typer.testing import CliRunner
 
 from draftproof import generate_with, make_draft
-from experiments.cli import program
-from experiments.models.drafts.eagle import new_head
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.feature_reading import FeatureReading
-from experiments.models.loop.loop import Loop, State
-from experiments.models.loop.many import many_blocks, many_texts
-from experiments.models.pair.pair import Pair, load_folder
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.tables import continued_rows
-from experiments.models.selector.deciding import deciding
-from experiments.models.validation.checks import caches
-from experiments.shared.latency import TimeModel
-from simulator import TableProcess, block_law
-from simulator.drafts import Delayed, DySpec
-from simulator.errors import InvalidInput
-from simulator.instances.processes import context_index
-from simulator.protocol import Context, DraftScheme
+from draftproof.experiments.cli import program
+from draftproof.experiments.models.drafts.eagle import new_head
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.feature_reading import FeatureReading
+from draftproof.experiments.models.loop.loop import Loop, State
+from draftproof.experiments.models.loop.many import many_blocks, many_texts
+from draftproof.experiments.models.pair.pair import Pair, load_folder
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.tables import continued_rows
+from draftproof.experiments.models.selector.deciding import deciding
+from draftproof.experiments.models.validation.checks import caches
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.simulator import TableProcess, block_law
+from draftproof.simulator.drafts import Delayed, DySpec
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.protocol import Context, DraftScheme
+from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
-from verifiers import make
 
 WARM = Warp(temperature=1.3)
 

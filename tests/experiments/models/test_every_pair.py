@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.many import many_texts
-from experiments.models.pair.warp import Warp
-from simulator.drafts import lossless_for
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.many import many_texts
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.drafts import lossless_for
+from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched, claims
 from tests.experiments.models.laws import LEVEL, ROOT, agrees, law_of_texts
-from verifiers import STANDALONE, make
 
 PAIRS = [(scheme, verifier) for scheme in CASES for verifier in claims(CASES[scheme][0])]
 NAMES = [f"{scheme}, {verifier}" for scheme, verifier in PAIRS]

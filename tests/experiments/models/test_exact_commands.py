@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.roots import pair_digest, roots_of
-from experiments.models.pair.warp import Warp, parse_warp
-from experiments.models.predicted.kept import Tables, cache_folder, kept_tables
-from experiments.models.predicted.prediction import predict
-from experiments.models.predicted.problem import PairProblem, pair_problem
-from experiments.models.predicted.tables import pair_tables
-from experiments.shared.text import EMBEDDED, read_text
-from simulator import Delayed, InvalidInput
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.instances.exact import exact_instance
-from verifiers import make
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import pair_digest, roots_of
+from draftproof.experiments.models.pair.warp import Warp, parse_warp
+from draftproof.experiments.models.predicted.kept import Tables, cache_folder, kept_tables
+from draftproof.experiments.models.predicted.prediction import predict
+from draftproof.experiments.models.predicted.problem import PairProblem, pair_problem
+from draftproof.experiments.models.predicted.tables import pair_tables
+from draftproof.experiments.shared.text import EMBEDDED, read_text
+from draftproof.simulator import Delayed, InvalidInput
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.instances.exact import exact_instance
+from draftproof.verifiers import make
 
 
 @pytest.fixture(autouse=True)

@@ -8,21 +8,21 @@ from statistics import harmonic_mean
 import numpy as np
 import pytest
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.prediction import predict
-from experiments.models.predicted.tables import pair_tables
-from experiments.models.speed import expected
-from experiments.models.speed.expected import Expectations, Expected, along
-from experiments.models.speed.most import most_tokens
-from experiments.models.validation.contest import setting
-from experiments.shared.names import find_verifier
-from experiments.shared.schemes import find_scheme
-from lp_analysis import optimum
-from simulator import Delayed
-from simulator.instances.case import Case
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.prediction import predict
+from draftproof.experiments.models.predicted.tables import pair_tables
+from draftproof.experiments.models.speed import expected
+from draftproof.experiments.models.speed.expected import Expectations, Expected, along
+from draftproof.experiments.models.speed.most import most_tokens
+from draftproof.experiments.models.validation.contest import setting
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.schemes import find_scheme
+from draftproof.lp_analysis import optimum
+from draftproof.simulator import Delayed
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
 
 CONTEXTS = [(0, 1, 2, 3), (3, 1, 0)]
 

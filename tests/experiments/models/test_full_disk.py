@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from experiments.models.pair.folder import make_pair
-from experiments.models.pair.recipe import Recipe
-from experiments.models.pair.training import Plan
-from experiments.models.pair.warp import Warp
-from experiments.models.selector.network import SelectorNetwork
-from experiments.models.selector.saved import load_selector, save_selector, times_fields
-from experiments.shared.latency import time_model
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair.folder import make_pair
+from draftproof.experiments.models.pair.recipe import Recipe
+from draftproof.experiments.models.pair.training import Plan
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.network import SelectorNetwork
+from draftproof.experiments.models.selector.saved import load_selector, save_selector, times_fields
+from draftproof.experiments.shared.latency import time_model
+from draftproof.simulator.errors import InvalidInput
 
 resource = pytest.importorskip("resource", reason="a system without limits on files")
 CPU = torch.device("cpu")

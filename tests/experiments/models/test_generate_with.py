@@ -15,13 +15,13 @@ from transformers import GenerationConfig
 from transformers.generation import GenerateDecoderOnlyOutput, LogitsProcessor, StoppingCriteria
 
 from draftproof import Delayed, InvalidInput, generate_with
-from experiments.models.loop.texts import Piece
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from simulator.drafts import lossless_for
+from draftproof.experiments.models.loop.texts import Piece
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.drafts import lossless_for
+from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
-from verifiers import STANDALONE, make
 
 TOKENS = 12
 LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(make(name).card)]

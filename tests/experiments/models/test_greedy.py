@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.models.loop.autoregressive import autoregressive
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.generation import generate
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from simulator import Coin, Delayed, DraftNode, Verdict
-from simulator.drafts import lossless_for
+from draftproof.experiments.models.loop.autoregressive import autoregressive
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Coin, Delayed, DraftNode, Verdict
+from draftproof.simulator.drafts import lossless_for
+from draftproof.verifiers import STANDALONE, make
 from tests.quick import by_turns
-from verifiers import STANDALONE, make
 
 TOKENS = 120
 PROMPT = [1, 2, 3]

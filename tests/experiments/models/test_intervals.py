@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.betting import mean_interval
-from experiments.models.predicted.prediction import predict
-from experiments.models.predicted.sampled import predict_sampled
-from experiments.models.predicted.tables import root_case
-from simulator import Delayed
-from verifiers import make
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.betting import mean_interval
+from draftproof.experiments.models.predicted.prediction import predict
+from draftproof.experiments.models.predicted.sampled import predict_sampled
+from draftproof.experiments.models.predicted.tables import root_case
+from draftproof.simulator import Delayed
+from draftproof.verifiers import make
 
 
 @pytest.mark.parametrize("count", [1, 2, 8, 30])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.models.pair import opened
-from experiments.models.pair.roots import roots_of
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.tables import pair_tables
-from experiments.studies.map_worlds import TEMPERATURES, trained_worlds
-from simulator.arithmetic import FLOAT64
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair import opened
+from draftproof.experiments.models.pair.roots import roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.tables import pair_tables
+from draftproof.experiments.studies.map_worlds import TEMPERATURES, trained_worlds
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidInput
 
 SIZE = 8  # of the small pair
 

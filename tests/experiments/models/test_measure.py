@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from experiments.cli import run_command
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.speed import measure
-from experiments.models.speed.latency_fit import Latency, fit_latency
-from experiments.models.speed.measure import Length
-from experiments.models.validation.contest import setting
-from experiments.shared.latency import time_model
-from experiments.shared.names import find_verifier
-from experiments.shared.text import EMBEDDED, read_text
-from experiments.studies import real_models, real_models_views
-from simulator import Delayed, InvalidInput
+from draftproof.experiments.cli import run_command
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.speed import measure
+from draftproof.experiments.models.speed.latency_fit import Latency, fit_latency
+from draftproof.experiments.models.speed.measure import Length
+from draftproof.experiments.models.validation.contest import setting
+from draftproof.experiments.shared.latency import time_model
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.experiments.shared.text import EMBEDDED, read_text
+from draftproof.experiments.studies import real_models, real_models_views
+from draftproof.simulator import Delayed, InvalidInput
 
 ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
 CONTEXTS = [4, 24]

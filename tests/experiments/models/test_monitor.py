@@ -12,14 +12,14 @@ import pytest
 import torch
 
 from draftproof import Delayed, InvalidInput, Monitor, TableProcess, block_law, generate_with
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.loop import Block, Loop
-from experiments.models.loop.monitor import LEANINGS, POWERS, sure_rows, tokens_needed, worth
-from experiments.models.loop.texts import Piece, ending, pieces
-from experiments.models.pair.warp import Warp
-from simulator.drafts import DySpec
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.loop import Block, Loop
+from draftproof.experiments.models.loop.monitor import LEANINGS, POWERS, sure_rows, tokens_needed, worth
+from draftproof.experiments.models.loop.texts import Piece, ending, pieces
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.drafts import DySpec
+from draftproof.verifiers import make
 from tests.experiments.models.laws import ROOT, SIZE
-from verifiers import make
 
 LAWS = len(LEANINGS) + len(POWERS)
 P, Q = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])

@@ -14,13 +14,13 @@ import pytest
 import torch
 import transformers
 
-from experiments.models.pair import devices, loading
-from experiments.models.pair.pair import Pair, load_folder, load_pair
-from experiments.models.pair.tokenizers import make_tokenizer
-from experiments.models.pair.training import Size, new_model
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.tables import pair_tables
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair import devices, loading
+from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
+from draftproof.experiments.models.pair.tokenizers import make_tokenizer
+from draftproof.experiments.models.pair.training import Size, new_model
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.tables import pair_tables
+from draftproof.simulator.errors import InvalidInput
 
 ROOT = [0, 3, 1, 2, 5]
 
@@ -336,8 +336,8 @@ def test_the_bytes_of_weights_are_counted_without_making_them(tiny_pair: Pair) -
 def test_what_is_not_installed_is_named_with_the_way_to_install_it(missing: str) -> None:
     program = (
         f"import sys; sys.modules[{missing!r}] = None\n"
-        "from experiments.models.pair.pair import load_pair\n"
-        "from simulator.errors import InvalidInput\n"
+        "from draftproof.experiments.models.pair.pair import load_pair\n"
+        "from draftproof.simulator.errors import InvalidInput\n"
         "try:\n    load_pair('a', 'b')\n"
         "except InvalidInput as error:\n    print(error)"
     )

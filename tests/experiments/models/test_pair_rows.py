@@ -11,9 +11,9 @@ import pytest
 import torch
 import transformers
 
-from experiments.models.pair.pair import Pair, load_folder
-from experiments.models.pair.recipe import Recipe
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair.pair import Pair, load_folder
+from draftproof.experiments.models.pair.recipe import Recipe
+from draftproof.simulator.errors import InvalidInput
 
 ROOT = [0, 3, 1, 2, 5]
 
@@ -53,7 +53,7 @@ def test_rows_are_the_softmax_of_the_last_logits(exact_pair: Pair) -> None:
 def test_rows_do_not_depend_on_the_batches(exact_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     contexts = np.random.default_rng(0).integers(0, 8, (20, 6))
     whole = exact_pair.rows("target", contexts)
-    monkeypatch.setattr("experiments.models.pair.pair.BATCH_ENTRIES", 6 * 8 * 3)
+    monkeypatch.setattr("draftproof.experiments.models.pair.pair.BATCH_ENTRIES", 6 * 8 * 3)
     assert (exact_pair.rows("target", contexts) - whole).abs().max() < 1e-13  # sums in another order
 
 

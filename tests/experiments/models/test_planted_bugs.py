@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.models.loop import reading
-from experiments.models.loop.caches import Remembered
-from experiments.models.loop.reading import Reading
-from experiments.models.loop.rooms import Room
-from experiments.models.pair.warp import Warp
+from draftproof.experiments.models.loop import reading
+from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.reading import Reading
+from draftproof.experiments.models.loop.rooms import Room
+from draftproof.experiments.models.pair.warp import Warp
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched
 
 #: Far above the rounding of float64 passes, which is below 1e-10.

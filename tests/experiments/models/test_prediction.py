@@ -7,21 +7,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.roots import roots_of
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.prediction import joint, predict
-from experiments.models.predicted.sampled import draw_trees, predict_sampled, tree_moments
-from experiments.models.predicted.tables import pair_tables
-from experiments.shared.planned import Planned
-from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, SamplingCoin, TableProcess, TooLarge, Verdict
-from simulator.arithmetic import FLOAT64
-from simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
-from simulator.instances.case import Case
-from simulator.laws.enumeration import enumerate_law
-from simulator.laws.estimator import tree_efficiency_by_coins
-from simulator.protocol import DraftScheme
-from verifiers import make
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.prediction import joint, predict
+from draftproof.experiments.models.predicted.sampled import draw_trees, predict_sampled, tree_moments
+from draftproof.experiments.models.predicted.tables import pair_tables
+from draftproof.experiments.shared.planned import Planned
+from draftproof.simulator import (
+    Card,
+    Coin,
+    Delayed,
+    DraftNode,
+    InvalidInput,
+    SamplingCoin,
+    TableProcess,
+    TooLarge,
+    Verdict,
+)
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.estimator import tree_efficiency_by_coins
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.verifiers import make
 
 ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
 

@@ -7,16 +7,16 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.speed.choice import recommendation
-from experiments.models.speed.choosing import Candidate
-from experiments.models.speed.expected import Expected
-from experiments.models.speed.paired import ratio
-from experiments.models.speed.race import TOGETHER, Race, Turn, beside_plain, kept, raced, turns_of
-from experiments.models.validation.contest import setting
-from experiments.shared.names import find_verifier
-from simulator import Delayed
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.speed.choice import recommendation
+from draftproof.experiments.models.speed.choosing import Candidate
+from draftproof.experiments.models.speed.expected import Expected
+from draftproof.experiments.models.speed.paired import ratio
+from draftproof.experiments.models.speed.race import TOGETHER, Race, Turn, beside_plain, kept, raced, turns_of
+from draftproof.experiments.models.validation.contest import setting
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.simulator import Delayed
 
 EXPECTED = Expected(1.0, 0.0, 0.0, 1.0)
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.models.loop import rooms
-from experiments.models.loop.caches import Remembered, prompt_read, read
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.loop import Loop, State
-from experiments.models.loop.rooms import Room
-from experiments.models.pair.warp import Warp
-from simulator import Delayed
+from draftproof.experiments.models.loop import rooms
+from draftproof.experiments.models.loop.caches import Remembered, prompt_read, read
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.loop import Loop, State
+from draftproof.experiments.models.loop.rooms import Room
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Delayed
+from draftproof.verifiers import make
 from tests.experiments.models.drawn import PROMPTS
-from verifiers import make
 
 
 @pytest.fixture(scope="module")

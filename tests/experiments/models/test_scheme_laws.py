@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.many import many_blocks, many_texts
-from experiments.models.pair.warp import Warp
-from simulator.drafts import DySpec
-from simulator.protocol import DraftScheme
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.many import many_blocks, many_texts
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.drafts import DySpec
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES
 from tests.experiments.models.laws import ROOT, agrees, law_of_blocks, law_of_texts
 from tests.quick import by_turns
-from verifiers import make
 
 #: Of both models, so that every outcome is likely enough to be counted.
 WARM = Warp(temperature=1.3)

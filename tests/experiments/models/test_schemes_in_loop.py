@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.generation import generate
-from experiments.models.loop.loop import Loop, State
-from experiments.models.pair.warp import Warp
-from simulator import Delayed, InvalidInput
-from simulator.drafts import SCHEMES, DySpec, Eagle2, OptTree, Own, Sequoia, SpecHub, WithoutReplacement
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.loop.loop import Loop, State
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Delayed, InvalidInput
+from draftproof.simulator.drafts import SCHEMES, DySpec, Eagle2, OptTree, Own, Sequoia, SpecHub, WithoutReplacement
+from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES, PROMPTS, Twins, Watched
 from tests.quick import by_turns
-from verifiers import make
 
 SIZE = 3
 #: float64 passes of other shapes sum in another order: some hundred roundings of 2^-53, of numbers up to 20.

@@ -14,23 +14,23 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.roots import pair_digest
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.prediction import predict
-from experiments.models.predicted.tables import pair_tables
-from experiments.models.selector import labels, making, saved, training
-from experiments.models.selector.features import SCALARS, Inputs, views_of
-from experiments.models.selector.judging import oracle
-from experiments.models.selector.network import Penalty, SelectorNetwork, loss
-from experiments.models.selector.training import Choice, Labelled
-from experiments.shared.latency import time_model
-from experiments.shared.text import EMBEDDED, read_text
-from simulator import Delayed
-from simulator.arithmetic import FLOAT64
-from simulator.coins import outcomes
-from simulator.instances.case import Case
-from verifiers import make
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import pair_digest
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.prediction import predict
+from draftproof.experiments.models.predicted.tables import pair_tables
+from draftproof.experiments.models.selector import labels, making, saved, training
+from draftproof.experiments.models.selector.features import SCALARS, Inputs, views_of
+from draftproof.experiments.models.selector.judging import oracle
+from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
+from draftproof.experiments.models.selector.training import Choice, Labelled
+from draftproof.experiments.shared.latency import time_model
+from draftproof.experiments.shared.text import EMBEDDED, read_text
+from draftproof.simulator import Delayed
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.instances.case import Case
+from draftproof.verifiers import make
 
 ROOT, COST = (0, 1, 0), "draft=1,branch=.1,target=6"
 SHAPES = tuple(

@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.models.loop.coins import coin_for
-from experiments.models.pair.pair import Pair, load_folder
-from experiments.models.pair.roots import pair_digest
-from experiments.models.pair.warp import Warp
-from experiments.models.selector import contest, saved, timed
-from experiments.models.selector.deciding import deciding
-from experiments.models.selector.features import Inputs, View, views_of
-from experiments.models.selector.network import SelectorNetwork
-from experiments.models.selector.ready import Ready
-from experiments.shared.latency import time_model
-from experiments.shared.text import EMBEDDED, read_text
-from simulator import Delayed
-from verifiers import make
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.pair.pair import Pair, load_folder
+from draftproof.experiments.models.pair.roots import pair_digest
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector import contest, saved, timed
+from draftproof.experiments.models.selector.deciding import deciding
+from draftproof.experiments.models.selector.features import Inputs, View, views_of
+from draftproof.experiments.models.selector.network import SelectorNetwork
+from draftproof.experiments.models.selector.ready import Ready
+from draftproof.experiments.shared.latency import time_model
+from draftproof.experiments.shared.text import EMBEDDED, read_text
+from draftproof.simulator import Delayed
+from draftproof.verifiers import make
 
 ACTIONS = (Delayed(1, 0, 0), Delayed(1, 0, 2), Delayed(3, 0, 1), Delayed(2, 1, 1))
 TIMES = time_model("draft=1,target=5")

@@ -8,12 +8,12 @@ import pytest
 import torch
 import transformers
 
-from experiments.models.loop import supported
-from experiments.models.loop.supported import check_supported
-from experiments.models.pair.positions import room_of
-from experiments.models.pair.warp import Warp
-from experiments.models.predicted.tables import pair_tables
-from simulator import InvalidInput
+from draftproof.experiments.models.loop import supported
+from draftproof.experiments.models.loop.supported import check_supported
+from draftproof.experiments.models.pair.positions import room_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.predicted.tables import pair_tables
+from draftproof.simulator import InvalidInput
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 LLAMA = {**SIZES, "intermediate_size": 64, "num_key_value_heads": 2}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.shared.text import EMBEDDED, read_text
+from draftproof.experiments.shared.text import EMBEDDED, read_text
 
 ASKED = """
 [sweep]

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.models.loop.caches import Remembered
-from experiments.models.loop.coins import coin_for, coins_for
-from experiments.models.loop.generation import generate
-from experiments.models.loop.loop import Loop, State
-from experiments.models.loop.texts import Piece, ending, pieces
-from experiments.models.pair.warp import Warp
-from simulator import Delayed, InvalidInput
+from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.coins import coin_for, coins_for
+from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.loop.loop import Loop, State
+from draftproof.experiments.models.loop.texts import Piece, ending, pieces
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Delayed, InvalidInput
+from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES, PROMPTS
-from verifiers import make
 
 SIZE = 3
 #: Texts leave the batch at these lengths, one after the other.

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.models.loop import caches, reading, timing
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.timing import PARTS, Stopwatch
-from experiments.models.pair.warp import Warp
-from experiments.models.speed.latency_fit import Latency, Pass, PassTimes, fit_latency
-from experiments.shared.latency import TimeModel, block_time, time_model
-from simulator import Delayed, InvalidInput
-from simulator.coins import SamplingCoin
-from verifiers import make
+from draftproof.experiments.models.loop import caches, reading, timing
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.timing import PARTS, Stopwatch
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.speed.latency_fit import Latency, Pass, PassTimes, fit_latency
+from draftproof.experiments.shared.latency import TimeModel, block_time, time_model
+from draftproof.simulator import Delayed, InvalidInput
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.verifiers import make
 
 TRUE = (3.0, 0.01, 0.5, 0.002)
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 from transformers import AutoTokenizer
 
-from experiments.models.pair.tokenizers import digits_per_byte, load_tokenizer, make_tokenizer
-from experiments.shared.text import EMBEDDED, read_text
-from simulator.errors import InvalidInput
-from simulator.instances.ngram import TextPair
+from draftproof.experiments.models.pair.tokenizers import digits_per_byte, load_tokenizer, make_tokenizer
+from draftproof.experiments.shared.text import EMBEDDED, read_text
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.ngram import TextPair
 
 TEXT = read_text(EMBEDDED)[:20_000]
 KINDS = [("letters", 4), ("letters", 8), ("letters", 16), ("letters", 27)]

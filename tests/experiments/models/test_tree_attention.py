@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.models.loop import reading
-from experiments.models.loop.caches import Remembered, prompt_read
-from experiments.models.loop.coins import coin_for
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.reading import Reading
-from experiments.models.pair.warp import Warp
-from simulator import Coin, Delayed, DraftNode, Verdict
-from verifiers import make
+from draftproof.experiments.models.loop import reading
+from draftproof.experiments.models.loop.caches import Remembered, prompt_read
+from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.reading import Reading
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Coin, Delayed, DraftNode, Verdict
+from draftproof.verifiers import make
 
 #: Rounding of a forward pass, whose sums run in another order when other tokens share it: logits here are below 20, and
 #: some hundred roundings of relative size 2^-24 or 2^-53 add up. Families cast to float32 inside (eager softmax).

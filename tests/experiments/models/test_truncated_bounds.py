@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.models.predicted import truncated
-from experiments.models.predicted.truncated import REST, Truncated, cut_tables
-from lp_analysis import Optimum, optimum
-from simulator import Coin, Delayed, DraftNode, TableProcess, Verdict, block_law
-from simulator.arithmetic import RATIONAL
-from simulator.instances.families import family_named
-from simulator.instances.processes import context_index
-from simulator.laws.enumeration import enumerate_law
-from verifiers import make
+from draftproof.experiments.models.predicted import truncated
+from draftproof.experiments.models.predicted.truncated import REST, Truncated, cut_tables
+from draftproof.lp_analysis import Optimum, optimum
+from draftproof.simulator import Coin, Delayed, DraftNode, TableProcess, Verdict, block_law
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.instances.families import family_named
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.verifiers import make
 
 Shape = tuple[int, int, int]
 

@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.models.loop import reading
-from experiments.models.loop.caches import Remembered
-from experiments.models.loop.loop import Loop
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.roots import pair_digest, roots_of
-from experiments.models.pair.warp import Warp
-from experiments.models.validation import cells, checks, validation, views
-from experiments.models.validation.cells import Budget, cell_key
-from experiments.models.validation.contest import contestants, setting
-from experiments.models.validation.validation import Contest
-from experiments.shared.names import NamedVerifier, find_verifier
-from experiments.shared.rows import RowFile
-from experiments.shared.text import EMBEDDED, read_text
-from simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
-from simulator.instances.case import Case
-from simulator.instances.exact import exact_instance
+from draftproof.experiments.models.loop import reading
+from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.roots import pair_digest, roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.validation import cells, checks, validation, views
+from draftproof.experiments.models.validation.cells import Budget, cell_key
+from draftproof.experiments.models.validation.contest import contestants, setting
+from draftproof.experiments.models.validation.validation import Contest
+from draftproof.experiments.shared.names import NamedVerifier, find_verifier
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.shared.text import EMBEDDED, read_text
+from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.exact import exact_instance
+from draftproof.verifiers import make
 from tests.quick import by_turns
-from verifiers import make
 
 NAMES = ("naive", "specinfer", "traversal", "gbv")
 SHAPES = (Delayed(1, 0, 2), Delayed(2, 0, 2), Delayed(2, 1, 1))
@@ -286,8 +286,8 @@ def test_a_replacement_of_nobody_is_refused() -> None:
 
 @pytest.mark.heavy
 def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_pair: Pair) -> None:
-    from experiments.models.validation.run import SHAPES as FOUR
-    from experiments.models.validation.run import VERIFIERS as EIGHT
+    from draftproof.experiments.models.validation.run import SHAPES as FOUR
+    from draftproof.experiments.models.validation.run import VERIFIERS as EIGHT
 
     contest = replace(contest_of(tiny_pair, roots=4, names=EIGHT), schemes=FOUR, budget=Budget(), law_runs=4_000)
     tables = validation.tables_of(contest)

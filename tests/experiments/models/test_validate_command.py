@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.models.pair import folder as folders
-from experiments.models.pair import opened
-from experiments.models.pair.recipe import Recipe
-from experiments.models.validation import checks, text_law, validation
-from experiments.models.validation.run import failures
-from experiments.models.validation.sequential import least_found
-from experiments.shared.text import EMBEDDED, read_text
+from draftproof.experiments.models.pair import folder as folders
+from draftproof.experiments.models.pair import opened
+from draftproof.experiments.models.pair.recipe import Recipe
+from draftproof.experiments.models.validation import checks, text_law, validation
+from draftproof.experiments.models.validation.run import failures
+from draftproof.experiments.models.validation.sequential import least_found
+from draftproof.experiments.shared.text import EMBEDDED, read_text
 
 LIAR = """
-from simulator import Card, Verdict
+from draftproof.simulator import Card, Verdict
 class Eager:
     card = Card(name="eager", title="accepts every draft and adds token 0", source=None, needs=None)
     def verify(self, root, coin):

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from experiments.models.pair.pair import Pair
-from experiments.models.pair.warp import Warp
-from experiments.models.validation import validation, views
-from experiments.models.validation.cells import Budget
-from experiments.models.validation.contest import setting
-from experiments.models.validation.planning import planned_scheme
-from experiments.shared.rows import RowFile
-from simulator import Delayed, InvalidInput
-from simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossless_for
-from simulator.instances.case import Case
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.validation import validation, views
+from draftproof.experiments.models.validation.cells import Budget
+from draftproof.experiments.models.validation.contest import setting
+from draftproof.experiments.models.validation.planning import planned_scheme
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.simulator import Delayed, InvalidInput
+from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossless_for
+from draftproof.simulator.instances.case import Case
+from draftproof.verifiers import make
+from draftproof.verifiers.sequoia import acceptance_vector
 from tests.experiments.models.test_validate import contest_of
-from verifiers import make
-from verifiers.sequoia import acceptance_vector
 
 OTHERS = (DySpec(2), Eagle2(2, 2, 3), SpecHub(1), Sequoia(2, 2))
 PLAYERS = ("nss", "traversal", "spechub", "sequoia")

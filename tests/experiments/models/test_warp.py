@@ -11,8 +11,8 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from experiments.models.pair.warp import Warp
-from simulator.errors import InvalidInput
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.errors import InvalidInput
 
 LOGITS = torch.randn(50, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(3)) * 3
 

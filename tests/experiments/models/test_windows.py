@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 import torch
 
-from experiments.models.loop import masks
-from experiments.models.loop.coins import coin_for, coins_for
-from experiments.models.loop.loop import Loop
-from experiments.models.loop.many import many_texts
-from experiments.models.loop.masks import windows_of, within
-from experiments.models.loop.texts import ending, pieces
-from experiments.models.pair.warp import Warp
-from simulator import Delayed
-from simulator.drafts import Eagle2
+from draftproof.experiments.models.loop import masks
+from draftproof.experiments.models.loop.coins import coin_for, coins_for
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.many import many_texts
+from draftproof.experiments.models.loop.masks import windows_of, within
+from draftproof.experiments.models.loop.texts import ending, pieces
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator import Delayed
+from draftproof.simulator.drafts import Eagle2
+from draftproof.verifiers import make
 from tests.experiments.models.drawn import PROMPTS, Watched
 from tests.experiments.models.laws import ROOT, agrees, law_of_texts
-from verifiers import make
 
 #: float64 passes of other shapes sum in another order; Gemma's rotary angles and norms are float32 inside, and gpt-oss
 #: and others cast their softmax: some hundred roundings of 2^-24 of numbers up to 20.

@@ -9,23 +9,29 @@ from functools import cache
 import numpy as np
 import pytest
 
-import verifiers
-from experiments.policies.actions import shapes
-from experiments.policies.fitted import fitted_choice, held_out_choice, quantiles, state_scalars, steps_of_entropy
-from experiments.policies.rivals import RIVALS, choices
-from experiments.policies.worlds import at_temperature, world_of
-from experiments.shared.latency import time_model
-from experiments.shared.problem import FamilyProblem, FileProblem, TextProblem
-from experiments.shared.text import topics_table
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.instance import Instance
-from simulator.instances.ngram import TextPair
-from simulator.policies.optimal import outlook, policy_iteration
-from simulator.policies.policy import Action, entropy, floats
-from simulator.policies.value import value
-from simulator.policies.world import Tables
+from draftproof import verifiers
+from draftproof.experiments.policies.actions import shapes
+from draftproof.experiments.policies.fitted import (
+    fitted_choice,
+    held_out_choice,
+    quantiles,
+    state_scalars,
+    steps_of_entropy,
+)
+from draftproof.experiments.policies.rivals import RIVALS, choices
+from draftproof.experiments.policies.worlds import at_temperature, world_of
+from draftproof.experiments.shared.latency import time_model
+from draftproof.experiments.shared.problem import FamilyProblem, FileProblem, TextProblem
+from draftproof.experiments.shared.text import topics_table
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.policies.optimal import outlook, policy_iteration
+from draftproof.simulator.policies.policy import Action, entropy, floats
+from draftproof.simulator.policies.value import value
+from draftproof.simulator.policies.world import Tables
 
 #: An instance file of a chain: rows depend on the last token.
 CHAIN = {

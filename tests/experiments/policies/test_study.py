@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.cli import run_command
-from experiments.studies import policies, policies_views
-from simulator.drafts import Delayed
+from draftproof.experiments.cli import run_command
+from draftproof.experiments.studies import policies, policies_views
+from draftproof.simulator.drafts import Delayed
 
 
 @pytest.fixture

@@ -17,12 +17,14 @@ PROGRAM = """
 import json, resource, sys
 import numpy as np
 import scipy.optimize, scipy.sparse.linalg
-import draftproof, lp_analysis, simulator, simulator.audit, simulator.laws.precision as precisions
+import draftproof.simulator.audit, draftproof.simulator.laws.precision as precisions
+from draftproof import lp_analysis
+from draftproof import simulator
 from draftproof import *
-from lp_analysis import single_step_optimum
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import SpecHub
-from verifiers import STANDALONE
+from draftproof.lp_analysis import single_step_optimum
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.drafts import SpecHub
+from draftproof.verifiers import STANDALONE
 
 V = 50_257
 random = np.random.default_rng(0)

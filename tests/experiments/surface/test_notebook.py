@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import draftproof
-from experiments.shared.schemes import find_scheme
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.coins import outcomes
-from simulator.instances.processes import context_index
+from draftproof.experiments.shared.schemes import find_scheme
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.instances.processes import context_index
 
 FROM_SOFTMAX_TO_TABLE = """
 import numpy as np
@@ -188,8 +188,8 @@ def test_what_is_no_tree_is_refused(tree: Any, said: str) -> None:
 
 
 def test_laws_are_exact_unless_asked_otherwise() -> None:
-    import simulator
-    from verifiers import make
+    from draftproof import simulator
+    from draftproof.verifiers import make
 
     row = [Fraction(1, 3), Fraction(2, 3)]
     process = simulator.CallableProcess(2, lambda context: np.array(row, dtype=object), "p")

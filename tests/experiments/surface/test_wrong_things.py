@@ -107,7 +107,7 @@ def test_the_optimum_of_another_scheme_is_refused_with_the_door_that_has_it() ->
 
 
 def test_objects_only_doors_say_where_names_are_taken() -> None:
-    import simulator
+    from draftproof import simulator
 
     process = draftproof.MarkovProcess([P], ())
     with pytest.raises(InvalidInput, match=r"'block' is a name; `draftproof.check` takes names"):
@@ -117,7 +117,7 @@ def test_objects_only_doors_say_where_names_are_taken() -> None:
 
 
 def test_a_subclass_of_delayed_is_not_taken_for_it() -> None:
-    import simulator
+    from draftproof import simulator
 
     process = draftproof.MarkovProcess([P], ())
     with pytest.raises(InvalidInput, match=r"Mine inherits from Delayed and would be taken for it; give Own\(Mine"):
@@ -210,7 +210,7 @@ def test_bounds_of_any_scheme_by_text(draftproof: Callable[..., Any]) -> None:
 
 
 PLAIN = """
-from simulator import Card, Verdict
+from draftproof.simulator import Card, Verdict
 
 class Plain:
     card = Card(name="plain", title="Draws from the target at the root", source=None)
@@ -257,8 +257,8 @@ def test_the_same_is_told_in_python(door: Callable[..., Any]) -> None:
 
 
 def test_what_a_structure_raises_is_told_with_the_lines_of_its_author() -> None:
-    from simulator.structures import TopDown
-    from verifiers import make
+    from draftproof.simulator.structures import TopDown
+    from draftproof.verifiers import make
 
     def child_law(p: Any, q: Any, k: int) -> Any:
         return {}["nothing"]

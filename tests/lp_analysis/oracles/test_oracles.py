@@ -9,17 +9,17 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from lp_analysis.oracles.growth import Growth
-from lp_analysis.oracles.sets import most_probable, set_efficiency
-from lp_analysis.oracles.topologies import best_topology, place_masses
-from simulator import InvalidInput, TooLarge, check
-from simulator.arithmetic import as_python
-from simulator.drafts import DySpec, Eagle2, OptTree, Own, Topology
-from simulator.drafts.sequoia import plan
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from verifiers import make
-from verifiers.sequoia import acceptance_vector
+from draftproof.lp_analysis.oracles.growth import Growth
+from draftproof.lp_analysis.oracles.sets import most_probable, set_efficiency
+from draftproof.lp_analysis.oracles.topologies import best_topology, place_masses
+from draftproof.simulator import InvalidInput, TooLarge, check
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.drafts import DySpec, Eagle2, OptTree, Own, Topology
+from draftproof.simulator.drafts.sequoia import plan
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.verifiers import make
+from draftproof.verifiers.sequoia import acceptance_vector
 
 CASES = [(family, seed) for family in ("dirichlet", "perturbed", "zeros", "ties") for seed in range(2)]
 
@@ -170,7 +170,7 @@ def test_no_scheme_under_recursive_rejection_is_above_the_best_growth(family: st
 
 def test_the_programme_ends_where_there_are_too_many_states(monkeypatch: pytest.MonkeyPatch) -> None:
     given = instance("dirichlet", 0, 2, 4)
-    monkeypatch.setattr("lp_analysis.oracles.growth.MOST_STATES", 3)
+    monkeypatch.setattr("draftproof.lp_analysis.oracles.growth.MOST_STATES", 3)
     with pytest.raises(TooLarge, match="over 3 states"):
         Growth(given.target, given.draft, 4).best(4)
 

@@ -7,15 +7,15 @@ from itertools import cycle, islice
 import numpy as np
 import pytest
 
-from lp_analysis import IidBranches, ListedTrees, cut_bound, direct_bound, optimum
-from lp_analysis.reference.cuts import solve_cuts
-from lp_analysis.solvers.columns import Columns, generate
-from lp_analysis.solvers.minimise import Search
-from lp_analysis.subject import Subject
-from simulator.arithmetic import FLOAT64
-from simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
-from simulator.errors import TooLarge
-from simulator.instances.families import CORNER_CASES, FAMILIES
+from draftproof.lp_analysis import IidBranches, ListedTrees, cut_bound, direct_bound, optimum
+from draftproof.lp_analysis.reference.cuts import solve_cuts
+from draftproof.lp_analysis.solvers.columns import Columns, generate
+from draftproof.lp_analysis.solvers.minimise import Search
+from draftproof.lp_analysis.subject import Subject
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
 
 #: V, K, L1, L2.
 SHAPES = [

@@ -7,11 +7,11 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from lp_analysis import cut_bound, direct_bound
-from lp_analysis.reference.closures import closure_by_flow, closure_by_program, subtree
-from lp_analysis.reference.hitting import ListedTrees
-from simulator.drafts import DySpec, Topology
-from simulator.instances.families import FAMILIES
+from draftproof.lp_analysis import cut_bound, direct_bound
+from draftproof.lp_analysis.reference.closures import closure_by_flow, closure_by_program, subtree
+from draftproof.lp_analysis.reference.hitting import ListedTrees
+from draftproof.simulator.drafts import DySpec, Topology
+from draftproof.simulator.instances.families import FAMILIES
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -10,22 +10,22 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lp_analysis.decompose import decompose, repaired, slack
-from lp_analysis.nodes import efficiency, from_leaves, meets, prefix_masses, reach
-from lp_analysis.orders import order_law, selection_law
-from lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
-from lp_analysis.reference import direct, hitting
-from lp_analysis.reference.antichains import antichain_at, corners, hull
-from lp_analysis.reference.direct import direct_bound, direct_variables
-from lp_analysis.reference.hitting import IidBranches, ListedTrees
-from lp_analysis.solvers.interior import LevelProgram
-from lp_analysis.solvers.level_rows import Constraints
-from lp_analysis.solvers.levels import errors, first_knots, refined
-from lp_analysis.subject import Subject
-from simulator.arithmetic import RATIONAL
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput, TooLarge
-from simulator.instances.families import FAMILIES
+from draftproof.lp_analysis.decompose import decompose, repaired, slack
+from draftproof.lp_analysis.nodes import efficiency, from_leaves, meets, prefix_masses, reach
+from draftproof.lp_analysis.orders import order_law, selection_law
+from draftproof.lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
+from draftproof.lp_analysis.reference import direct, hitting
+from draftproof.lp_analysis.reference.antichains import antichain_at, corners, hull
+from draftproof.lp_analysis.reference.direct import direct_bound, direct_variables
+from draftproof.lp_analysis.reference.hitting import IidBranches, ListedTrees
+from draftproof.lp_analysis.solvers.interior import LevelProgram
+from draftproof.lp_analysis.solvers.level_rows import Constraints
+from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
+from draftproof.lp_analysis.subject import Subject
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.families import FAMILIES
 
 
 def instance_of(V, depth, family="perturbed", seed=0):

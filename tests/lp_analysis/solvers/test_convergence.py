@@ -7,16 +7,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from lp_analysis.nodes import meets
-from lp_analysis.solvers.columns import Columns, generate
-from lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
-from lp_analysis.solvers.interior import LevelProgram
-from lp_analysis.solvers.levels import CLOSEST, _without_idle, errors, first_knots, refined
-from lp_analysis.solvers.minimise import SMALLEST, Search, _blended, minimise
-from lp_analysis.solvers.tree_system import _cholesky
-from lp_analysis.subject import Subject
-from simulator.drafts import Delayed
-from simulator.instances.families import FAMILIES
+from draftproof.lp_analysis.nodes import meets
+from draftproof.lp_analysis.solvers.columns import Columns, generate
+from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
+from draftproof.lp_analysis.solvers.interior import LevelProgram
+from draftproof.lp_analysis.solvers.levels import CLOSEST, _without_idle, errors, first_knots, refined
+from draftproof.lp_analysis.solvers.minimise import SMALLEST, Search, _blended, minimise
+from draftproof.lp_analysis.solvers.tree_system import _cholesky
+from draftproof.lp_analysis.subject import Subject
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.families import FAMILIES
 
 
 def subject_of(shape, family):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.symbolic import load
+from draftproof.simulator.symbolic import load
 
 AUDITED = Path(__file__).parents[2] / "data" / "audited"
 

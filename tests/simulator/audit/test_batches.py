@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simulator import CallableProcess, Delayed, InvalidInput, InvalidVerifier, assert_lossless
-from simulator.arithmetic import RATIONAL
-from simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
-from simulator.audit.batches import mirrored, requests_of
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
+from draftproof.simulator import CallableProcess, Delayed, InvalidInput, InvalidVerifier, assert_lossless
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
+from draftproof.simulator.audit.batches import mirrored, requests_of
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
 
 CASES = {case.name: case for case in default_cases(interface_named("chain"), batch=True)}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from flint import fmpq
 
-from simulator import InvalidInput, InvalidVerifier, TooLarge
-from simulator.audit import default_cases, interface_named, make_audit
-from simulator.audit.bisecting import bisection as module
-from simulator.audit.bisecting.bisection import Bisection
+from draftproof.simulator import InvalidInput, InvalidVerifier, TooLarge
+from draftproof.simulator.audit import default_cases, interface_named, make_audit
+from draftproof.simulator.audit.bisecting import bisection as module
+from draftproof.simulator.audit.bisecting.bisection import Bisection
 
 CASES = default_cases(interface_named("coins"), None, ["three_tokens", "zeros", "one_hot", "short", "ragged"])
 

@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.audit import CATALOGUE, Evidence, corners, default_cases, diagnose, diagnose_corners, make_audit
-from simulator.drafts import WithoutReplacement
+from draftproof.simulator.audit import (
+    CATALOGUE,
+    Evidence,
+    corners,
+    default_cases,
+    diagnose,
+    diagnose_corners,
+    make_audit,
+)
+from draftproof.simulator.drafts import WithoutReplacement
 from tests.quick import quick
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-import verifiers
-from simulator import Delayed, InvalidInput, check
-from simulator.arithmetic import RATIONAL
-from simulator.audit import INTERFACES, Ragged, default_cases, interface_named
-from simulator.coins import outcomes
-from simulator.laws.enumeration import enumerate_law
+from draftproof import verifiers
+from draftproof.simulator import Delayed, InvalidInput, check
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import INTERFACES, Ragged, default_cases, interface_named
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.laws.enumeration import enumerate_law
 
 CHAIN = {case.name: case for case in default_cases(interface_named("chain"))}
 TREES = {case.name: case for case in default_cases(interface_named("tree"))}

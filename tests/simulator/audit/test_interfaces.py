@@ -9,14 +9,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import verifiers
-from simulator import CallableProcess, Delayed, DraftTree, InvalidInput, InvalidVerifier, Verdict, assert_lossless
-from simulator.arithmetic import RATIONAL
-from simulator.audit import INTERFACES, SelfDrafted, default_cases, interface_named, make_audit
-from simulator.audit.interfaces._call import paths_of
-from simulator.audit.interfaces.chain import by_request
-from simulator.instances.instance import Instance
-from simulator.laws.enumeration import enumerate_law
+from draftproof import verifiers
+from draftproof.simulator import (
+    CallableProcess,
+    Delayed,
+    DraftTree,
+    InvalidInput,
+    InvalidVerifier,
+    Verdict,
+    assert_lossless,
+)
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import INTERFACES, SelfDrafted, default_cases, interface_named, make_audit
+from draftproof.simulator.audit.interfaces._call import paths_of
+from draftproof.simulator.audit.interfaces.chain import by_request
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.laws.enumeration import enumerate_law
 
 TARGET = CallableProcess(2, lambda context: ["1/4", "3/4"] if len(context) % 2 else ["1/2", "1/2"])
 DRAFT = CallableProcess(2, lambda context: ["3/4", "1/4"] if len(context) % 2 else ["1/4", "3/4"])
@@ -68,7 +76,7 @@ def test_paths_get_dictionaries_by_prefix():
 
 
 def test_posterior_gets_padded_candidates():
-    from simulator.audit import Ragged
+    from draftproof.simulator.audit import Ragged
 
     def function(p, candidates, q):
         raise RuntimeError(f"seen {p.shape} {candidates.tolist()} {q.shape}")
@@ -137,7 +145,7 @@ def test_wrong_results_of_a_posterior_are_named(returned, message):
 
 
 def test_errors_of_the_function_name_its_line(planted, tmp_path):
-    from simulator.symbolic import load
+    from draftproof.simulator.symbolic import load
 
     file = tmp_path / "broken.py"
     file.write_text("def f(tokens, q, p):\n    return 1 / 0\n")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit, only_rounding
-from simulator.errors import InvalidVerifier
-from simulator.symbolic import load
+from draftproof.simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit, only_rounding
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.symbolic import load
 
 pytest.importorskip("jax", reason="functions in JAX need it: pip install 'draftproof[jax]'")
 FILE = Path(__file__).parents[2] / "data" / "audited" / "jax_verifiers.py"

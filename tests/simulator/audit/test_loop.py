@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.audit import Evidence, FunctionFailed, default_cases, diagnose, make_audit
-from simulator.audit.interfaces.loop import PROMPT
-from simulator.errors import InvalidVerifier
+from draftproof.simulator.audit import Evidence, FunctionFailed, default_cases, diagnose, make_audit
+from draftproof.simulator.audit.interfaces.loop import PROMPT
+from draftproof.simulator.errors import InvalidVerifier
 
 
 def judged(function, names=None, **options):
@@ -117,7 +117,7 @@ def masked(target, draft, prompt, new_tokens):
 @pytest.fixture
 def cached(tmp_path):
     pytest.importorskip("transformers")
-    from simulator.symbolic import load
+    from draftproof.simulator.symbolic import load
 
     path = tmp_path / "cached.py"
     path.write_text(CACHED)
@@ -137,15 +137,15 @@ def test_a_cache_that_is_not_cropped_shows_in_the_second_block(cached, name, los
 def test_a_tree_mask_is_followed(cached):
     audit = make_audit(cached("masked"), "loop", library="torch")
     [case] = default_cases(audit.audited.interface, None, ["context"])
-    from simulator.audit.interfaces import SelfDrafted
+    from draftproof.simulator.audit.interfaces import SelfDrafted
 
     assert audit.judge(case.instance, SelfDrafted(1)).lossless
 
 
 @pytest.mark.parametrize(("name", "lossless"), [("assisted", True), ("heated", False)])
 def test_assisted_generation_of_transformers_as_it_is(cached, name, lossless):
-    from simulator.audit import only_rounding
-    from simulator.audit.interfaces import SelfDrafted
+    from draftproof.simulator.audit import only_rounding
+    from draftproof.simulator.audit.interfaces import SelfDrafted
 
     audit = make_audit(cached(name), "loop", library="torch")
     [case] = default_cases(audit.audited.interface, None, ["context"])

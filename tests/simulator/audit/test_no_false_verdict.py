@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.audit import default_cases, make_audit, only_rounding
+from draftproof.simulator.audit import default_cases, make_audit, only_rounding
 
 torch = pytest.importorskip("torch")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.audit import default_cases, make_audit
-from simulator.audit.interfaces.noise import KINDS, kind_of
+from draftproof.simulator.audit import default_cases, make_audit
+from draftproof.simulator.audit.interfaces.noise import KINDS, kind_of
 
 
 def raced(weights, noise):

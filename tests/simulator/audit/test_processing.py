@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator import InvalidInput, assert_lossless
-from simulator.arithmetic import RATIONAL
-from simulator.audit import Processing
+from draftproof.simulator import InvalidInput, assert_lossless
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import Processing
 
 ROW = RATIONAL.vector(["1/8", "4/8", "1/8", "2/8"])
 

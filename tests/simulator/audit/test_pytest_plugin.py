@@ -57,7 +57,7 @@ def run(folder, *arguments):
 
 
 def test_marked_tests_are_audited(tmp_path):
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["simulator.audit.pytest_plugin"]\n')
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["draftproof.simulator.audit.pytest_plugin"]\n')
     (tmp_path / "test_theirs.py").write_text(SUITE)
     done = run(tmp_path, "-rA")
     assert "2 failed, 2 passed" in done.stdout, done.stdout + done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.audit import Evidence, default_cases, diagnose, make_audit
+from draftproof.simulator.audit import Evidence, default_cases, diagnose, make_audit
 
 CHAIN, ARRAYS, PATHS = {"interface": "chain"}, {"interface": "chain", "library": "numpy"}, {"interface": "paths"}
 #: Function: how it is called, what it is, and after how many tokens the first imbalance of all instances is.

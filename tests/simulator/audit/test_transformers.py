@@ -6,8 +6,8 @@ from inspect import signature
 
 import pytest
 
-from simulator import assert_lossless
-from simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
+from draftproof.simulator import assert_lossless
+from draftproof.simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
 
 utils = pytest.importorskip("transformers.generation.utils")
 CASES = {case.name: case for case in default_cases(interface_named("transformers"))}

@@ -11,7 +11,7 @@ from bisect import bisect_right
 import numpy as np
 import pytest
 
-from simulator.audit import default_cases, make_audit
+from draftproof.simulator.audit import default_cases, make_audit
 
 CHAIN, ARRAYS = {"interface": "chain"}, {"interface": "chain", "library": "numpy"}
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from simulator.audit import Rounding, default_cases, make_audit
-from simulator.audit.verdict import Record, Request, audited, conclude, decide, judge, survey
-from simulator.errors import InvalidVerifier
+from draftproof.simulator.audit import Rounding, default_cases, make_audit
+from draftproof.simulator.audit.verdict import Record, Request, audited, conclude, decide, judge, survey
+from draftproof.simulator.errors import InvalidVerifier
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from simulator import CallableProcess, Delayed, assert_lossless
-from simulator.arithmetic import RATIONAL
-from simulator.audit import Evidence, diagnose, make_audit
-from simulator.instances.instance import Instance
+from draftproof.simulator import CallableProcess, Delayed, assert_lossless
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.audit import Evidence, diagnose, make_audit
+from draftproof.simulator.instances.instance import Instance
 
 PATH = Delayed(1, 0, 2)
 TARGET = CallableProcess(2, lambda context: ["1/3", "2/3"])

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.coins import outcomes
-from simulator.drafts import SCHEMES
-from simulator.drafts.trees import DraftTree
-from simulator.instances.instance import Instance
-from simulator.protocol import Context, Draws
-from simulator.verdicts.cases import CASES, SizedScheme, case_instances
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import SCHEMES
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import Context, Draws
+from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
 
 #: Whether a fact holds for the law of the trees of one draft.
 Holds = Callable[[dict[DraftTree, Fraction], Instance], bool]

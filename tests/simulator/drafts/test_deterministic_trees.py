@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-import verifiers
-from experiments.claims.growth import drafted, reach, small_trees
-from lp_analysis import cut_bound
-from simulator import InvalidInput, TableProcess, check
-from simulator.arithmetic import as_python
-from simulator.drafts import DynamicDepth, Eagle2, OptTree
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme
+from draftproof import verifiers
+from draftproof.experiments.claims.growth import drafted, reach, small_trees
+from draftproof.lp_analysis import cut_bound
+from draftproof.simulator import InvalidInput, TableProcess, check
+from draftproof.simulator.arithmetic import as_python
+from draftproof.simulator.drafts import DynamicDepth, Eagle2, OptTree
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
 
 FAMILY_NAMES = ("dirichlet", "perturbed", "zeros", "ties", "point")
 

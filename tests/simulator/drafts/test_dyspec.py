@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-import verifiers
-from simulator import InvalidInput, TableProcess, check
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts import DySpec, DySpecPruned, DySpecThreshold
-from simulator.instances.families import FAMILIES
-from simulator.instances.instance import Instance
-from simulator.vectors import without
-from simulator.verdicts.cases import case_instances
+from draftproof import verifiers
+from draftproof.simulator import InvalidInput, TableProcess, check
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import DySpec, DySpecPruned, DySpecThreshold
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.vectors import without
+from draftproof.simulator.verdicts.cases import case_instances
 
 Q = TableProcess([[["1/4", "3/4"]], [["1/3", "2/3"], ["1/5", "4/5"]], [["1/2", "1/2"]] * 4])
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 from flint import fmpq
 
-from simulator import InvalidInput, TableProcess
-from simulator.arithmetic import RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts import (
+from draftproof.simulator import InvalidInput, TableProcess
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import (
     SCHEMES,
     Adaptive,
     AdaptiveDropping,
@@ -21,7 +21,7 @@ from simulator.drafts import (
     WithoutReplacement,
     scheme_from_dict,
 )
-from simulator.verdicts.cases import CASES, case_instances
+from draftproof.simulator.verdicts.cases import CASES, case_instances
 
 ROW = ["1/2", "1/3", "1/6"]
 

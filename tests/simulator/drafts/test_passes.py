@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import SamplingCoin
-from simulator.drafts import (
+from draftproof.simulator import SamplingCoin
+from draftproof.simulator.drafts import (
     DynamicDepth,
     DySpecThreshold,
     Eagle2,
@@ -23,7 +23,7 @@ from simulator.drafts import (
     Topology,
     WithoutReplacement,
 )
-from simulator.protocol import Context, DraftScheme
+from draftproof.simulator.protocol import Context, DraftScheme
 
 LAYERED: list[DraftScheme] = [
     WithoutReplacement(2, 1, 2),

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-import verifiers
-from experiments.claims.growth import gain, topologies
-from simulator import InvalidInput, TableProcess, TooLarge, check
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.coins import outcomes
-from simulator.drafts import Sequoia, SpecHub, Topology, WithoutReplacement
-from simulator.drafts.sequoia import plan
-from simulator.instances.families import FAMILIES
-from simulator.verdicts.cases import case_instances
-from verifiers.sequoia import acceptance_vector
+from draftproof import verifiers
+from draftproof.experiments.claims.growth import gain, topologies
+from draftproof.simulator import InvalidInput, TableProcess, TooLarge, check
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Sequoia, SpecHub, Topology, WithoutReplacement
+from draftproof.simulator.drafts.sequoia import plan
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.verdicts.cases import case_instances
+from draftproof.verifiers.sequoia import acceptance_vector
 
 
 @pytest.mark.parametrize("acceptance", [[5, 2, 1], [3, 3, 3], [1, 6, 0], [8, 1]], ids=str)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from simulator import TableProcess
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts import Adaptive, DynamicDepth, DySpecThreshold, OptTree
-from simulator.instances.instance import Instance
-from simulator.protocol import DraftScheme
+from draftproof.simulator import TableProcess
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Adaptive, DynamicDepth, DySpecThreshold, OptTree
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.protocol import DraftScheme
 
 #: A scheme and the row that its draft has everywhere; in floats the sums and products miss the threshold.
 TIES: list[tuple[DraftScheme, list[str]]] = [

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-import verifiers
-from simulator import Delayed, InvalidInput, TableProcess, TooLarge, check
-from simulator.arithmetic import RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts import SpecInferConfig, scheme_from_dict
-from simulator.instances.families import FAMILIES
+from draftproof import verifiers
+from draftproof.simulator import Delayed, InvalidInput, TableProcess, TooLarge, check
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import SpecInferConfig, scheme_from_dict
+from draftproof.simulator.instances.families import FAMILIES
 
 Q = TableProcess([[["1/3", "2/3"]], [["1/4", "3/4"], ["1/2", "1/2"]]])
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import FAMILIES, Delayed, DraftTree, InvalidInput, InvalidVerifier, outcomes
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.drafts import scheme_from_dict
+from draftproof.simulator import FAMILIES, Delayed, DraftTree, InvalidInput, InvalidVerifier, outcomes
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.drafts import scheme_from_dict
 
 SHAPES = [(1, 0, 0), (1, 2, 0), (1, 0, 2), (1, 1, 1), (2, 0, 1), (3, 0, 1), (2, 0, 2), (2, 1, 1), (3, 1, 1), (2, 2, 1)]
 #: Branches 01, 02, 01 and 21 after the trunk 1: duplicates at the root of the branches and below token 0.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.arithmetic import FLOAT64
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.instances.case import Case
-from simulator.instances.families import FAMILIES
-from simulator.instances.processes import MarkovProcess
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.processes import MarkovProcess
 
 
 def made(depth=3, seed=0):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import FAMILIES, Instance, InvalidInput, TooLarge
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.instances.families import CORNER_CASES, family_named
+from draftproof.simulator import FAMILIES, Instance, InvalidInput, TooLarge
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.instances.families import CORNER_CASES, family_named
 
 
 def draw(name: str, seed: int, size: int = 3, depth: int = 2, denominator: int = 20, **parameters: float) -> Instance:

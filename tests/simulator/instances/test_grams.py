@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import InvalidInput, TextPair
-from simulator.instances.grams import GramTable, TextGrams
+from draftproof.simulator import InvalidInput, TextPair
+from draftproof.simulator.instances.grams import GramTable, TextGrams
 
 TEXT = "abracadabra, said the abbot"
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import FAMILIES, SCHEMES, Delayed, Instance, InvalidInput, TableProcess
-from simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator import FAMILIES, SCHEMES, Delayed, Instance, InvalidInput, TableProcess
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 
 GOOD = {
     "vocab_size": 2,

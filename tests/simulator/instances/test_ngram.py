@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import InvalidInput, TextPair, TooLarge
-from simulator.arithmetic import as_python
+from draftproof.simulator import InvalidInput, TextPair, TooLarge
+from draftproof.simulator.arithmetic import as_python
 
 TEXT = "abracadabra"
 

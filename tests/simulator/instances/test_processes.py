@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import CallableProcess, InvalidInput, MarkovProcess, TableProcess, TooLarge, rationalise, tabulate
-from simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from simulator.instances.processes import MAX_TABLE_ENTRIES, context_at, context_index
+from draftproof.simulator import (
+    CallableProcess,
+    InvalidInput,
+    MarkovProcess,
+    TableProcess,
+    TooLarge,
+    rationalise,
+    tabulate,
+)
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, context_at, context_index
 
 
 def exact(*rows: Any) -> Any:

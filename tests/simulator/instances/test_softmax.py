@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simulator import InvalidInput, MarkovProcess, TableProcess, TooLarge, from_softmax
-from simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator import InvalidInput, MarkovProcess, TableProcess, TooLarge, from_softmax
+from draftproof.simulator.arithmetic import RATIONAL, as_python
 
 
 def fractions(row: object) -> list[Fraction | float]:

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator import Delayed, InvalidInput, TooLarge, block_law, tabulate
-from simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from simulator.instances.processes import MarkovProcess, context_at, rationalise
-from simulator.laws.enumeration import enumerate_law
-from simulator.laws.law import Metrics
-from simulator.laws.structured import MarkovRows, TableRows, structured_law, structured_metrics
-from simulator.laws.structured import steady as steady_module
-from simulator.laws.structured.collapsed import CollapsedTopDown
-from simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
-from verifiers import make
+from draftproof.simulator import Delayed, InvalidInput, TooLarge, block_law, tabulate
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.instances.processes import MarkovProcess, context_at, rationalise
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.law import Metrics
+from draftproof.simulator.laws.structured import MarkovRows, TableRows, structured_law, structured_metrics
+from draftproof.simulator.laws.structured import steady as steady_module
+from draftproof.simulator.laws.structured.collapsed import CollapsedTopDown
+from draftproof.simulator.laws.structured.steady import SteadyState, steady_by_laws, steady_by_states
+from draftproof.verifiers import make
 
 TOP_DOWN = ["nss", "naive_tree", "specinfer", "spectr", "khisti", "optimal_transport", "rejection_without_replacement"]
 SINGLE = ["naive", "naive_from_target", "relaxed"]

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from lp_analysis import cut_bound
-from simulator import InvalidInput, InvalidVerifier, TableProcess, check
-from simulator.arithmetic import RATIONAL
-from simulator.coins import outcomes
-from simulator.drafts import Delayed, Own
-from simulator.drafts.trees import DraftTree
-from simulator.laws.drawing import AGAIN, drawn_trees
-from simulator.protocol import Card, Coin, DraftNode, DraftScheme, TokenProcess, Verdict
-from verifiers import make
+from draftproof.lp_analysis import cut_bound
+from draftproof.simulator import InvalidInput, InvalidVerifier, TableProcess, check
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Delayed, Own
+from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.laws.drawing import AGAIN, drawn_trees
+from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, TokenProcess, Verdict
+from draftproof.verifiers import make
 
 TARGET = TableProcess([[["1/2", "1/3", "1/6"]], [["1/4", "1/4", "1/2"]] * 3, [["1/3"] * 3] * 9], "target")
 DRAFT = TableProcess([[["1/6", "1/3", "1/2"]], [["1/2", "1/4", "1/4"]] * 3], "draft")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-import verifiers
-from simulator import (
+from draftproof import verifiers
+from draftproof.simulator import (
     FAMILIES,
     Card,
     Coin,
@@ -25,12 +25,12 @@ from simulator import (
     UnsupportedTree,
     Verdict,
 )
-from simulator.arithmetic import RATIONAL
-from simulator.laws.enumeration import Size, assert_function, enumerate_law, estimate_size
-from simulator.laws.law import BlockLaw
-from simulator.verdicts.costs import Costing
-from simulator.verdicts.lossless import Evaluator
-from verifiers import make
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.laws.enumeration import Size, assert_function, enumerate_law, estimate_size
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.verdicts.costs import Costing
+from draftproof.simulator.verdicts.lossless import Evaluator
+from draftproof.verifiers import make
 
 SCHEME = Delayed(2, 0, 1)
 INSTANCE = FAMILIES["dirichlet"].instance(3, 1, np.random.default_rng(0), 20)

@@ -10,10 +10,10 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import BlockLaw, TableProcess, Violation
-from simulator.arithmetic import RATIONAL, as_python
-from simulator.instances.processes import context_index
-from simulator.laws.law import Metrics
+from draftproof.simulator import BlockLaw, TableProcess, Violation
+from draftproof.simulator.arithmetic import RATIONAL, as_python
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.laws.law import Metrics
 
 F = Fraction
 TARGET = TableProcess([RATIONAL.vector([["1/2", "1/2"]]), RATIONAL.vector([["2/3", "1/3"], ["1/3", "2/3"]])])

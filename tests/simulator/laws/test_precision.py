@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import Card, Coin, Delayed, DraftNode, Instance, InvalidInput, TableProcess, Verdict
-from simulator.drafts import lossless_for
-from simulator.instances.families import FAMILIES
-from simulator.laws.law import BlockLaw
-from simulator.laws.precision import (
+from draftproof.simulator import Card, Coin, Delayed, DraftNode, Instance, InvalidInput, TableProcess, Verdict
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.laws.precision import (
     EXACT_DENOMINATOR,
     PRECISIONS,
     Breakdown,
@@ -23,8 +23,8 @@ from simulator.laws.precision import (
     precision_named,
     rows_bias,
 )
-from simulator.verdicts.cases import conformance_instances
-from verifiers import REGISTRY, STANDALONE, make
+from draftproof.simulator.verdicts.cases import conformance_instances
+from draftproof.verifiers import REGISTRY, STANDALONE, make
 
 LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
 STEP = Delayed(1, 0, 1)

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-import verifiers
-from simulator import Delayed, MarkovProcess, check
-from simulator.arithmetic import RATIONAL
+from draftproof import verifiers
+from draftproof.simulator import Delayed, MarkovProcess, check
+from draftproof.simulator.arithmetic import RATIONAL
 
 P = MarkovProcess(RATIONAL.vector([["1/3", "2/3"]]))
 Q = MarkovProcess(RATIONAL.vector([["2/3", "1/3"]]))

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import verifiers
-from simulator import BlockLaw, Delayed, Instance, InvalidInput
-from simulator.arithmetic import RATIONAL
-from simulator.laws.enumeration import enumerate_law
-from simulator.laws.structured import TableRows, structure_of, structured_law, structured_metrics
-from simulator.laws.structured.guard import TREES, _cases
-from simulator.protocol import Verifier
-from simulator.structures import TopDown
-from simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof import verifiers
+from draftproof.simulator import BlockLaw, Delayed, Instance, InvalidInput
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.structured import TableRows, structure_of, structured_law, structured_metrics
+from draftproof.simulator.laws.structured.guard import TREES, _cases
+from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 
 OFFERING = [name for name in verifiers.STANDALONE if structure_of(verifiers.make(name), Delayed(2, 1, 1))]
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import verifiers
-from simulator import BlockLaw, Delayed, Instance, InvalidInput, TableProcess
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import SCHEMES, lossless_for
-from simulator.drafts.delayed import SHAPES
-from simulator.laws.enumeration import enumerate_law
-from simulator.laws.structured import (
+from draftproof import verifiers
+from draftproof.simulator import BlockLaw, Delayed, Instance, InvalidInput, TableProcess
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.drafts import SCHEMES, lossless_for
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.structured import (
     LawSink,
     MetricsSink,
     TableRows,
@@ -24,12 +24,12 @@ from simulator.laws.structured import (
     structured_law,
     structured_metrics,
 )
-from simulator.laws.structured.continued import continued_law
-from simulator.laws.structured.layered import layered_law
-from simulator.laws.structured.paths import path_law
-from simulator.laws.structured.top_down import top_down
-from simulator.protocol import Verifier
-from simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.simulator.laws.structured.continued import continued_law
+from draftproof.simulator.laws.structured.layered import layered_law
+from draftproof.simulator.laws.structured.paths import path_law
+from draftproof.simulator.laws.structured.top_down import top_down
+from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
 
 STRUCTURES = {
     "nss": "top-down",

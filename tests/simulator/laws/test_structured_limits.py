@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import FAMILIES, Delayed, TooLarge
-from simulator.arithmetic import RATIONAL
-from simulator.laws.structured import size as size_module
-from simulator.laws.structured.size import steps, structured_work
-from verifiers import make
+from draftproof.simulator import FAMILIES, Delayed, TooLarge
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.laws.structured import size as size_module
+from draftproof.simulator.laws.structured.size import steps, structured_work
+from draftproof.verifiers import make
 
 
 def test_steps_that_are_just_allowed_are_not_what_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:

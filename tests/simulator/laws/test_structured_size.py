@@ -11,18 +11,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-import simulator.laws.structured.dispatch as structured_module
-from simulator import FAMILIES, Delayed, MarkovProcess, TableProcess, TooLarge
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import scheme_from_dict
-from simulator.instances.processes import rationalise
-from simulator.laws.structured import MetricsSink, TableRows
-from simulator.laws.structured import size as size_module
-from simulator.laws.structured.leaf_to_root import leaf_to_root
-from simulator.laws.structured.size import BYTES, COLLAPSED, FULL_LAW, LAW, METRICS, STEPS, Work, steps, structured_work
-from simulator.verdicts import lossless as lossless_module
-from simulator.verdicts.lossless import Evaluator, check
-from verifiers import make
+import draftproof.simulator.laws.structured.dispatch as structured_module
+from draftproof.simulator import FAMILIES, Delayed, MarkovProcess, TableProcess, TooLarge
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.drafts import scheme_from_dict
+from draftproof.simulator.instances.processes import rationalise
+from draftproof.simulator.laws.structured import MetricsSink, TableRows
+from draftproof.simulator.laws.structured import size as size_module
+from draftproof.simulator.laws.structured.leaf_to_root import leaf_to_root
+from draftproof.simulator.laws.structured.size import (
+    BYTES,
+    COLLAPSED,
+    FULL_LAW,
+    LAW,
+    METRICS,
+    STEPS,
+    Work,
+    steps,
+    structured_work,
+)
+from draftproof.simulator.verdicts import lossless as lossless_module
+from draftproof.simulator.verdicts.lossless import Evaluator, check
+from draftproof.verifiers import make
 
 GIB = 2**30
 

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import FAMILIES, Delayed, InvalidVerifier, check
-from simulator.arithmetic import RATIONAL
-from simulator.drafts.delayed import SHAPES
-from simulator.laws.enumeration import enumerate_law
-from simulator.laws.structured import TableRows, assert_offered, structure_of, structured_law
-from simulator.laws.structured.top_down import child_law_by_branch
-from simulator.protocol import Verifier
-from simulator.structures import TopDown
-from simulator.verdicts.cases import conformance_instances, corner_instances
-from simulator.verdicts.conformance import checks_for
-from simulator.verdicts.lossless import choose_engine
+from draftproof.simulator import FAMILIES, Delayed, InvalidVerifier, check
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.laws.structured import TableRows, assert_offered, structure_of, structured_law
+from draftproof.simulator.laws.structured.top_down import child_law_by_branch
+from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.structures import TopDown
+from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from draftproof.simulator.verdicts.conformance import checks_for
+from draftproof.simulator.verdicts.lossless import choose_engine
+from draftproof.verifiers import make
 from tests.quick import by_turns
-from verifiers import make
 
 
 def load() -> ModuleType:

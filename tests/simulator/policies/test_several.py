@@ -7,19 +7,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import verifiers
-from simulator import Delayed, InvalidInput, TooLarge, check
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.coins import outcomes
-from simulator.instances.called import CallableProcess
-from simulator.instances.families import FAMILIES
-from simulator.instances.processes import MarkovProcess
-from simulator.laws.enumeration import verdicts
-from simulator.policies.peeking import Careful, Peeking, Redrafted
-from simulator.policies.policy import Action, Known, chosen, known_at, name_of, scalars
-from simulator.policies.rules import ByEntropy, ByState, Static, best_of
-from simulator.policies.several import Following, several_blocks
-from simulator.verdicts.search import shrink
+from draftproof import verifiers
+from draftproof.simulator import Delayed, InvalidInput, TooLarge, check
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.instances.called import CallableProcess
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.instances.processes import MarkovProcess
+from draftproof.simulator.laws.enumeration import verdicts
+from draftproof.simulator.policies.peeking import Careful, Peeking, Redrafted
+from draftproof.simulator.policies.policy import Action, Known, chosen, known_at, name_of, scalars
+from draftproof.simulator.policies.rules import ByEntropy, ByState, Static, best_of
+from draftproof.simulator.policies.several import Following, several_blocks
+from draftproof.simulator.verdicts.search import shrink
 
 CHAIN, FORK, TRUNK = Delayed(1, 0, 2), Delayed(2, 0, 1), Delayed(2, 1, 1)
 NAMES = ("nss", "naive_tree", "specinfer", "block", "traversal", "path_transport", "layer_transport")
@@ -95,7 +95,7 @@ def test_the_peeking_policy_has_a_witness_of_one_token():
     scheme = Redrafted(CHAIN, Delayed(1, 0, 1))
     assert not check(verifiers.make("naive"), target, draft, scheme).lossless
     cut = Following(target, ()), Following(draft, ())
-    from simulator.instances.instance import Instance
+    from draftproof.simulator.instances.instance import Instance
 
     known = Instance.of(*cut, scheme.depth, RATIONAL)
     witness = shrink(verifiers.make("naive"), known, scheme)

@@ -9,18 +9,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import verifiers
-from simulator import Delayed, InvalidInput, TooLarge, block_law, check
-from simulator.arithmetic import FLOAT64, RATIONAL, as_python
-from simulator.drafts import TopK
-from simulator.instances.processes import MarkovProcess, context_at, context_index, rationalise
-from simulator.laws.structured.steady import steady_by_laws
-from simulator.policies.optimal import best_block, best_ratio, best_static, exhaustive, policy_iteration
-from simulator.policies.policy import Action
-from simulator.policies.rules import ByEntropy, ByState, Static
-from simulator.policies.sampled import simulate, summed
-from simulator.policies.value import static_values, value
-from simulator.policies.world import World
+from draftproof import verifiers
+from draftproof.simulator import Delayed, InvalidInput, TooLarge, block_law, check
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
+from draftproof.simulator.drafts import TopK
+from draftproof.simulator.instances.processes import MarkovProcess, context_at, context_index, rationalise
+from draftproof.simulator.laws.structured.steady import steady_by_laws
+from draftproof.simulator.policies.optimal import best_block, best_ratio, best_static, exhaustive, policy_iteration
+from draftproof.simulator.policies.policy import Action
+from draftproof.simulator.policies.rules import ByEntropy, ByState, Static
+from draftproof.simulator.policies.sampled import simulate, summed
+from draftproof.simulator.policies.value import static_values, value
+from draftproof.simulator.policies.world import World
 
 SHAPES = (Delayed(1, 0, 0), Delayed(1, 0, 1), Delayed(1, 0, 3), Delayed(2, 0, 1), Delayed(2, 1, 1), Delayed(3, 0, 2))
 

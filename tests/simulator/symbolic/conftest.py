@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator.arithmetic import RATIONAL
-from simulator.coins import outcomes
-from simulator.symbolic import NotFollowed, concrete, intercepted
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.symbolic import NotFollowed, concrete, intercepted
 
 try:
     import torch

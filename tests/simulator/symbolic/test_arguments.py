@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator.arithmetic import FLOAT64
-from simulator.coins import EnumeratingCoin
-from simulator.errors import InvalidInput
-from simulator.symbolic import ArgumentCoins, intercepted
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.coins import EnumeratingCoin
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.symbolic import ArgumentCoins, intercepted
 
 LIBRARIES = ("numpy", "torch", "python")
 QUARTER, HALF = fmpq(1, 4), fmpq(1, 2)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq, fmpz
 
-from simulator.symbolic.numbers.exact import weighted_exponentials
+from draftproof.simulator.symbolic.numbers.exact import weighted_exponentials
 
 
 def test_a_power_of_one_minus_u_is_large_where_u_is_small(answers, q):

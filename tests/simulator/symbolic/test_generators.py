@@ -18,7 +18,7 @@ import pytest
 from flint import fmpq
 from numpy.random import default_rng as bound_rng
 
-from simulator.errors import InvalidVerifier
+from draftproof.simulator.errors import InvalidVerifier
 
 PYTHON_GENERATOR = random.Random(7)
 NUMPY_GENERATOR = np.random.default_rng(7)

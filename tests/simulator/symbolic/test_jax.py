@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.symbolic import load
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.symbolic import load
 
 jax = pytest.importorskip("jax", reason="functions in JAX need it: pip install 'draftproof[jax]'")
 jnp, U = jax.numpy, jax.random
@@ -208,4 +208,4 @@ def test_outside_of_a_call_jax_is_as_it_was(law):
     assert jnp.zeros(1).dtype == jnp.float32
     assert isinstance(U.uniform(U.key(0)) * 2, jax.Array)
     with pytest.raises(InvalidInput, match="choose python, numpy, torch, jax"):
-        __import__("simulator.audit.rows").audit.rows.RowForm("julia")
+        __import__("draftproof.simulator.audit.rows").simulator.audit.rows.RowForm("julia")

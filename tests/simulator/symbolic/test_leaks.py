@@ -11,8 +11,8 @@ import warnings
 import numpy as np
 import pytest
 
-from simulator.errors import InvalidVerifier
-from simulator.symbolic import ArgumentCoins
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.symbolic import ArgumentCoins
 
 torch = pytest.importorskip("torch")
 

@@ -7,8 +7,8 @@ import random
 import pytest
 from flint import fmpq
 
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.symbolic import load, loading
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.symbolic import load, loading
 
 HALF = fmpq(1, 2)
 SOURCE = """

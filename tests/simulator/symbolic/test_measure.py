@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from simulator.errors import TooLarge
-from simulator.symbolic.knowledge import measure as measured
-from simulator.symbolic.knowledge.measure import measure
-from simulator.symbolic.numbers.exact import log
+from draftproof.simulator.errors import TooLarge
+from draftproof.simulator.symbolic.knowledge import measure as measured
+from draftproof.simulator.symbolic.knowledge.measure import measure
+from draftproof.simulator.symbolic.numbers.exact import log
 
 ZERO, ONE = fmpq(0), fmpq(1)
 

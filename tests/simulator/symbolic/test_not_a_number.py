@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator.symbolic import NotFollowed
+from draftproof.simulator.symbolic import NotFollowed
 from tests.quick import by_turns
 
 nan = math.nan

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.symbolic import NotFollowed, load
+from draftproof.simulator.symbolic import NotFollowed, load
 
 torch = pytest.importorskip("torch")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from simulator.arithmetic import FLOAT64
+from draftproof.simulator.arithmetic import FLOAT64
 
 P = [0.5, 0.125, 0.375]
 LAW_WAYS = {

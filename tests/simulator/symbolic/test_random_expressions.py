@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from simulator.errors import InvalidVerifier
+from draftproof.simulator.errors import InvalidVerifier
 
 NAMES = ("u", "v", "w", "x")
 LIBRARIES = ("python", "numpy", "torch")

@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 
-from simulator.errors import InvalidVerifier
+from draftproof.simulator.errors import InvalidVerifier
 
 torch = pytest.importorskip("torch")
 

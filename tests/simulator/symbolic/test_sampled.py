@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from simulator.arithmetic import FLOAT64
+from draftproof.simulator.arithmetic import FLOAT64
 
 torch = pytest.importorskip("torch")
 SAMPLES = 4000

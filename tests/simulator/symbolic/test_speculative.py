@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from simulator.arithmetic import FLOAT64
+from draftproof.simulator.arithmetic import FLOAT64
 
 torch = pytest.importorskip("torch")
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 from flint import fmpq
 
-from simulator.errors import InvalidInput, InvalidVerifier
-from simulator.symbolic import take
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.symbolic import take
 
 FILE = """
 import random

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.errors import InvalidVerifier
+from draftproof.simulator.errors import InvalidVerifier
 
 torch = pytest.importorskip("torch")
 P = torch.tensor([0.5, 0.125, 0.375])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator.errors import InvalidVerifier
-from simulator.symbolic.knowledge.session import current
-from simulator.symbolic.result import plain_values
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.result import plain_values
 
 torch = pytest.importorskip("torch")
 P = torch.tensor([0.5, 0.125, 0.375])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
-from simulator.symbolic import load
+from draftproof.simulator.audit import Evidence, default_cases, diagnose, interface_named, make_audit
+from draftproof.simulator.symbolic import load
 
 FILE = Path(__file__).parents[2] / "data" / "audited" / "triton_kernel.py"
 CASES = default_cases(interface_named("chain"))
@@ -133,14 +133,14 @@ def test_the_size_of_a_number_is_followed(law, written):
 
 @pytest.mark.parametrize(("name", "operation"), [("bits", "bitcast"), ("atomic", "atomic_rmw")])
 def test_what_the_interpreter_cannot_do_is_refused_and_not_raised_by_the_kernel(law, written, name, operation):
-    from simulator.symbolic import NotFollowed
+    from draftproof.simulator.symbolic import NotFollowed
 
     with pytest.raises(NotFollowed, match=rf"{operation} in a Triton kernel.*kernels.py:\d+"):
         law(written(name))
 
 
 def test_normal_noise_of_triton_is_refused_by_name(law, written):
-    from simulator.symbolic import NotFollowed
+    from draftproof.simulator.symbolic import NotFollowed
 
     with pytest.raises(NotFollowed, match="randn"):
         law(written("refused"))

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator.arithmetic import RATIONAL
-from simulator.coins import EnumeratingCoin
-from simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
-from simulator.symbolic import intercepted, patches
-from simulator.symbolic.knowledge.session import current
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.coins import EnumeratingCoin
+from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier
+from draftproof.simulator.symbolic import intercepted, patches
+from draftproof.simulator.symbolic.knowledge.session import current
 
 torch = pytest.importorskip("torch")
 

@@ -12,8 +12,8 @@ import random
 import numpy as np
 import pytest
 
-from simulator.arithmetic import FLOAT64
-from simulator.errors import InvalidVerifier
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidVerifier
 
 NAN = math.inf - math.inf
 

@@ -8,8 +8,8 @@ import operator
 import numpy as np
 import pytest
 
-from simulator import InvalidVerifier
-from simulator.symbolic import NotFollowed
+from draftproof.simulator import InvalidVerifier
+from draftproof.simulator.symbolic import NotFollowed
 
 torch = pytest.importorskip("torch")
 ROW = torch.tensor([0.25, 0.25, 0.5], dtype=torch.float64)

@@ -7,7 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
-from simulator.symbolic.where import caller, place, reading
+from draftproof.simulator.symbolic.where import caller, place, reading
 
 
 def test_a_line_that_is_read_comes_before_that_of_the_frame():
@@ -36,5 +36,5 @@ def test_lines_of_a_library_are_never_named_wherever_it_is_installed(tmp_path, m
     spec.loader.exec_module(package)
     assert package.asks(caller).startswith("__init__.py:")  # not loaded as that library, it is anybody's
     monkeypatch.setitem(sys.modules, "jaxlib", package)
-    monkeypatch.setattr("simulator.symbolic.where._verdicts", {})
+    monkeypatch.setattr("draftproof.simulator.symbolic.where._verdicts", {})
     assert package.asks(caller).startswith("test_where.py:")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from simulator.errors import InvalidVerifier
+from draftproof.simulator.errors import InvalidVerifier
 
 HALF = fmpq(1, 2)
 

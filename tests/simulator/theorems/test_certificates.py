@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.theorems.algebra.nudging import nudged
-from simulator.theorems.certificate import theorems as certificates
-from simulator.theorems.certificate.theorems import Recording, certificate_of, checked
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, prove
-from verifiers import make
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.theorems.algebra.nudging import nudged
+from draftproof.simulator.theorems.certificate import theorems as certificates
+from draftproof.simulator.theorems.certificate.theorems import Recording, certificate_of, checked
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, prove
+from draftproof.verifiers import make
 
 SHAPE = Shape(2, Delayed(1, 0, 2))
 

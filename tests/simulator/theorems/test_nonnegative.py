@@ -7,16 +7,16 @@ from fractions import Fraction
 
 import pytest
 
-from simulator.drafts import Delayed
-from simulator.theorems.algebra.nonnegative import Term, certificate, holds
-from simulator.theorems.algebra.oracle import Oracle
-from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.relations import DOMINATES, relate
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject
-from verifiers import make
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.theorems.algebra.nonnegative import Term, certificate, holds
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.relations import DOMINATES, relate
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject
+from draftproof.verifiers import make
 
 
 def unit_square():

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from flint import fmpq, fmpz
 
-from simulator import vectors
-from simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
-from simulator.theorems.algebra.ratios import Ratio
-from simulator.theorems.algebra.regions import Region, vanishes
-from simulator.theorems.proof.numbers import Run
-from simulator.theorems.proof.watch import NotFollowed
+from draftproof.simulator import vectors
+from draftproof.simulator.theorems.algebra.polynomials import NEGATIVE, POSITIVE, ZERO, Ring
+from draftproof.simulator.theorems.algebra.ratios import Ratio
+from draftproof.simulator.theorems.algebra.regions import Region, vanishes
+from draftproof.simulator.theorems.proof.numbers import Run
+from draftproof.simulator.theorems.proof.watch import NotFollowed
 
 USES = [
     *(float, int, round, str, repr, "{}".format, np.float64, complex, hash, dir, {0: 1}.get),

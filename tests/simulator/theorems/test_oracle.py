@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from simulator.drafts import Delayed
-from simulator.theorems.algebra import oracle
-from simulator.theorems.algebra.oracle import Empty, Oracle
-from simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Ring, rational
-from simulator.theorems.algebra.regions import Region
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, prove
-from verifiers import make
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.theorems.algebra import oracle
+from draftproof.simulator.theorems.algebra.oracle import Empty, Oracle
+from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Ring, rational
+from draftproof.simulator.theorems.algebra.regions import Region
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, prove
+from draftproof.verifiers import make
 
 #: What a solver is asked, and does not answer.
 ANSWERLESS = {"set": lambda *_: None, "add": lambda *_: None}

@@ -6,21 +6,21 @@ from random import Random
 
 import pytest
 
-from simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
-from simulator.errors import InvalidVerifier
-from simulator.laws.enumeration import enumerate_law
-from simulator.protocol import Verdict
-from simulator.theorems.proof import shares
-from simulator.theorems.proof import theorem as proofs
-from simulator.theorems.proof.laws import law_at
-from simulator.theorems.proof.points import random_point
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, prove
-from simulator.theorems.proof.watch import NotFollowed
-from simulator.verdicts.lossless import check
+from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topology, WithoutReplacement
+from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.simulator.protocol import Verdict
+from draftproof.simulator.theorems.proof import shares
+from draftproof.simulator.theorems.proof import theorem as proofs
+from draftproof.simulator.theorems.proof.laws import law_at
+from draftproof.simulator.theorems.proof.points import random_point
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, prove
+from draftproof.simulator.theorems.proof.watch import NotFollowed
+from draftproof.simulator.verdicts.lossless import check
+from draftproof.verifiers import make
+from draftproof.verifiers.naive import Naive
 from tests.quick import by_turns
-from verifiers import make
-from verifiers.naive import Naive
 
 ONE_PATH = Delayed(K=1, L1=0, L2=2)
 THEOREMS = [

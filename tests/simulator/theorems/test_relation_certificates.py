@@ -7,17 +7,17 @@ import json
 
 import pytest
 
-from simulator.drafts import Delayed
-from simulator.errors import InvalidInput
-from simulator.theorems.algebra.oracle import Oracle
-from simulator.theorems.certificate.relations import checked_relation, relation_certificate
-from simulator.theorems.certificate.theorems import Recording
-from simulator.theorems.proof import judgements
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject
-from verifiers import make
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.certificate.relations import checked_relation, relation_certificate
+from draftproof.simulator.theorems.certificate.theorems import Recording
+from draftproof.simulator.theorems.proof import judgements
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject
+from draftproof.verifiers import make
 
 NAMES = {DOMINATES: ("naive_tree", "naive"), EQUALS: ("tree_monte_carlo", "block")}
 SCHEMES = {DOMINATES: Delayed(3, 0, 1), EQUALS: Delayed(1, 0, 2)}

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from experiments.commands.prove.free import subject_of
-from experiments.shared.names import find_verifier
-from simulator.drafts import Delayed
-from simulator.theorems.algebra.oracle import Oracle
-from simulator.theorems.algebra.trees import Gap, leaves
-from simulator.theorems.proof import relations
-from simulator.theorems.proof.balance import SUM, acceptance, difference, efficiency, reach
-from simulator.theorems.proof.explore import Explorer
-from simulator.theorems.proof.laws import law_of
-from simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
-from simulator.theorems.proof.rows import Shape, SideRows, parameter
-from simulator.theorems.proof.theorem import Subject, is_zero
-from simulator.vectors import minimum, positive_part
-from verifiers import make
+from draftproof.experiments.commands.prove.free import subject_of
+from draftproof.experiments.shared.names import find_verifier
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.theorems.algebra.oracle import Oracle
+from draftproof.simulator.theorems.algebra.trees import Gap, leaves
+from draftproof.simulator.theorems.proof import relations
+from draftproof.simulator.theorems.proof.balance import SUM, acceptance, difference, efficiency, reach
+from draftproof.simulator.theorems.proof.explore import Explorer
+from draftproof.simulator.theorems.proof.laws import law_of
+from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
+from draftproof.simulator.theorems.proof.rows import Shape, SideRows, parameter
+from draftproof.simulator.theorems.proof.theorem import Subject, is_zero
+from draftproof.simulator.vectors import minimum, positive_part
+from draftproof.verifiers import make
 
 ONE_PATH = Delayed(1, 0, 2)
 

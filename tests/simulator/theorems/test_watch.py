@@ -19,14 +19,14 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-import verifiers.naive
-from simulator.drafts import Delayed
-from simulator.protocol import Verdict
-from simulator.theorems.proof import theorem as proofs
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, prove
-from simulator.theorems.proof.watch import NotFollowed
-from verifiers.naive import Naive
+import draftproof.verifiers.naive
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.protocol import Verdict
+from draftproof.simulator.theorems.proof import theorem as proofs
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, prove
+from draftproof.simulator.theorems.proof.watch import NotFollowed
+from draftproof.verifiers.naive import Naive
 
 SHAPE = Shape(2, Delayed(1, 0, 1))
 MANY = 1_000_000
@@ -86,8 +86,8 @@ def by_attribute(root):
 
 
 def by_module(root):
-    verifiers.naive.flag = getattr(verifiers.naive, "flag", 0) + 1
-    return verifiers.naive.flag > MANY
+    draftproof.verifiers.naive.flag = getattr(draftproof.verifiers.naive, "flag", 0) + 1
+    return draftproof.verifiers.naive.flag > MANY
 
 
 def counting():
@@ -165,7 +165,7 @@ OUTSIDE = {
     "clock": lambda root: CLOCK() > 1e12,
     "environment": lambda root: "NOTHING" in os.environ,
     "stack": from_stack,
-    "modules": lambda root: "simulator.theorems.proof.numbers" not in sys.modules,
+    "modules": lambda root: "draftproof.simulator.theorems.proof.numbers" not in sys.modules,
     "file": lambda root: np.load("nothing.npy")[0] > 0,
 }
 MEMORY = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import time
 
-from simulator.drafts import Delayed
-from simulator.theorems.proof.rows import Shape
-from simulator.theorems.proof.theorem import Subject, prove
-from verifiers.naive import Naive
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.theorems.proof.rows import Shape
+from draftproof.simulator.theorems.proof.theorem import Subject, prove
+from draftproof.verifiers.naive import Naive
 
 
 class Allocating(Naive):

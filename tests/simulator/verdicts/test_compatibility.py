@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from simulator import SCHEMES, Card, Coin, DraftNode, UnsupportedTree, Verdict, check
-from simulator.drafts import lossless_for
-from simulator.protocol import Draws
-from simulator.verdicts.cases import CASES
-from simulator.verdicts.compatibility import compatibility
-from simulator.verdicts.conformance import checks_for
+from draftproof.simulator import SCHEMES, Card, Coin, DraftNode, UnsupportedTree, Verdict, check
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.protocol import Draws
+from draftproof.simulator.verdicts.cases import CASES
+from draftproof.simulator.verdicts.compatibility import compatibility
+from draftproof.simulator.verdicts.conformance import checks_for
+from draftproof.verifiers import STANDALONE, make
 from tests.quick import by_turns
-from verifiers import STANDALONE, make
 
 
 def test_every_scheme_has_its_cases() -> None:

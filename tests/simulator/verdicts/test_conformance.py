@@ -8,21 +8,21 @@ from itertools import islice
 
 import pytest
 
-import verifiers
-from simulator import Card, Coin, Delayed, DraftNode, InvalidVerifier, Verdict
-from simulator.arithmetic import RATIONAL
-from simulator.drafts.delayed import SHAPES
-from simulator.instances.families import CORNER_CASES
-from simulator.laws.drawing import drawn_trees
-from simulator.protocol import Draws
-from simulator.verdicts.cases import (
+from draftproof import verifiers
+from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidVerifier, Verdict
+from draftproof.simulator.arithmetic import RATIONAL
+from draftproof.simulator.drafts.delayed import SHAPES
+from draftproof.simulator.instances.families import CORNER_CASES
+from draftproof.simulator.laws.drawing import drawn_trees
+from draftproof.simulator.protocol import Draws
+from draftproof.simulator.verdicts.cases import (
     CASES,
     DENOMINATOR,
     case_instances,
     conformance_instances,
     corner_instances,
 )
-from simulator.verdicts.conformance import checks_for
+from draftproof.simulator.verdicts.conformance import checks_for
 
 
 class Claims:

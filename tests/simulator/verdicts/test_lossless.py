@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import verifiers
-from simulator import (
+from draftproof import verifiers
+from draftproof.simulator import (
     FAMILIES,
     Delayed,
     InvalidInput,
@@ -21,10 +21,10 @@ from simulator import (
     block_law,
     check,
 )
-from simulator.arithmetic import FLOAT64, RATIONAL
-from simulator.drafts import WithoutReplacement
-from simulator.instances.processes import tabulate
-from simulator.verdicts.lossless import Evaluator
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.simulator.drafts import WithoutReplacement
+from draftproof.simulator.instances.processes import tabulate
+from draftproof.simulator.verdicts.lossless import Evaluator
 
 P = MarkovProcess(RATIONAL.vector([["1/3", "2/3"]]))
 Q = MarkovProcess(RATIONAL.vector([["2/3", "1/3"]]))

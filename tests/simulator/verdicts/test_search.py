@@ -11,11 +11,22 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-import verifiers
-from simulator import FAMILIES, Card, Coin, Delayed, DraftNode, Instance, InvalidInput, TooLarge, Verdict, check
-from simulator.vectors import residual
-from simulator.verdicts.grids import grid, grid_sample, grid_size
-from simulator.verdicts.search import _judge, shrink
+from draftproof import verifiers
+from draftproof.simulator import (
+    FAMILIES,
+    Card,
+    Coin,
+    Delayed,
+    DraftNode,
+    Instance,
+    InvalidInput,
+    TooLarge,
+    Verdict,
+    check,
+)
+from draftproof.simulator.vectors import residual
+from draftproof.simulator.verdicts.grids import grid, grid_sample, grid_size
+from draftproof.simulator.verdicts.search import _judge, shrink
 
 
 @pytest.mark.parametrize(
@@ -155,7 +166,7 @@ def test_small_shapes_are_enumerated_and_large_ones_are_not(monkeypatch: pytest.
         asked.append(engine)
         return check(*arguments)
 
-    monkeypatch.setattr("simulator.verdicts.search.check", recorded)
+    monkeypatch.setattr("draftproof.simulator.verdicts.search.check", recorded)
     verifier = verifiers.make("naive_from_target")
     for size, scheme, engine in ((2, Delayed(2, 0, 1), "enumerate"), (3, Delayed(3, 0, 4), "auto")):
         instance = FAMILIES["dirichlet"].instance(size, scheme.depth, np.random.default_rng(0), 20)

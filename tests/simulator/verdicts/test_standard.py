@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import (
+from draftproof.simulator import (
     FAMILIES,
     SCHEMES,
     Check,
@@ -25,10 +25,10 @@ from simulator import (
     assert_lossless,
     check,
 )
-from simulator.drafts import lossless_for
-from simulator.protocol import DraftScheme, Draws
-from simulator.verdicts.grids import grid_size
-from simulator.verdicts.standard import (
+from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.protocol import DraftScheme, Draws
+from draftproof.simulator.verdicts.grids import grid_size
+from draftproof.simulator.verdicts.standard import (
     BRANCHES,
     CORE,
     CORE_RANDOM,
@@ -46,8 +46,8 @@ from simulator.verdicts.standard import (
     standard_check,
     standard_jobs,
 )
+from draftproof.verifiers import STANDALONE, make
 from tests.quick import by_turns, quick
-from verifiers import STANDALONE, make
 
 TESTS = Path(__file__).resolve().parents[2]
 

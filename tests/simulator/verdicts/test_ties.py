@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import Card, Delayed, Instance, TableProcess, Verdict, check
-from simulator.arithmetic import FLOAT64, RATIONAL
-from verifiers import REGISTRY
-from verifiers._paths import block_verify
+from draftproof.simulator import Card, Delayed, Instance, TableProcess, Verdict, check
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
+from draftproof.verifiers import REGISTRY
+from draftproof.verifiers._paths import block_verify
 
 ONE_STEP = Delayed(2, 0, 1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simulator.symbolic import take
+from draftproof.simulator.symbolic import take
 
 #: The pending token that every path begins with.
 _PENDING = 0

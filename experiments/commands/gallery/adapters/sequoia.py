@@ -11,8 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from simulator.lazy import torch_module
-from simulator.symbolic import take
+from draftproof.simulator.lazy import torch_module
+from draftproof.simulator.symbolic import take
 
 
 def spec_tree(checkout: Path, path: str) -> Any:

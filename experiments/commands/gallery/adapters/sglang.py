@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simulator.lazy import torch_module
-from simulator.symbolic import take
+from draftproof.simulator.lazy import torch_module
+from draftproof.simulator.symbolic import take
 
 
 def chain(checkout: Path, path: str) -> Any:

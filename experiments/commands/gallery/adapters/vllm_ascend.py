@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simulator.lazy import torch_module
-from simulator.symbolic import take
+from draftproof.simulator.lazy import torch_module
+from draftproof.simulator.symbolic import take
 
 _NAMES = {"global.PLACEHOLDER_TOKEN_ID": -1}
 

@@ -1,0 +1,197 @@
+"""The face of draftproof for scripts and notebooks: `from draftproof import check, compare, bound, Delayed`.
+
+Verifiers, processes and schemes may be objects, or text as on the command line. What is asked for is imported then.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from draftproof.experiments.models.drafts.making import make_draft
+    from draftproof.experiments.models.drop_in.generate_with import generate_with
+    from draftproof.experiments.models.loop.monitor import Monitor
+    from draftproof.experiments.surface.bounding import bound, optimum
+    from draftproof.experiments.surface.calls import assert_lossless, block_law, check, find_witness, tree_law
+    from draftproof.experiments.surface.comparing import compare
+    from draftproof.experiments.surface.models import from_model
+    from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin
+    from draftproof.simulator.drafts import (
+        SCHEMES,
+        Adaptive,
+        AdaptiveDropping,
+        Delayed,
+        DynamicDepth,
+        DySpec,
+        DySpecPruned,
+        DySpecThreshold,
+        Eagle2,
+        Greedy,
+        OptTree,
+        Own,
+        Sequoia,
+        SpecHub,
+        SpecInferConfig,
+        TopK,
+        Topology,
+        WithoutReplacement,
+    )
+    from draftproof.simulator.drafts.trees import DraftTree
+    from draftproof.simulator.errors import DraftproofError, InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
+    from draftproof.simulator.instances.called import CallableProcess
+    from draftproof.simulator.instances.families import FAMILIES
+    from draftproof.simulator.instances.instance import Instance
+    from draftproof.simulator.instances.ngram import TextPair
+    from draftproof.simulator.instances.processes import MarkovProcess, TableProcess, rationalise, tabulate
+    from draftproof.simulator.instances.softmax import from_softmax
+    from draftproof.simulator.laws.estimator import TreeLaw
+    from draftproof.simulator.laws.law import BlockLaw
+    from draftproof.simulator.protocol import Card, Draws, Verdict
+    from draftproof.simulator.verdicts.conformance import checks_for
+    from draftproof.simulator.verdicts.lossless import Check
+    from draftproof.simulator.verdicts.witness import Witness
+    from draftproof.verifiers import REGISTRY, make
+
+#: Where each name comes from.
+_HOMES = {
+    "draftproof.experiments.models.drafts.making": ("make_draft",),
+    "draftproof.experiments.models.drop_in.generate_with": ("generate_with",),
+    "draftproof.experiments.models.loop.monitor": ("Monitor",),
+    "draftproof.experiments.surface.bounding": ("bound", "optimum"),
+    "draftproof.experiments.surface.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
+    "draftproof.experiments.surface.comparing": ("compare",),
+    "draftproof.experiments.surface.models": ("from_model",),
+    "draftproof.simulator.coins": ("EnumeratingCoin", "SamplingCoin"),
+    "draftproof.simulator.drafts": (
+        "SCHEMES",
+        "Adaptive",
+        "AdaptiveDropping",
+        "Delayed",
+        "DySpec",
+        "DySpecPruned",
+        "DySpecThreshold",
+        "DynamicDepth",
+        "Eagle2",
+        "Greedy",
+        "OptTree",
+        "Own",
+        "Sequoia",
+        "SpecHub",
+        "SpecInferConfig",
+        "TopK",
+        "Topology",
+        "WithoutReplacement",
+    ),
+    "draftproof.simulator.drafts.trees": ("DraftTree",),
+    "draftproof.simulator.errors": (
+        "DraftproofError",
+        "InvalidInput",
+        "InvalidVerifier",
+        "TooLarge",
+        "UnsupportedTree",
+    ),
+    "draftproof.simulator.instances.families": ("FAMILIES",),
+    "draftproof.simulator.instances.instance": ("Instance",),
+    "draftproof.simulator.instances.ngram": ("TextPair",),
+    "draftproof.simulator.instances.called": ("CallableProcess",),
+    "draftproof.simulator.instances.processes": ("MarkovProcess", "TableProcess", "rationalise", "tabulate"),
+    "draftproof.simulator.instances.softmax": ("from_softmax",),
+    "draftproof.simulator.laws.estimator": ("TreeLaw",),
+    "draftproof.simulator.laws.law": ("BlockLaw",),
+    "draftproof.simulator.protocol": ("Card", "Draws", "Verdict"),
+    "draftproof.simulator.verdicts.conformance": ("checks_for",),
+    "draftproof.simulator.verdicts.lossless": ("Check",),
+    "draftproof.simulator.verdicts.witness": ("Witness",),
+    "draftproof.verifiers": ("REGISTRY", "make"),
+}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "FAMILIES",
+    "REGISTRY",
+    "SCHEMES",
+    "Adaptive",
+    "AdaptiveDropping",
+    "BlockLaw",
+    "CallableProcess",
+    "Card",
+    "Check",
+    "Delayed",
+    "DraftTree",
+    "DraftproofError",
+    "Draws",
+    "DySpec",
+    "DySpecPruned",
+    "DySpecThreshold",
+    "DynamicDepth",
+    "Eagle2",
+    "EnumeratingCoin",
+    "Greedy",
+    "Instance",
+    "InvalidInput",
+    "InvalidVerifier",
+    "MarkovProcess",
+    "Monitor",
+    "OptTree",
+    "Own",
+    "SamplingCoin",
+    "Sequoia",
+    "SpecHub",
+    "SpecInferConfig",
+    "TableProcess",
+    "TextPair",
+    "TooLarge",
+    "TopK",
+    "Topology",
+    "TreeLaw",
+    "UnsupportedTree",
+    "Verdict",
+    "WithoutReplacement",
+    "Witness",
+    "assert_lossless",
+    "block_law",
+    "bound",
+    "check",
+    "checks_for",
+    "compare",
+    "find_witness",
+    "from_model",
+    "from_softmax",
+    "generate_with",
+    "make",
+    "make_draft",
+    "optimum",
+    "rationalise",
+    "tabulate",
+    "tree_law",
+]
+
+
+def main() -> None:
+    """The command line.
+
+    What fails while the command is still being imported must not end as Python does, with the code of refuted.
+    """
+    try:
+        from draftproof.experiments.cli import main as run  # noqa: PLC0415 - it takes long
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(70)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
