@@ -15,6 +15,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 from draftproof.experiments.shared.code import outside_files, own_digest, unchanged
 from draftproof.experiments.shared.output import number_fields
@@ -213,6 +214,7 @@ class RowFile:
         if self._descriptor is None:
             assert self._path is not None
             self._descriptor = _opened(self._path, self._write)
+            finalize(self, os.close, self._descriptor)
         return self._descriptor
 
 

@@ -10,8 +10,8 @@ from tests.quick import by_turns
 FILE = nonsense.__file__
 SMALL = ("--vocab", 2, "--K", 2, "--L2", 1)
 COMMANDS = {
-    "check": SMALL,
-    "compare": (*SMALL, "--no-optimum"),
+    "check": (*SMALL, "--engine", "structured"),
+    "compare": (*SMALL, "--no-optimum", "--engine", "structured"),
     "matrix": ("--scheme", "delayed:K=2,L1=0,L2=1", "--instances", 1),
     "policies": ("--vocab", 2, "--K", 2, "--L1", 0, "--L2", 1, "--policy", "static"),
     "prove": ("--vocab", 2, "--K", 1, "--L2", 1),
