@@ -6,14 +6,16 @@ So everything that judges verifiers judges it too: the enumerating engine, the b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from io import StringIO
+from typing import Any, NamedTuple
 
 from flint import fmpq
 
 from draftproof.simulator.audit.bisecting.bisected import Bisected
-from draftproof.simulator.audit.failures import blamed
+from draftproof.simulator.audit.failures import FunctionFailed, blamed
 from draftproof.simulator.audit.interfaces import Call, Interface
 from draftproof.simulator.audit.interfaces.keys import keys_of
 from draftproof.simulator.audit.interfaces.noise import WORDS, wanted
@@ -23,11 +25,26 @@ from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.laws.enumeration import assert_verdict
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Verdict
 from draftproof.simulator.relay import Relay, Relayed
-from draftproof.simulator.symbolic import ArgumentCoins, intercepted
+from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
+from draftproof.simulator.symbolic.knowledge.session import Draw
+from draftproof.simulator.symbolic.replay import Replay, parting, point_of
 
 _PLAIN = Presentation()
 #: Runs less probable than this come from a rejection loop, whose probabilities leave the floats in the end.
 SMALLEST = 1e-200
+
+
+#: Of so many first runs so many points each are tried with real random numbers, and one of every other run.
+FIRST, PARTS = 24, 6
+
+
+class Recorded(NamedTuple):
+    """A run that is repeated on real numbers: what it drew, its point, and the answers of its two coins."""
+
+    draws: Sequence[Draw]
+    point: Mapping[int, float]
+    of_session: Sequence[int]
+    of_interface: Sequence[int]
 
 
 @dataclass
@@ -35,13 +52,14 @@ class Log:
     """What the runs of a function showed beside its verdicts.
 
     reuse: places where one coin made two decisions. notes: what was taken for granted about its random numbers. sliver:
-    the largest probability of a branch that was taken for rounding and not followed. events: corner coins of the last
-    run.
+    the largest probability of a branch that was taken for rounding and not followed. replayed: runs that were
+    repeated on real random numbers. events: corner coins of the last run.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     sliver: float = 0.0
+    replayed: int = 0
     events: tuple[str, ...] = ()
 
     def told(self) -> dict[str, Any]:
@@ -142,13 +160,60 @@ class Audited(Relayed):
         sliver = self.rows.kind.sliver
         steady = _SliverCoin(coin, sliver, self.log) if sliver else coin
         how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "corner_coin": coin}
-        with intercepted(steady, watch=(self.function,), **how) as session:
+        told, drawn = _Told(steady), _Told(steady)
+        with intercepted(told, watch=(self.function,), **how) as session:
             try:
-                return self._call_with(nodes, ArgumentCoins(session), steady)
+                found = self._outcome(nodes, ArgumentCoins(session), drawn)
             finally:
                 self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
                 self.log.notes.update(dict.fromkeys(session.notes))
                 self.log.events = tuple(map(_event, session.boundary_events))
+        broken_off = isinstance(found, FunctionFailed) and isinstance(found.__cause__, _Endless)
+        if not (self.log.events or self.fresh or self.wide or broken_off):
+            parts = PARTS if self.log.replayed < FIRST else 1
+            for part in range(parts):
+                point = None if session.draws is None else point_of(session.region, session.draws, part, parts)
+                if point is not None:
+                    self._replay(nodes, Recorded(session.draws or (), point, told.answers, drawn.answers), found)
+            self.log.replayed += 1
+        if isinstance(found, FunctionFailed):
+            raise found
+        return found
+
+    def _outcome(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict] | FunctionFailed:
+        try:
+            return self._call_with(nodes, coins, coin)
+        except FunctionFailed as error:
+            return error
+
+    def _replay(self, nodes: tuple[DraftNode, ...], one: Recorded, found: list[Verdict] | FunctionFailed) -> None:
+        """Raises `NotFollowed` where the function does something else on real numbers than where they are followed."""
+
+        def run(coin: Any, replay: Session | None) -> Any:
+            quiet = redirect_stderr(StringIO())  # what it prints was printed
+            try:
+                with quiet, intercepted(coin, watch=(self.function,), replay=replay) as again:
+                    return self._outcome(nodes, ArgumentCoins(again), _Retold(one.of_interface))
+            except InvalidVerifier as error:
+                return error
+
+        def followed() -> Any:
+            return run(_Retold(one.of_session), None)
+
+        def on_real_numbers() -> Any:
+            return run(None, Replay(one.draws, one.point))
+
+        if _same(found, on_real_numbers()):
+            return
+        if not all(_same(found, followed()) for _ in range(2)):
+            raise InvalidVerifier(
+                "it does something else when it is called again: it must be a function of its arguments and its random "
+                "numbers, without state"
+            )
+        raise NotFollowed(
+            "it does something else with real random numbers than with those that stand for them "
+            f"({parting(followed, on_real_numbers)}), which cannot be followed"
+        )
 
     def _relayed(
         self, function: Elsewhere, roots: tuple[DraftNode, ...], nodes: tuple[DraftNode, ...], coin: Coin
@@ -206,6 +271,53 @@ def _event(event: Any) -> str:
     return f"{event.what} = {number}, met at {event.line}"
 
 
+def _same(found: Any, other: Any) -> bool:
+    """Whether two runs returned the same, or failed likewise."""
+    if isinstance(found, FunctionFailed) and isinstance(other, FunctionFailed):
+        return type(found.__cause__) is type(other.__cause__)
+    return bool(found == other)
+
+
+class _Told:
+    """A coin that remembers its answers."""
+
+    def __init__(self, coin: Coin) -> None:
+        self._coin = coin
+        self.answers: list[int] = []
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`."""
+        self.answers.append(self._coin.flip(probability))
+        return bool(self.answers[-1])
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`."""
+        self.answers.append(self._coin.choose(weights))
+        return self.answers[-1]
+
+
+class _Retold:
+    """A coin that gives these answers."""
+
+    def __init__(self, answers: Sequence[int]) -> None:
+        self._left = iter(answers)
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`."""
+        return bool(self.choose(()))
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`."""
+        answer = next(self._left, None)
+        if answer is None:
+            raise InvalidVerifier("it decides more when it is run again")
+        return answer
+
+
+class _Endless(InvalidVerifier):
+    """A run was broken off."""
+
+
 class _SliverCoin:
     """A coin without the branches that only rounding makes possible."""
 
@@ -241,7 +353,7 @@ class _SliverCoin:
     def _went(self, share: Any) -> None:
         self._weight *= float(share)
         if self._weight < SMALLEST:
-            raise InvalidVerifier(
+            raise _Endless(
                 f"one run has a probability below {SMALLEST:g}: a loop that may go on for ever cannot be enumerated"
             )
 

@@ -25,6 +25,7 @@ def intercepted(
     fresh: str | None = None,
     wide: bool = False,
     corner_coin: Coin | None = None,
+    replay: Session | None = None,
 ) -> Iterator[Session]:
     """Within it `random`, `numpy.random` and torch give random numbers whose every decision is asked of the coin.
 
@@ -36,11 +37,11 @@ def intercepted(
     extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
     their globals, defaults and closures are swapped. fresh: "seeds" makes every generator independent whatever
     its seed, "fetches" every fetch of an argument coin. wide: every lower precision that is asked for by name is
-    float64. corner_coin: asked about corners, in place of the coin.
+    float64. corner_coin: asked about corners, in place of the coin. replay: a session that gives real numbers.
     Raises `InvalidVerifier` for what cannot be followed exactly, naming operation and line, also if the function
     swallowed that error, and for randomness that went another way. Everything is undone on leaving.
     """
-    session = Session(coin, boundary, fresh, corner_coin)
+    session = replay or Session(coin, boundary, fresh, corner_coin)
     torch_mode, jax_trace = _torch_mode(), _jax_trace()
     before = _states()
     with ExitStack() as stack:

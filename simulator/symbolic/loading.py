@@ -12,14 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.lazy import jax_module
 from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
+from draftproof.simulator.symbolic.where import refusal
 
-_FLOAT, _ISINSTANCE = "_draftproof_float", "_draftproof_isinstance"
+_FLOAT, _TYPE, _ISINSTANCE = "_draftproof_float", "_draftproof_type", "_draftproof_isinstance"
 
 
 def load(path: str | Path, name: str) -> Callable[..., Any]:
@@ -27,7 +30,7 @@ def load(path: str | Path, name: str) -> Callable[..., Any]:
 
     Names that the file binds while it is imported (`from random import random`, a generator of the module) are
     recorded ones; outside of `intercepted` they behave as the originals. In this file `float(x)` hands a random
-    number on as it is, and `isinstance(x, float)` takes it for a float.
+    number on as it is, and `type(x)` of it is the type of the number that it stands for.
     Raises `InvalidInput` if the file or the name is missing or the import fails.
     """
     file = Path(path)
@@ -89,7 +92,7 @@ def load_module(file: Path) -> types.ModuleType:
 
 
 def recorded(tree: ast.Module) -> ast.Module:
-    """The source with `float` and `isinstance` as random numbers need them."""
+    """The source with `float`, `type` and `isinstance` as random numbers need them."""
     return ast.fix_missing_locations(_Floats().visit(tree))  # type: ignore[no-any-return]
 
 
@@ -98,7 +101,7 @@ def module_of(file: Path) -> types.ModuleType:
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
     module = types.ModuleType(f"draftproof_audited_{digest}_{file.stem}")
     module.__file__ = str(file)
-    module.__dict__.update({_FLOAT: keep_random, _ISINSTANCE: is_float})
+    module.__dict__.update({_FLOAT: keep_random, _TYPE: type_of, _ISINSTANCE: is_of_type})
     sys.modules[module.__name__] = module  # dataclasses look their module up
     return module
 
@@ -132,15 +135,20 @@ def _try_import(name: str) -> None:
         return  # the file will say so itself, where it needs it
 
 
+#: Functions of Python, with so many arguments, that random numbers are asked by.
+_HOOKS = {("float", 1): _FLOAT, ("type", 1): _TYPE, ("isinstance", 2): _ISINSTANCE}
+
+
 class _Floats(ast.NodeTransformer):
-    """`float(x)` as `_draftproof_float(float, x)`: the name may mean something else in its place; so `isinstance`."""
+    """`float(x)` as `_draftproof_float(float, x)`: the name may mean something else in its place; so `type(x)` and
+    `isinstance(x, kinds)`.
+    """
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "float" and len(node.args) == 1 and not node.keywords:
-            return _through(_FLOAT, node)
-        if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
-            return _through(_ISINSTANCE, node)
+        if isinstance(node.func, ast.Name) and not node.keywords:
+            hook = _HOOKS.get((node.func.id, len(node.args)))
+            return node if hook is None else _through(hook, node)
         return node
 
 
@@ -149,11 +157,26 @@ def _through(hook: str, node: ast.Call) -> ast.Call:
     return ast.copy_location(ast.Call(name, [node.func, *node.args], []), node)
 
 
-def is_float(check: Any, value: Any, kinds: Any) -> bool:
-    """`check(value, kinds)`, where a random number counts as a float."""
-    if check is isinstance and isinstance(value, Symbol):
-        return any(issubclass(float, kind) for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
-    return bool(check(value, kinds))
+def type_of(ask: Any, value: Any) -> Any:
+    """`ask(value)`, where what stands for random numbers is of the type of these."""
+    if ask is not type or not isinstance(value, (Symbol, SymbolicArray)):
+        return ask(value)
+    if isinstance(value, SymbolicArray):
+        return np.ndarray
+    kinds = value.kinds()
+    if len(kinds) > 1:
+        raise refusal("the type of a random number that stood in an array, or beside one, cannot be followed")
+    return kinds[0]
+
+
+def is_of_type(ask: Any, value: Any, kinds: Any) -> bool:
+    """`ask(value, kinds)`, answered where all types agree that the number may have for which it stands."""
+    if ask is isinstance and isinstance(value, Symbol):
+        answers = {issubclass(each, kinds) for each in value.kinds()}
+        if len(answers) > 1:
+            raise refusal("the type of a random number that stood in an array, or beside one, cannot be followed")
+        return answers.pop()
+    return bool(ask(value, kinds))
 
 
 def keep_random(convert: Any, value: Any) -> Any:

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from draftproof.simulator.symbolic import compiled, patches
-from draftproof.simulator.symbolic.sources import numpy_random, python_random
-from draftproof.simulator.symbolic.where import is_outsider, is_own, refusal
+from draftproof.simulator.symbolic.sources import numpy_random, python_random, system
+from draftproof.simulator.symbolic.where import at_home, is_outsider, refusal
 
 #: Reads the value of a slot, writes it, and says where it is.
 _Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
@@ -27,26 +27,32 @@ def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator
     tuple, set or dictionary is refused by name.
     """
     undo: list[tuple[Callable[[Any], None], Any]] = []
-    try:
-        for read, write, name in _slots(functions):
-            value = read()
-            source = compiled.source_of(value)
-            if source is not None:
-                note(compiled.noted(name))
-            replacement = source or patches.ORIGINALS.get(id(value)) or _swap(value)
-            if replacement is not None:
-                undo.append((write, value))
-                write(replacement)
-            elif isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) < 1000:
-                _refuse_inside(value, name)
-        yield
-    finally:
-        for write, value in reversed(undo):
-            write(value)
+    with at_home(_homes(functions)):
+        try:
+            for read, write, name in _slots(functions):
+                value = read()
+                source = compiled.source_of(value)
+                if source is not None:
+                    note(compiled.noted(name))
+                replacement = source or patches.ORIGINALS.get(id(value)) or _swap(value)
+                if replacement is not None:
+                    undo.append((write, value))
+                    write(replacement)
+                elif isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) < 1000:
+                    _refuse_inside(value, name)
+            yield
+        finally:
+            for write, value in reversed(undo):
+                write(value)
+
+
+def _homes(functions: tuple[Any, ...]) -> set[str]:
+    """The packages that the functions belong to."""
+    return {str(getattr(each, "__module__", "")).split(".")[0] for each in functions}
 
 
 def _swap(value: Any) -> Any:
-    found = python_random.swapped(value) or numpy_random.swapped(value)
+    found = python_random.swapped(value) or numpy_random.swapped(value) or system.swapped(value)
     if found is None and "torch" in sys.modules:
         from draftproof.simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
 
@@ -66,7 +72,7 @@ def _refuse_inside(value: Any, name: str) -> None:
 def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
     """Every place from which the functions, and the outsider's code that they name, read values."""
     waiting: list[Any] = list(functions)
-    homes = {str(getattr(each, "__module__", "")).split(".")[0] for each in functions}
+    homes = _homes(functions)
     seen: set[int] = set()
     while waiting:
         found = waiting.pop()

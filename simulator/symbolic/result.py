@@ -10,17 +10,19 @@ import numpy as np
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.numbers.unset import Unset
+from draftproof.simulator.symbolic.numbers.unset import Reading, Unset
 
 _LEFT = "the function returned a random number that nothing decided; it must return tokens"
 
 
-def concrete(value: Any) -> Any:
+def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of value
     """Tensors, arrays, numpy scalars and lists of them as Python ints, floats and lists; call it within the session.
 
     Tuples, lists and dictionaries keep their kind; other objects are returned as they are. Raises `InvalidVerifier`
     if a random number is left in the result.
     """
+    if isinstance(value, Reading):
+        return value
     if isinstance(value, Unset):
         raise InvalidVerifier(f"it returned a number that was never set, in memory taken at {value.line}")
     if isinstance(value, Symbol):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import dis
 import functools
+import itertools
+import linecache
+import logging
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from draftproof.simulator.errors import InvalidVerifier
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 #: Packages whose own lines are never named, wherever they are installed.
 _LIBRARIES = ("numpy", "torch", "triton", "jax", "jaxlib")
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
@@ -61,6 +68,37 @@ def is_outsider(filename: str | None) -> bool:
         and "dist-packages" not in filename
         and _audited(filename)
     )
+
+
+def asked_by_them() -> bool:
+    """Whether the innermost frame that is neither ours nor of the standard library is of the audited code."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not is_own(name) and not (name.startswith((_STANDARD, "<frozen")) and "-packages" not in name):
+            return is_theirs(name)
+        frame = frame.f_back
+    return False
+
+
+#: Folders of the installed packages whose functions are audited.
+_homes: list[str] = []
+
+
+@contextmanager
+def at_home(modules: Iterable[str]) -> Iterator[None]:
+    """Within it the packages of these modules count as the outsider's, even if they are installed."""
+    before = list(_homes)
+    _homes.extend(_folder(name) for name in modules if name in sys.modules and name not in ("builtins", "__main__"))
+    try:
+        yield
+    finally:
+        _homes[:] = before
+
+
+def is_theirs(filename: str) -> bool:
+    """Whether a file is the outsider's, or of the package that is audited."""
+    return is_outsider(filename) or (_audited(filename) and filename.startswith(tuple(_homes)))
 
 
 def asked_by_us() -> bool:
@@ -131,6 +169,99 @@ def refusal(what: str, way_out: str = "") -> InvalidVerifier:
     for listener in _listeners:
         listener(error)
     return error
+
+
+def shown(text: str, what: str) -> str:
+    """The text that stands for a number where it is only shown; elsewhere it is refused: a decision may follow from it.
+
+    It is shown by us, in what `print`, `logging` and `warnings` are given, and in the message of an error.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None and (frame.f_code.co_filename.startswith(_HERE) or not _known(frame.f_code.co_filename)):
+        frame = frame.f_back
+    if frame is None or is_own(frame.f_code.co_filename) or is_shown():
+        return text
+    raise refusal(f"{what}, from which it may be decided what is done,", "print or log it in one statement")
+
+
+def _known(filename: str) -> bool:
+    return is_own(filename) or _audited(filename)
+
+
+def is_shown(calls: bool = True) -> bool:
+    """Whether what is at work only shows something. calls: whether functions may be called on the way."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and not _audited(frame.f_code.co_filename):
+        if frame.f_globals.get("__name__", "").partition(".")[0] in _SHOWING:
+            return True
+        frame = frame.f_back
+    return frame is not None and _showing(frame, calls)
+
+
+#: Modules that only show what they are given, and methods of their objects.
+_SHOWING = ("logging", "warnings", "traceback")
+_LEVELS = ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
+
+
+def _showing(frame: Any, calls: bool) -> bool:  # noqa: PLR0911 - one return for each kind of statement
+    """Whether the instruction that is at work belongs to a statement that shows something, or raises an error."""
+    place = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+    if place is None or place[0] is None or place[2] is None:
+        return False
+    statement = _statement(frame.f_code.co_filename, (place[0], place[2]))
+    if isinstance(statement, ast.Raise) and isinstance(statement.exc, ast.Call):
+        return all(map(_is_text, statement.exc.args))
+    if isinstance(statement, ast.Assert):
+        return statement.msg is not None and _is_text(statement.msg) and not _within(place, statement.test)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not all(map(_is_text, call.args)):
+        return False
+    if not calls and any(isinstance(each, ast.Call) for given in call.args for each in ast.walk(given)):
+        return False
+    names = {**builtins.__dict__, **frame.f_globals, **frame.f_locals}
+    if isinstance(call.func, ast.Name):
+        return names.get(call.func.id) in (builtins.print, warnings.warn)
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr in _LEVELS):
+        return False
+    holder = names.get(call.func.value.id) if isinstance(call.func.value, ast.Name) else None
+    return holder in (logging, warnings) or isinstance(holder, (logging.Logger, logging.LoggerAdapter))
+
+
+def _is_text(argument: ast.expr) -> bool:
+    """Whether no function but those that write a number out is called with a text, to decide something by it."""
+    calls = (each for each in ast.walk(argument) if isinstance(each, ast.Call))
+    return not any(
+        any(isinstance(part, (ast.JoinedStr, ast.Mod, ast.Call)) for part in ast.walk(given))
+        for call in calls
+        if not (isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant))
+        for given in call.args
+    ) and not any(isinstance(each, (ast.IfExp, ast.BoolOp, ast.Compare, ast.Subscript)) for each in ast.walk(argument))
+
+
+def _within(place: Any, node: ast.expr) -> bool:
+    last = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return (node.lineno, node.col_offset) <= (place[0], place[2]) < last
+
+
+def _statement(filename: str, begin: tuple[int, int]) -> ast.stmt | None:
+    """The innermost statement to which a place belongs."""
+    found = None
+    for each in _statements(filename, os.stat(filename).st_mtime_ns if os.path.exists(filename) else 0):
+        last = each.end_lineno or each.lineno, each.end_col_offset or 0
+        if (each.lineno, each.col_offset) <= begin <= last:
+            found = each
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _statements(filename: str, written: int) -> list[ast.stmt]:
+    """All statements of a file as it was written then, outer ones before those inside of them."""
+    linecache.checkcache(filename)
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except SyntaxError:
+        return []
+    return [each for each in ast.walk(tree) if isinstance(each, ast.stmt)]
 
 
 def refused_operation(operation: str) -> InvalidVerifier:

@@ -15,6 +15,7 @@ from draftproof.simulator.symbolic.arrays.arrays import (
     SymbolicArray,
     boxed,
     dispatched,
+    noticed,
     objects,
     plain,
     random_inside,
@@ -58,6 +59,7 @@ _WRITES = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis
 
 def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
     """One numpy function with random numbers among its arguments; raises `InvalidVerifier` if it has no rule."""
+    noticed(arguments)
     if name not in _WRITES:
         arguments = tuple(settled(each) for each in arguments)
         followed = (SymbolicArray, Symbol, list, tuple)
@@ -123,7 +125,7 @@ def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
 def _nan_inside(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_nan_inside, value))
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fO":
+    if isinstance(value, np.ndarray) and plain(value).dtype.kind in "fO":
         return any(map(race.is_nan, plain(value).flat))
     return isinstance(value, float) and math.isnan(value)
 
@@ -138,7 +140,7 @@ def _stripped(name: str, value: Any) -> Any:
 def _wrapped_all(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_wrapped_all(each) for each in value)
-    return wrapped(value) if isinstance(value, np.ndarray) and value.dtype == object else value
+    return wrapped(value) if isinstance(value, np.ndarray) and plain(value).dtype == object else value
 
 
 def _shaped(name: str, function: Any, arguments: Any, options: Any) -> Any:
@@ -197,6 +199,8 @@ def _as_array(self: Symbol, name: str) -> Any:
         raise AttributeError(f"'float' object has no attribute {name!r}")
     if self.variable.index not in self.variable.region.in_arrays:
         raise AttributeError(f"'float' object has no attribute {name!r}")
+    if name == "item":
+        return self.of_python
     return getattr(boxed(self).view(SymbolicArray), name)
 
 

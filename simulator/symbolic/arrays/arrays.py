@@ -18,7 +18,7 @@ from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.where import refused_operation
+from draftproof.simulator.symbolic.where import refusal, refused_operation, shown
 
 
 def plain(value: Any) -> Any:
@@ -35,7 +35,7 @@ def objects(value: Any) -> Any:
     if FOREIGN and isinstance(value, tuple(FOREIGN)):
         value = np.asarray(value)
     if isinstance(value, np.ndarray):
-        return plain(value) if value.dtype == object else value.astype(object)
+        return plain(value) if isinstance(value, SymbolicArray) or value.dtype == object else value.astype(object)
     return boxed(value)
 
 
@@ -80,10 +80,11 @@ def as_floats(array: Any, known: bool = False) -> Any:
     """
     for index in () if known else np.ndindex(*array.shape):
         value = array[index]
-        if isinstance(value, numbers.Real):
-            array[index] = float(value)
-        elif not is_random(value):
+        if is_random(value):
+            continue
+        if not isinstance(value, numbers.Real):
             return array
+        array[index] = float(value)
     return array.view(SymbolicArray)
 
 
@@ -163,6 +164,19 @@ class SymbolicArray(np.ndarray):
     def __array_finalize__(self, source: Any) -> None:
         self.fetches = getattr(source, "fetches", None)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """What `isinstance` and whatever asks like it take it for."""
+        return np.ndarray
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the numbers that it stands for, as long as all that were asked for have one."""
+        session = current()
+        if session is not None and session.region.narrowed:
+            raise refusal("the type of an array of random numbers cannot be followed once it is not float64")
+        return np.dtype(np.float64)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         return dispatched(ufunc, method, inputs, out, options)
 
@@ -202,6 +216,7 @@ class SymbolicArray(np.ndarray):
         if kind == "O":
             return plain(self.copy())
         if kind == "f" and np.dtype(dtype).itemsize > 2:
+            narrow(dtype)
             return self.copy()
         if kind == "b":
             return tested(TESTS["not_equal"], self, 0)
@@ -222,9 +237,26 @@ class SymbolicArray(np.ndarray):
     tobytes = tofile = dump = dumps = byteswap = getfield = _bytes
 
     def __repr__(self) -> str:
-        return f"<array {self.shape} of random numbers>"
+        return shown(f"<array {self.shape} of random numbers>", "a text is made of an array of random numbers")
 
     __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return repr(self)
+
+
+def narrow(dtype: Any) -> None:
+    """From here on arrays of random numbers may be of another type than float64."""
+    session = current()
+    if session is not None and np.dtype(dtype) != np.float64:
+        session.region.narrowed = True
+
+
+def noticed(values: Sequence[Any]) -> None:
+    """Likewise, where arrays of other floats, or of objects, are among these."""
+    for each in values:
+        if isinstance(each, (np.ndarray, np.generic)) and type(each) is not SymbolicArray and each.dtype.kind in "fO":
+            narrow(each.dtype)
 
 
 def settled(value: Any) -> Any:
@@ -237,6 +269,7 @@ def settled(value: Any) -> Any:
 def dispatched(ufunc: Any, method: str, inputs: Sequence[Any], out: Any, options: dict[str, Any]) -> Any:
     """What numpy asks for when a ufunc meets a random number."""
     inputs = tuple(settled(each) for each in inputs)
+    noticed(inputs)
     if not any(isinstance(each, (SymbolicArray, Symbol, list, tuple)) for each in inputs):
         result = getattr(ufunc, method)(*inputs, **options)
     else:
@@ -246,7 +279,7 @@ def dispatched(ufunc: Any, method: str, inputs: Sequence[Any], out: Any, options
 
 def stored(result: Any, target: Any) -> Any:
     """A result written where `out=` says."""
-    if target.dtype != object and any(is_random(value) for value in objects(result).flat):
+    if plain(target).dtype != object and any(is_random(value) for value in objects(result).flat):
         raise refused_operation("storing in an array of floats")
     plain(target)[...] = plain(result)
     return target

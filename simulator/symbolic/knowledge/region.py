@@ -7,7 +7,7 @@ the exact probability of the answer given everything known; what is certain asks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -72,6 +72,8 @@ class Region:
         self.notes: list[str] = []
         self.closed = False
         self.in_arrays: set[int] = set()  # numbers that code has fetched from an array, where a division by 0 is none
+        self.beside_numpy: set[int] = set()  # those that were ever fetched from one, or computed with a number of numpy
+        self.narrowed = False  # whether an array of random numbers may be of another type than float64
         self._known: list[_Known] = []
         self._fetches = 0
 
@@ -104,6 +106,15 @@ class Region:
         """Where its uniform may still lie."""
         known = self._known[variable.index]
         return (known.low, known.high) if known.point is None else (known.point, known.point)
+
+    def interval_of(self, index: int) -> tuple[fmpq, fmpq]:
+        """Where the uniform of a variable may still lie, by its number."""
+        return self._known[index].low, self._known[index].high
+
+    def groups_of(self, indices: Iterable[int]) -> tuple[list[Group], list[int]]:
+        """The groups that these variables belong to, and those that belong to none."""
+        loose = [i for i in indices if self._known[i].group is None]
+        return distinct(self._known[i].group for i in indices), loose
 
     def check(self, variable: Variable) -> None:
         """Refuse a variable of another call."""

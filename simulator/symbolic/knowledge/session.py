@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpq, fmpz
@@ -28,6 +28,18 @@ MAX_OUTCOMES = 4096
 FRESH = (None, "seeds", "fetches")
 
 
+class Draw(NamedTuple):
+    """One random number of a run: "uniform", "exponential" or "gumbel", or a "choice".
+
+    answer: its variable, or the outcome. side: of an exponential variable, see `forms`. bits: of the generator.
+    """
+
+    kind: str
+    answer: int
+    side: int = 0
+    bits: int = 53
+
+
 class Stream:
     """The numbers that one generator gives, in order. key: None, or what fixes them (a seed)."""
 
@@ -43,8 +55,11 @@ class Session:
     """Random numbers of one call.
 
     reuse: random numbers that made two decisions. boundary_events: corner coins that were met. notes: what the law
-    takes for granted. tensors: torch's side table, where torch is loaded; keys: those of jax likewise.
+    takes for granted. tensors: torch's side table, where torch is loaded; keys: those of jax likewise. draws: what was
+    drawn, in its order; None where real numbers cannot stand in its place.
     """
+
+    real = False  # whether it gives real numbers
 
     def __init__(
         self, coin: Coin, boundary: bool = False, fresh: str | None = None, corner_coin: Coin | None = None
@@ -57,6 +72,7 @@ class Session:
         self.tensors: Any = None
         self.keys: Any = None
         self.failure: InvalidVerifier | None = None
+        self.draws: list[Draw] | None = []
         self._named: dict[Any, Any] = {}
         self._streams: dict[int, tuple[Any, Stream]] = {}
         self._states: list[tuple[Any, str]] = []
@@ -116,21 +132,37 @@ class Session:
         self._global[library] = self.stream(key)
 
     # Draws.
-    def uniform(self, stream: Stream, what: str, bits: int = 53) -> Linear:
+    def uniform(self, stream: Stream, what: str, bits: int = 53) -> Any:
         """The next uniform number of a generator with so many random bits."""
-        return Linear(0, ((self._draw(stream, "uniform", what, LARGEST[bits]), ONE, 0),))
+        return Linear(
+            0, ((self._drew("uniform", self._draw(stream, "uniform", what, LARGEST[bits]), 0, bits), ONE, 0),)
+        )
 
-    def placed_uniform(self, key: Any, position: int, what: str, bits: int = 53) -> Linear:
+    def placed_uniform(self, key: Any, position: int, what: str, bits: int = 53) -> Any:
         """The uniform number at a place of a generator that gives every number by its place."""
+        self.draws = None  # kernels of Triton
         stream = self.stream(key)
         stream.position = position
         return self.uniform(stream, what, bits)
 
-    def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Linear:
+    def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Any:
         """The next exponential number of rate 1; inverse: the generator makes it of its next uniform, `-log(1 - u)`."""
         if inverse and (stream.key is not None or self.region.boundary):
-            return Linear(1, ((self._draw(stream, "uniform", what, LARGEST[53]), ONE, 1),))
-        return Linear(1, ((self._draw(stream, "exponential", what, None), ONE, 0),))
+            return Linear(
+                1, ((self._drew("exponential", self._draw(stream, "uniform", what, LARGEST[53]), 1), ONE, 1),)
+            )
+        return Linear(1, ((self._drew("exponential", self._draw(stream, "exponential", what, None)), ONE, 0),))
+
+    def argument(self, name: str, kind: str, bits: int) -> Any:
+        """A coin that is an argument: "uniform", "exponential", "gumbel"."""
+        variable = self.region.variable(name, LARGEST[bits] if kind == "uniform" else None)
+        drawn = Linear(0 if kind == "uniform" else 1, ((self._drew(kind, variable, 0, bits), ONE, 0),))
+        return -drawn.log() if kind == "gumbel" else drawn
+
+    def _drew(self, kind: str, variable: Any, side: int = 0, bits: int = 53) -> Any:
+        if self.draws is not None:
+            self.draws.append(Draw(kind, variable.index, side, bits))
+        return variable
 
     def _draw(self, stream: Stream, kind: str, what: str, largest: fmpq | None) -> Any:
         if stream.key is None:
@@ -150,6 +182,12 @@ class Session:
         """An index with probability proportional to its weight (exact numbers)."""
         if len(weights) == 1:
             return 0
+        outcome = self._chosen(stream, weights, what)
+        if self.draws is not None:
+            self.draws.append(Draw("choice", outcome))
+        return outcome
+
+    def _chosen(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
         if len(weights) > MAX_OUTCOMES:
             raise refusal(f"{what} has {len(weights):,} outcomes, too many to enumerate")
         if stream.key is None:
@@ -218,6 +256,11 @@ _stack: list[Session | None] = []
 def current() -> Session | None:
     """The session of the call that is going on, None outside."""
     return _stack[-1] if _stack else None
+
+
+def followed() -> bool:
+    """Whether a call goes on whose random numbers are followed."""
+    return bool(_stack) and _stack[-1] is not None and not _stack[-1].real
 
 
 def enter(session: Session) -> None:

@@ -43,9 +43,18 @@ class Element:
         """The nearest whole number, as a float."""
         return float(round(self))
 
-    def item(self: Any) -> Any:
-        """Itself: Python scalars stay random."""
-        return self.of_python()
+    def kinds(self: Any) -> tuple[type, ...]:
+        """The types that the number may have for which it stands."""
+        region = self.variable.region
+        if not any(v.index in region.beside_numpy for v in self.variables()):
+            return (float,)
+        return (float, np.float64, np.float32) if region.narrowed else (float, np.float64)
+
+    def variables(self: Any) -> Any:
+        """All variables that it depends on."""
+        if hasattr(self, "members"):
+            return [v for each in self.members if isinstance(each, Element) for v in each.variables()]  # type: ignore[attr-defined]
+        return [v for v, _, _ in getattr(self, "form", self).terms]
 
     def of_python(self: Any) -> Any:
         """Itself, from now on a float of Python, that stands in no array."""
@@ -55,6 +64,11 @@ class Element:
     def of_array(self: Any) -> Any:
         """Itself, fetched from an array or computed by one."""
         self.variable.region.in_arrays.add(self.variable.index)
+        return self.of_numpy()
+
+    def of_numpy(self: Any) -> Any:
+        """Itself, which may from now on be a number of numpy."""
+        self.variable.region.beside_numpy.add(self.variable.index)
         return self
 
     def conjugate(self: Any) -> Any:

@@ -7,14 +7,24 @@ operation and the line; a symbol never turns into a float.
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, NoReturn
 
+import numpy as np
 from flint import fmpq
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.element import Element
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log
-from draftproof.simulator.symbolic.where import method_called, refusal, refused_operation
+from draftproof.simulator.symbolic.where import (
+    is_audited,
+    is_own,
+    is_shown,
+    method_called,
+    refusal,
+    refused_operation,
+    shown,
+)
 
 
 class Variable:
@@ -37,6 +47,19 @@ class Symbol(Element):
     __slots__ = ()
     __array_priority__ = 1000.0
     rank = 0
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """What `isinstance`, `match` and whatever asks like them take it for."""
+        asks = sys._getframe(1)
+        while asks.f_code.co_filename == "<frozen abc>" and asks.f_back is not None:
+            asks = asks.f_back
+        if is_own(asks.f_code.co_filename):
+            return type(self)
+        kinds = self.kinds()
+        if len(kinds) == 1 or not is_audited(asks.f_code.co_filename):
+            return kinds[0]
+        raise refusal("the type of a random number that stood in an array, or beside one, cannot be followed")
 
     # What subclasses know; constants are finite `fmpq`.
     @property
@@ -77,10 +100,16 @@ class Symbol(Element):
         raise NotImplementedError
 
     # Arithmetic.
+    def _constant(self, other: Any) -> Any:
+        """The other operand as `real` has it."""
+        if isinstance(other, np.generic):
+            self.of_numpy()
+        return real(other)
+
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Symbol):
             return self.plus(other) if self.rank >= other.rank else other.plus(self)
-        c = real(other)
+        c = self._constant(other)
         if c is None:
             return NotImplemented
         return self.shift(c) if type(c) is fmpq else c
@@ -96,7 +125,7 @@ class Symbol(Element):
     def __sub__(self, other: Any) -> Any:
         if isinstance(other, Symbol):
             return self + other.scale(-ONE)
-        c = real(other)
+        c = self._constant(other)
         if c is None:
             return NotImplemented
         return self.shift(-c) if type(c) is fmpq else -c
@@ -107,7 +136,7 @@ class Symbol(Element):
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Symbol):
             return self.times(other) if self.rank >= other.rank else other.times(self)
-        c = real(other)
+        c = self._constant(other)
         if c is None:
             return NotImplemented
         if type(c) is not fmpq:
@@ -119,7 +148,7 @@ class Symbol(Element):
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, Symbol):
             return self * other.raised(-ONE)
-        c = real(other)
+        c = self._constant(other)
         if c is None:
             return NotImplemented
         if type(c) is not fmpq:
@@ -129,7 +158,7 @@ class Symbol(Element):
         return self.scale(1 / c)
 
     def __rtruediv__(self, other: Any) -> Any:
-        c = real(other)
+        c = self._constant(other)
         if c is None:
             return NotImplemented
         found = self.raised(-ONE)
@@ -205,9 +234,21 @@ class Symbol(Element):
     def __mod__(self, other: Any) -> Any:
         return self - other * (self // other)
 
+    def __rfloordiv__(self, other: Any) -> Any:
+        raise refused_operation("a division by it, rounded,")
+
+    __rmod__ = __rdivmod__ = __rfloordiv__
+
     def __divmod__(self, other: Any) -> Any:
         whole = self // other
         return whole, self - other * whole
+
+    @property
+    def real(self) -> Any:
+        """Itself."""
+        return self
+
+    imag = 0.0
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -219,6 +260,8 @@ class Symbol(Element):
         raise refused_operation("the hash")
 
     def __float__(self) -> float:
+        if is_shown(calls=False):
+            return math.nan
         raise refusal(
             "a random number is turned into a float, which has no exact rule",
             "leave out the conversion, or call float(...) by that name in a file loaded for the audit",
@@ -240,10 +283,10 @@ class Symbol(Element):
         raise refused_operation("pickling")
 
     def __repr__(self) -> str:
-        return "<random number>"
+        return shown("<random number>", "a text is made of a random number")
 
     def __format__(self, specification: str) -> str:
-        return repr(self)  # a message may show it; no number can be read from it
+        return repr(self)
 
 
 def _refuse(name: str) -> Any:
@@ -255,7 +298,7 @@ def _refuse(name: str) -> Any:
 
 _UNFOLLOWED = (
     *("sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh"),
-    *("arctanh", "exp2", "log10", "cbrt"),
+    *("arctanh", "exp2", "log10", "cbrt", "hex", "as_integer_ratio", "__getnewargs__", "__sizeof__", "__dir__"),
 )
 for _name in _UNFOLLOWED:
     setattr(Symbol, _name, _refuse(_name))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from datetime import date, datetime, timedelta
 from typing import Any, NoReturn
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.where import caller, is_shown, refusal, shown
 
 
 class Unset(Symbol):
@@ -27,8 +29,58 @@ class Unset(Symbol):
             return NotImplemented
         self.refuse()
 
+    def kinds(self) -> tuple[type, ...]:
+        """Of a float, whatever it may have been taken from."""
+        return (float,)
+
     def __repr__(self) -> str:
-        return "<unset>"
+        return shown("<unset>", "a text is made of a number that was never set")
+
+
+class Reading(Unset):
+    """What differs from run to run and is drawn from no generator: a time, an address, a number of the process.
+
+    It may be computed with, stored and shown; whatever is decided by it is refused. what: in words. like: the type of
+    what it stands for, None where that is not known. address: of an object, which may be compared with others.
+    """
+
+    __slots__ = ("address", "like", "what")
+
+    def __init__(self, what: str, like: Any = float, address: int | None = None) -> None:
+        super().__init__(caller())
+        self.what = what
+        self.like = like
+        self.address = address
+
+    def refuse(self) -> NoReturn:
+        raise refusal(f"{self.what}, taken at {self.line}, decides something")
+
+    def kinds(self) -> tuple[type, ...]:
+        return (self.like,) if self.like is not None else (int, float)
+
+    def _compare(self, operation: str, other: Any) -> Any:
+        if operation == "==" and self.address is not None and isinstance(other, Reading) and other.address is not None:
+            return self.address == other.address
+        return self.refuse()
+
+    def __hash__(self) -> int:
+        return self.refuse() if self.address is None else hash(self.address)
+
+    def __float__(self) -> float:
+        return math.nan if is_shown(calls=False) else self.refuse()
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        likes = (self.like, timedelta) if self.like in (date, datetime) else (self.like,)
+        found = next((getattr(each, name) for each in likes if each is not None and hasattr(each, name)), None)
+        if name.startswith("_") or found is None:
+            raise AttributeError(f"{getattr(self.like, '__name__', 'number')!r} object has no attribute {name!r}")
+        return (lambda *_, **__: self) if callable(found) else self
+
+    def __repr__(self) -> str:
+        return shown(f"<{self.what}>", f"a text is made of {self.what}")
 
 
 def _same(self: Unset, *others: Any) -> Unset:
@@ -49,9 +101,12 @@ _COMPUTES = (
         "__rpow__",
         "__floordiv__",
         "__mod__",
+        "__rfloordiv__",
+        "__rmod__",
         "over_zero",
         "of_python",
         "of_array",
+        "of_numpy",
         "conjugate",
     ),
 )
@@ -60,3 +115,12 @@ for _name in _COMPUTES:
     setattr(Unset, _name, _same)
 for _name in (*_DECIDES, "__hash__", "__float__"):
     setattr(Unset, _name, _refuse)
+
+
+def _computed(self: Reading, *others: Any) -> Reading:
+    return self if self.like is not int else Reading(self.what, None)
+
+
+for _name in _COMPUTES:
+    if _name.startswith("__"):
+        setattr(Reading, _name, _computed)

@@ -8,9 +8,7 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray
-from draftproof.simulator.symbolic.knowledge.session import LARGEST, Session
-from draftproof.simulator.symbolic.numbers.exact import ONE
-from draftproof.simulator.symbolic.numbers.forms import Linear
+from draftproof.simulator.symbolic.knowledge.session import Session
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 
 
@@ -50,9 +48,7 @@ def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) ->
     array = np.empty(sizes, dtype=object)
     for index in np.ndindex(*sizes):
         name = f"coin[{', '.join(map(str, index))}]" if index else "the coin"
-        variable = session.region.variable(name, LARGEST[bits] if kind == "uniform" else None)
-        drawn = Linear(0 if kind == "uniform" else 1, ((variable, ONE, 0),))
-        array[index] = -drawn.log() if kind == "gumbel" else drawn
+        array[index] = session.argument(name, kind, bits)
     if library == "torch":
         if session.tensors is None:
             raise InvalidInput("coins as tensors need torch; import it before the call")
@@ -60,11 +56,14 @@ def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) ->
     if library == "jax":
         if session.keys is None:
             raise InvalidInput("coins as arrays of jax need jax; import it before the call")
+        session.draws = None
         return session.keys.array(array, dtype)
     if sizes == ():
         return array[()]
     if library == "python":
         return _listed(session, array)
+    if session.real:
+        return array.astype(np.float64)
     coins = array.view(SymbolicArray)
     coins.fetches = session
     return coins

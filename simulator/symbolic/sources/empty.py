@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.knowledge.session import followed
 from draftproof.simulator.symbolic.numbers.unset import Unset
 from draftproof.simulator.symbolic.where import caller, is_audited
 
@@ -19,7 +19,7 @@ from draftproof.simulator.symbolic.where import caller, is_audited
 def _recorded(original: Any) -> Any:
     def function(*arguments: Any, **options: Any) -> Any:
         made = original(*arguments, **options)
-        if current() is None or not is_audited(sys._getframe(1).f_code.co_filename):
+        if not followed() or not is_audited(sys._getframe(1).f_code.co_filename):
             return made
         if made.dtype.kind in "iu":
             made.fill(np.iinfo(made.dtype).min if made.dtype.kind == "i" else np.iinfo(made.dtype).max)

@@ -119,6 +119,7 @@ class Keys:
     def _drawn(self, data: tuple[int, ...], place: int, width: int, fetch: int) -> Bits:
         if self._widths.setdefault((data, place), width) != width:
             raise refusal(f"the jax key {self._label(data)} is drawn from twice with different numbers of bits")
+        self.session.draws = None
         key = None if self.session.fresh == "seeds" else ("jax", KeyName(data, self._label(data)))
 
         def stream() -> Stream:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import real
-from draftproof.simulator.symbolic.arrays.arrays import wrapped
+from draftproof.simulator.symbolic.arrays.arrays import narrow, wrapped
 from draftproof.simulator.symbolic.knowledge.session import Session, Stream
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
+from draftproof.simulator.symbolic.numbers.functions import UNARY
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -43,7 +44,9 @@ def _random(s: Session, g: Stream, size: Any = None, dtype: Any = np.float64, ou
     if np.dtype(dtype).itemsize < 4:
         raise TypeError(f"Unsupported dtype {dtype} for random")
     bits = 24 if np.dtype(dtype) == np.float32 else 53
-    return _filled(_shape(size), lambda: s.uniform(g, "numpy uniform", bits))
+    narrow(dtype)
+    found = _filled(_shape(size), lambda: s.uniform(g, "numpy uniform", bits))
+    return found.astype(dtype) if s.real and np.shape(found) else found
 
 
 def _rand(s: Session, g: Stream, *shape: int) -> Any:
@@ -72,7 +75,7 @@ def _standard_exponential(s: Session, g: Stream, size: Any = None, *rest: Any, *
 
 
 def _gumbel(s: Session, g: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-    noise = _filled(_shape(size, loc, scale), lambda: -s.exponential(g, "numpy gumbel", inverse=True).log())
+    noise = _filled(_shape(size, loc, scale), lambda: -UNARY["log"](s.exponential(g, "numpy gumbel", inverse=True)))
     return noise * scale + loc
 
 

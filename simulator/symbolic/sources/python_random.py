@@ -9,7 +9,7 @@ from typing import Any
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key
-from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.where import refusal
 
 
@@ -56,6 +56,7 @@ def _choices(
 
 
 def _bisected(s: Session, g: Stream, edges: list[Any]) -> int:
+    edges = list(map(as_float, edges)) if s.real else edges
     x = s.uniform(g, "random.choices") * edges[-1]
     low, high = 0, len(edges) - 1
     while low < high:

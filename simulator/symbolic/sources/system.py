@@ -1,45 +1,192 @@
-"""What nobody would notice during a call, refused: the operating system's randomness, and threads beside torch."""
+"""What differs from run to run and is drawn from no generator: refused, or known by what is made of it."""
 
 from __future__ import annotations
 
+import builtins
+import datetime
+import numbers
 import os
 import random as _random
+import sys
 import threading
+import time
+import timeit
+import uuid
+from functools import update_wrapper
 from typing import Any
 
-from draftproof.simulator.symbolic.knowledge.session import current
-from draftproof.simulator.symbolic.where import refusal
+from draftproof.simulator.symbolic.knowledge.session import current, followed
+from draftproof.simulator.symbolic.numbers.unset import Reading
+from draftproof.simulator.symbolic.where import asked_by_them, caller, is_theirs, refusal
 
 
 def _recorded(original: Any) -> Any:
-    def function(size: int) -> bytes:
+    def function(size: int, *flags: int) -> bytes:
         if current() is not None:
             raise refusal(
                 "randomness of the operating system (os.urandom, secrets, an unseeded generator) cannot be enumerated",
                 "draw from random, numpy.random or torch, or give a seed",
             )
-        return bytes(original(size))
+        return bytes(original(size, *flags))
 
     return function
 
 
+def _read(what: str, like: Any) -> Any:
+    """Makes of a function one whose result is known to differ from run to run, where the audited code asks."""
+
+    def recorded(original: Any) -> Any:
+        def function(*arguments: Any, **options: Any) -> Any:
+            return Reading(what, like) if _asked() else original(*arguments, **options)
+
+        return update_wrapper(function, original)
+
+    return recorded
+
+
+def _asked() -> bool:
+    """Whether the code that called a function of ours is audited."""
+    name = sys._getframe(2).f_code.co_filename
+    return followed() and is_theirs(name)
+
+
+def _moments(kind: Any) -> Any:
+    """A class of `datetime` whose present moment is known to differ from run to run."""
+
+    def now(name: str) -> Any:
+        def method(cls: Any, *arguments: Any) -> Any:
+            return Reading("the clock", kind) if _asked() else getattr(kind, name)(*arguments)
+
+        return classmethod(method)
+
+    names = [name for name in ("now", "utcnow", "today") if hasattr(kind, name)]
+    meta = type(kind.__name__, (type,), {"__instancecheck__": lambda cls, value: isinstance(value, kind)})
+    return meta(kind.__name__, (kind,), {name: now(name) for name in names} | {"__doc__": kind.__doc__})
+
+
+def _addressed(original: Any) -> Any:
+    def function(value: Any) -> Any:
+        return Reading("an address (id)", int, original(value)) if _asked() else original(value)
+
+    return update_wrapper(function, original)
+
+
+def _hashed(original: Any) -> Any:
+    def function(value: Any) -> Any:
+        found = original(value)
+        return Reading("a hash", int) if _asked() and not _is_steady(value) else found
+
+    return update_wrapper(function, original)
+
+
+def _is_steady(value: Any) -> bool:
+    """Whether a hash is the same in every run: of numbers, and tuples of them."""
+    return all(map(_is_steady, value)) if isinstance(value, tuple) else isinstance(value, numbers.Number)
+
+
+def _refused(name: str, original: Any) -> Any:
+    def function(*arguments: Any, **options: Any) -> Any:
+        if current() is not None and asked_by_them():
+            raise refusal(f"{name} cannot be enumerated")
+        return original(*arguments, **options)
+
+    return update_wrapper(function, original)
+
+
+def _of_environment(original: Any) -> Any:
+    def function(self: Any, key: Any) -> Any:
+        session = current()
+        if session is not None and asked_by_them():
+            session.region.note(f"the environment variable {key}, read at {caller()}, counts as fixed")
+        return original(self, key)
+
+    return function
+
+
+#: Events of Python (`sys.audit`) by which the outside comes in, in words.
+_OUTSIDE = {
+    "subprocess.Popen": "another process", "os.system": "another process", "os.fork": "another process",
+    "os.posix_spawn": "another process", "os.exec": "another process", "os.forkpty": "another process",
+    "pty.spawn": "another process", "socket.__new__": "the network", "ctypes.dlopen": "a library of C (ctypes)",
+    "ctypes.dlsym": "a function of C (ctypes)", "ctypes.call_function": "a function of C (ctypes)",
+    "os.putenv": "a change of the environment", "os.unsetenv": "a change of the environment",
+    "_thread.start_new_thread": "a thread", "_thread.start_joinable_thread": "a thread",
+}  # fmt: skip
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if current() is None:
+        return
+    what = _OUTSIDE.get(event)
+    if event == "open":
+        what = None if _is_a_file(arguments[0]) else f"{arguments[0]}, which is no file that keeps its content,"
+    if what is not None and asked_by_them():
+        raise refusal(f"{what} cannot be followed")
+
+
+def _is_a_file(path: Any) -> bool:
+    """Whether what is read there stays as it is: not a device, nor what the system tells of itself."""
+    if isinstance(path, int):
+        return True
+    name = os.path.realpath(os.fsdecode(path))
+    if name == os.devnull:
+        return True
+    return not name.startswith(("/proc/", "/sys/")) and (os.path.isfile(name) or not os.path.exists(name))
+
+
+sys.addaudithook(_watch)
+
+
+class _OfC:
+    """What stands for a library or function of C that was fetched before the call."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise refusal("a library of C (ctypes) cannot be followed")
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise refusal("a function of C (ctypes) cannot be followed")
+
+
+def swapped(value: Any) -> Any:
+    """What refuses, for a library or function of ctypes; None for anything else."""
+    ctypes = sys.modules.get("ctypes")
+    return _OfC() if ctypes is not None and isinstance(value, (ctypes.CDLL, ctypes._CFuncPtr)) else None
+
+
 def _started(original: Any) -> Any:
     def start(self: Any) -> None:
-        session = current()
         shows_progress = type(self).__module__.partition(".")[0] == "tqdm"  # it computes nothing
-        if (
-            session is not None and session.tensors is not None and not shows_progress
-        ):  # torch's modes belong to one thread
-            raise refusal("a thread is started, in which torch cannot be followed", "call the function without threads")
+        if current() is not None and not shows_progress:
+            raise refusal("a thread is started, which cannot be followed", "call the function without threads")
         original(self)
 
     return start
 
 
+_CLOCKS = ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
+_TEXTS = ("ctime", "asctime", "strftime")
+
+
 def replacements() -> list[tuple[Any, str, Any]]:
-    """(holder, name, what to put there) for threads, `os.urandom` and the name by which `random` knows it."""
-    return [
+    """(holder, name, what to put there) for what differs from run to run, and for threads."""
+    clock, moment = _read("the clock", float), _read("the clock", time.struct_time)
+    nanoseconds, text, process = _read("the clock", int), _read("the clock", str), _read("a number of the process", int)
+    found = [
+        *((time, name, clock(getattr(time, name))) for name in _CLOCKS if hasattr(time, name)),
+        *((time, f"{name}_ns", nanoseconds(getattr(time, f"{name}_ns"))) for name in _CLOCKS if hasattr(time, name)),
+        *((time, name, text(getattr(time, name))) for name in _TEXTS),
+        *((time, name, moment(getattr(time, name))) for name in ("localtime", "gmtime")),
+        (timeit, "default_timer", clock(timeit.default_timer)),
+        *((datetime, name, _moments(getattr(datetime, name))) for name in ("datetime", "date")),
+        *((os, name, process(getattr(os, name))) for name in ("getpid", "getppid", "times", "getloadavg")),
+        *((uuid, name, _refused(f"uuid.{name}", getattr(uuid, name))) for name in ("uuid1", "uuid4", "getnode")),
+        (builtins, "id", _addressed(builtins.id)),
+        (builtins, "hash", _hashed(builtins.hash)),
+        (type(os.environ), "__getitem__", _of_environment(type(os.environ).__getitem__)),
         (os, "urandom", _recorded(os.urandom)),
         (_random, "_urandom", _recorded(os.urandom)),
         (threading.Thread, "start", _started(threading.Thread.start)),
     ]
+    if hasattr(os, "getrandom"):
+        found.append((os, "getrandom", _recorded(os.getrandom)))
+    return [each for each in found if hasattr(each[0], each[1])]

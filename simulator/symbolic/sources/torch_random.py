@@ -10,7 +10,7 @@ import numpy as np
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.lazy import torch
 from draftproof.simulator.symbolic.knowledge.session import Session
-from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
+from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float
 from draftproof.simulator.symbolic.sources.torch_generators import stream
 from draftproof.simulator.symbolic.where import refusal
 
@@ -47,7 +47,8 @@ def _uniform_into(session: Session, tensor: Any, generator: Any, low: Any = 0, h
 
     def make(source: Any) -> Any:
         u = session.uniform(source, "torch uniform", bits)
-        return u if (low, high) == (0, 1) else u * (real(high) - real(low)) + low
+        width = real(high) - real(low)
+        return u if (low, high) == (0, 1) else u * (as_float(width) if session.real else width) + low
 
     return _fill(session, tensor, generator, make)
 

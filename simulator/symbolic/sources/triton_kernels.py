@@ -69,7 +69,7 @@ def _store(original: Any) -> Any:
 
 
 def _fits(original: Any) -> Any:
-    return lambda array, dtype: array.dtype == object or original(array, dtype)
+    return lambda array, dtype: _is_followed(array) or original(array, dtype)
 
 
 def _splat(original: Any) -> Any:

@@ -17,7 +17,7 @@ def _shared(original: Any) -> Any:
 
     def function(*arguments: Any, **options: Any) -> Any:
         session = current()
-        if session is not None and arguments and getattr(arguments[0], "dtype", None) == np.dtype(object):
+        if session is not None and arguments and getattr(plain(arguments[0]), "dtype", None) == np.dtype(object):
             return session.tensors.wrap(plain(arguments[0]), torch.float64)
         found = original(*arguments, **options)
         if session is not None:

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.lazy import torch
-from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, narrow, plain
 from draftproof.simulator.symbolic.knowledge.session import Session
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.sources import torch_random
 from draftproof.simulator.symbolic.tensors import ops as torch_ops
 from draftproof.simulator.symbolic.tensors.table import Tensors
-from draftproof.simulator.symbolic.where import is_audited, is_own, refused_operation
+from draftproof.simulator.symbolic.where import is_audited, is_own, refused_operation, shown
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
         session.tensors.write(into.resize_(found.shape), session.tensors.values(found))
         return into
     tensors = session.tensors
-    if func._schema.name in _EMPTY and is_audited(_maker()):
+    if func._schema.name in _EMPTY and not session.real and is_audited(_maker()):
         return tensors.unset(func(*args, **options))
     if not tensors.stores or not _any_random(tensors, args, options):
         return func(*args, **options)
@@ -231,7 +231,7 @@ def _made(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
 
 def _nested(tensors: Tensors, data: Any) -> Any:
     if isinstance(data, np.ndarray):
-        return data.view(np.ndarray) if data.dtype == object else None
+        return data.view(np.ndarray) if plain(data).dtype == object else None
     if isinstance(data, (Symbol, torch.Tensor)):
         return boxed(data) if isinstance(data, Symbol) else tensors.values(data)
     if not isinstance(data, (list, tuple)):
@@ -244,6 +244,7 @@ def _nested(tensors: Tensors, data: Any) -> Any:
 
 
 def _numpy(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> Any:
+    narrow(str(tensor.dtype).removeprefix("torch."))
     array = tensors.values(tensor).view(SymbolicArray)
     array.flags.writeable = False  # a copy: what is written to it would not reach the tensor
     return array
@@ -258,7 +259,7 @@ def _float(tensors: Tensors, tensor: Any) -> float:
 
 
 def _repr(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> str:
-    return f"<tensor {tuple(tensor.shape)} of random numbers>"
+    return shown(f"<tensor {tuple(tensor.shape)} of random numbers>", "a text is made of a tensor of random numbers")
 
 
 def _refuse(name: str) -> Any:

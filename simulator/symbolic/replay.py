@@ -1,0 +1,160 @@
+"""The same run once more on real numbers: what tells followed numbers from real ones is noticed by what it returns.
+
+A point is chosen among the random numbers for which the run makes the decisions that it made. On real numbers of that
+point the function must return the same.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, takewhile
+from types import FrameType
+from typing import Any
+
+from draftproof.simulator.symbolic.knowledge.region import Region
+from draftproof.simulator.symbolic.knowledge.session import Draw, Session, Stream
+from draftproof.simulator.symbolic.numbers.exact import ZERO, as_float
+from draftproof.simulator.symbolic.where import is_audited, refusal
+
+#: Points tried until one meets all that ties numbers to each other.
+TRIES = 400
+#: Of the width of an interval, at each end: what lies there is not chosen.
+MARGIN = 0.1
+#: Intervals and slacks narrower than this are taken for rounding.
+NARROW = {53: 1e-9, 24: 1e-4}
+_SAMPLER = random.Random(0)
+_uniform = random.Random.random  # not replaced in a call
+
+
+class Replay(Session):
+    """Gives real numbers in place of random ones, as a script of another run has it."""
+
+    real = True
+
+    def __init__(self, draws: Sequence[Draw], point: Mapping[int, float]) -> None:
+        super().__init__(None)  # type: ignore[arg-type]
+        self._left = iter(draws)
+        self._point = point
+
+    def uniform(self, stream: Stream, what: str, bits: int = 53) -> Any:
+        """The next number of the script."""
+        return self._number("uniform")
+
+    def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Any:
+        """Likewise, of rate 1."""
+        return self._number("exponential")
+
+    def argument(self, name: str, kind: str, bits: int) -> Any:
+        """Likewise, a coin that is an argument."""
+        return self._number(kind)
+
+    def choose(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
+        """The outcome that the script has."""
+        return 0 if len(weights) == 1 else int(self._next("choice").answer)
+
+    def search(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
+        """Likewise; of a seeded generator that which its next number finds."""
+        if stream.key is None:
+            return self.choose(stream, weights, what)
+        total = sum(weights, start=ZERO)
+        edges = [as_float(each / total) for each in accumulate(weights)][:-1]
+        return bisect_right(edges, self._number("uniform"))
+
+    def _number(self, kind: str) -> float:
+        draw = self._next(kind)
+        u = self._point[draw.answer]
+        if kind == "uniform":
+            return u
+        rate_one = -math.log(1 - u if draw.side else u)
+        return -math.log(rate_one) if kind == "gumbel" else rate_one
+
+    def _next(self, kind: str) -> Draw:
+        draw = next(self._left, None)
+        if draw is None or draw.kind != kind:
+            raise refusal("it draws other random numbers when it gets real ones, which cannot be followed")
+        return draw
+
+
+def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 1) -> dict[int, float] | None:
+    """Real numbers, by variable, for which a run makes its decisions; None where none is found.
+
+    part: which of so many parts of their intervals single numbers are taken from.
+    """
+    bits = {draw.answer: draw.bits for draw in draws if draw.kind != "choice"}
+    grouped, loose = region.groups_of(bits)
+    found: dict[int, float] = {}
+    for i in loose:
+        one = _inside(region, i, bits[i], part, parts)
+        if one is None:
+            return None
+        found[i] = one
+    for group in grouped:
+        for _ in range(TRIES):
+            tried = {i: _inside(region, i, bits.get(i, 53)) for i in group.sides}
+            if None in tried.values():
+                return None
+            values = {i: _on_level(group.level, u, group.sides[i]) for i, u in tried.items()}
+            narrow = max(NARROW[bits.get(i, 53)] for i in group.sides)
+            if all(_sum(tie, values) < -narrow for tie in group.ties):
+                found |= tried  # type: ignore[arg-type]
+                break
+        else:
+            return None
+    return found
+
+
+def _sum(tie: Any, values: Mapping[int, float]) -> float:
+    coefficients, const = tie
+    terms = {i: as_float(a) * values[i] for i, a in coefficients.items()}
+    size = sum(map(abs, terms.values())) + abs(as_float(const))
+    return (sum(terms.values()) + as_float(const)) / size if size else 0.0
+
+
+def _on_level(level: int, u: float, side: int) -> float:
+    return u if level == 0 else -math.log(1 - u if side else u)
+
+
+def _inside(region: Region, index: int, bits: int, part: int = 0, parts: int = 1) -> float | None:
+    """A number of the generator well inside the interval of a variable."""
+    low, high = map(as_float, region.interval_of(index))
+    if high - low < NARROW[bits] * high:
+        return None
+    u = low + (high - low) * (MARGIN + (1 - 2 * MARGIN) * (part + _uniform(_SAMPLER)) / parts)
+    u = math.ldexp(math.floor(math.ldexp(u, bits)), -bits)
+    return u if low < u < high else None
+
+
+@contextmanager
+def _steps(seen: list[tuple[str, int, int]]) -> Iterator[None]:
+    """Within it every step of the audited code is noted: file, line, instruction."""
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if not is_audited(frame.f_code.co_filename):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            seen.append((frame.f_code.co_filename, frame.f_lineno, frame.f_lasti))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def parting(one: Callable[[], Any], other: Callable[[], Any]) -> str:
+    """`FILE:line` of the last step that two runs have in common."""
+    walks: list[list[tuple[str, int, int]]] = [[], []]
+    for walk, run in zip(walks, (one, other), strict=True):
+        with _steps(walk):
+            run()
+    common = [here for here, there in takewhile(lambda pair: pair[0] == pair[1], zip(*walks, strict=False))]
+    return f"{os.path.basename(common[-1][0])}:{common[-1][1]}" if common else "unknown line"
