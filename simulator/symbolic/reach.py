@@ -11,7 +11,7 @@ from typing import Any
 
 from draftproof.simulator.symbolic import compiled, patches
 from draftproof.simulator.symbolic.sources import numpy_random, python_random, system
-from draftproof.simulator.symbolic.where import at_home, is_outsider, refusal
+from draftproof.simulator.symbolic.where import at_home, is_outsider, is_own, refusal
 
 #: Reads the value of a slot, writes it, and says where it is.
 _Slot = tuple[Callable[[], Any], Callable[[Any], None], str]

@@ -96,13 +96,14 @@ def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 
         found[i] = one
     for group in grouped:
         for _ in range(TRIES):
-            tried = {i: _inside(region, i, bits.get(i, 53)) for i in group.sides}
-            if None in tried.values():
+            inside = {i: _inside(region, i, bits.get(i, 53)) for i in group.sides}
+            tried = {i: u for i, u in inside.items() if u is not None}
+            if len(tried) < len(inside):
                 return None
             values = {i: _on_level(group.level, u, group.sides[i]) for i, u in tried.items()}
             narrow = max(NARROW[bits.get(i, 53)] for i in group.sides)
             if all(_sum(tie, values) < -narrow for tie in group.ties):
-                found |= tried  # type: ignore[arg-type]
+                found |= tried
                 break
         else:
             return None

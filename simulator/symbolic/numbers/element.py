@@ -53,7 +53,7 @@ class Element:
     def variables(self: Any) -> Any:
         """All variables that it depends on."""
         if hasattr(self, "members"):
-            return [v for each in self.members if isinstance(each, Element) for v in each.variables()]  # type: ignore[attr-defined]
+            return [v for each in self.members if isinstance(each, Element) for v in each.variables()]
         return [v for v, _, _ in getattr(self, "form", self).terms]
 
     def of_python(self: Any) -> Any:

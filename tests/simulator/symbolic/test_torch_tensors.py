@@ -10,6 +10,7 @@ import pytest
 from flint import fmpq
 
 from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.raised import said
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.result import plain_values
 
@@ -49,13 +50,11 @@ def test_conversions_stay_on_the_device_of_their_tensor(law):
 def test_messages_show_a_placeholder_for_random_numbers(law):
     def function():
         u = torch.rand(2)
-        shown = plain_values({"u": (u, random.random()), "p": P, "n": [np.float64(0.5), np.arange(2)]})
-        return repr(shown)
+        shown = plain_values({"u": (u, random.random()), "n": [np.float64(0.5), np.arange(2)]})
+        return said(shown)
 
     (text,) = law(function)
-    assert text == (
-        "{'u': (<tensor (2,) of random numbers>, <random number>), 'p': [0.5, 0.125, 0.375], 'n': [0.5, [0, 1]]}"
-    )
+    assert text == "{'u': (<tensor (2,) of random numbers>, <random number>), 'n': [0.5, [0, 1]]}"
 
 
 def test_memory_that_is_lent_is_found_by_address(law):
