@@ -167,6 +167,7 @@ def large_claims() -> Iterator[Claim]:
     yield Claim("mixed_order", 3, PAIR, ("a",))
     yield Claim("tree_monte_carlo", 2, LONG, kind=EQUALS, other="block")
     yield Claim("block", 3, PATH, kind=DOMINATES, other="naive")
+    yield Claim("traversal", 3, PAIR, kind=DOMINATES, other="specinfer")
     for name in ("nss", "naive_tree", "specinfer"):
         yield Claim(name, 3, DEEP)
     yield Claim("layer_greedy", 3, Greedy(2, 0, 1), ("solver",))

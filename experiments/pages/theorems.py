@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.commands.prove.relating import relate_two
+from draftproof.experiments.commands.prove.relating import Related, relate_two
 from draftproof.experiments.commands.prove.work import Report, Request, conduct
 from draftproof.experiments.pages.theorem_claims import Claim, claims
 from draftproof.experiments.shared.names import find_verifier
@@ -31,13 +31,14 @@ FREE = (
     "drafted pairs is selected with any probabilities (in `layer_transport`, at most one), which covers every race,\n"
     "its weights and its blocks; with `weights` the sums over those are followed as well. `typical` is lossless where\n"
     "nothing passes: with `solver` free its row is about every epsilon and delta that are no smaller, and any\n"
-    "`exp(-H)` between the harmonic and the arithmetic mean of p. `relaxed` is lossless for w = 1 alone: its balance\n"
-    "has the factor 1 - w, and one that no w makes zero\n"
+    "`exp(-H)` between the harmonic and the arithmetic mean of p. `relaxed`, at two tokens and one draft, is lossless\n"
+    "for w = 1 and for no smaller w: where p and q differ its balance has the factor 1 - w, and one without w\n"
     "(`pytest tests/experiments/commands/test_prove_parameters.py`).\n",
-    "Closed forms are proved equal for all p and q by `pytest tests/simulator/theorems/test_relations.py`: acceptance\n"
-    "and branching laws of nss, naive_tree, specinfer and, at two tokens, khisti, acceptance of spectr given rho, the\n"
-    "reach of block. They are derived here from the steps of each algorithm, since appendices C and D of arXiv\n"
-    "2602.16994, which have such forms, were not at hand: that they are the published ones is not checked.\n",
+    "Closed forms are proved equal for all p and q by `pytest tests/simulator/theorems/test_relations.py`, at the two\n"
+    "or three tokens and the shapes there: acceptance and branching laws of one node of nss, naive_tree, specinfer\n"
+    "and, at two tokens, khisti, acceptance of spectr given rho, the reach of block on one path. They are derived\n"
+    "here from the steps of each algorithm, since appendices C and D of arXiv 2602.16994, which have such forms, were\n"
+    "not at hand: that they are the published ones is not checked.\n",
 )
 #: A forecast counts as right within this factor.
 FACTOR = 3
@@ -64,9 +65,17 @@ def row_of(claim: Claim) -> dict[str, Any]:
     }
 
 
-def confirmed(request: Request, answer: Any) -> str | None:
+def confirmed(request: Request, answer: Report | Related) -> str | None:
     """What a check finds at the point of a refutation, where the answer is one."""
-    found = answer.proof.refutation if isinstance(answer, Report) else None
+    if isinstance(answer, Related):
+        failed = answer.relation.counterexample
+        if failed is None:
+            return None
+        pair = (request.named.verifier, answer.other.verifier)
+        at = failed.instance.target, failed.instance.draft, request.scheme
+        values = tuple(check(each, *at, engine="enumerate").block_efficiency for each in pair)
+        return f"{values[0]} against {values[1]}" if values == failed.values else "not confirmed"
+    found = answer.proof.refutation
     if found is None:
         return None
     at = answer.proof.subject.at(found.point[len(found.point) - len(answer.proof.shape.parameters) :])
@@ -81,17 +90,18 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     yield (
         "Each line is about **every** target p and draft q at its shape, ties included, with full support or, where\n"
         "it says so, with zeros. `solver` free: for every value that the solver inside may choose. Cells: of the\n"
-        "verdicts on the draft trees, and of the balances. `open`: not proved and not refuted. Code: a digest of all\n"
-        "the code that the row rests on; `python -m draftproof.experiments.pages.theorems --check` names "
-        "rows of other code.\n"
+        "verdicts on the draft trees, and of the balances. That a cell is empty, where its signs do not say so, is\n"
+        "the word of the solver z3. `open`: not proved and not refuted. Code: a digest of all the code that the row\n"
+        "rests on; `python -m draftproof.experiments.pages.theorems --check` names rows of other code.\n"
     )
     yield (
-        "The verifier that runs is what is followed. Its numbers look like rationals and know + - * /, whole\n"
-        "powers and comparisons; every other use of them (floats, text, keys, hashes) is refused with its line. So\n"
-        "is, in code that is not ours, whatever could tell two runs apart beside the tree and the coin: chance, time,\n"
-        "files, the interpreter, anything that changes during a call and outlives it. A refusal cannot be caught, and\n"
-        "what is proved is compared with enumeration in rationals at random points. All this guards against mistakes,\n"
-        "not against code written to break out of Python.\n"
+        "The verifier that runs is what is followed. Its numbers look like rationals and know + - * /, whole powers\n"
+        "and comparisons, with fractions, decimals and floats too, which stand for the exact numbers that they are;\n"
+        "every other use of them (made a float or text, as a key) is refused with its line. So is, in code that is\n"
+        "neither ours nor installed, what is known to tell two runs apart beside the tree and the coin: chance, time,\n"
+        "files, the interpreter, what is found changed after a call. Such a refusal cannot be caught, and what is\n"
+        "proved is compared with enumeration in rationals at random points. All this guards against mistakes, not\n"
+        "against code written to break out of Python.\n"
     )
     yield from FREE
     yield "\n## Lossless\n"
@@ -118,19 +128,20 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     yield "\n## Relations of block efficiency\n"
     yield (
         "On cells `by products` one is shown never to fall below the other by multiplication only, on cells `by z3` by "
-        "the solver; on the others both are equal.\n"
+        "the solver; on the others both are equal. Refuted: at an instance with these two block efficiencies.\n"
     )
     yield "| | V | scheme | verdict | cells | by products | by z3 | CPU s | code |"
     yield "|---|---|---|---|---|---|---|---|---|"
     related = [row for row in rows if row["kind"]]
     for row in related:
         verdict = row["verdict"] + (", same law" if row["same_law"] else "")
+        verdict += f", {row['confirmed']}" if row["confirmed"] else ""
         yield (
             f"| {row['verifier']} {row['kind']} {row['other']} | {row['vocab_size']} | "
             f"{scheme_from_dict(row['scheme'])} | {verdict} | {row['cells']} | "
             f"{row['certified']} | {row['solved']} | {row['cpu_seconds']} | {row['code']} |"
         )
-    yield "\n## Conjectures\n\nProved at every shape tried, and so perhaps at all:\n"
+    yield "\n## Not refuted\n\nRelations proved at every shape of the table; nothing is said about other shapes:\n"
     pairs = dict.fromkeys((row["verifier"], row["kind"], row["other"]) for row in related)
     for pair in pairs:
         verdicts = [row["verdict"] for row in related if (row["verifier"], row["kind"], row["other"]) == pair]

@@ -21,6 +21,7 @@ from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, rel
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows, parameter
 from draftproof.simulator.theorems.proof.theorem import Subject, is_zero
 from draftproof.simulator.vectors import minimum, positive_part
+from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import make
 
 ONE_PATH = Delayed(1, 0, 2)
@@ -55,6 +56,20 @@ def test_gbv_falls_below_block_at_the_simplest_instance():
     assert relation.counterexample is not None
     assert relation.counterexample.values == (Fraction(7, 4), Fraction(2))
     assert relation.counterexample.instance.target.row(()).tolist() == [fmpq(1, 2)] * 2
+
+
+def test_traversal_falls_below_specinfer_at_three_tokens():
+    """At two tokens it is proved never to."""
+    relation = related(DOMINATES, "traversal", "specinfer", Delayed(2, 0, 1), 3)
+    assert relation.counterexample is not None
+    assert relation.counterexample.values == (Fraction(89, 49), Fraction(271, 147))
+    rows = relation.counterexample.instance
+    assert rows.target.row(()).tolist() == [fmpq(1, 3)] * 3
+    assert rows.draft.row(()).tolist() == [fmpq(1, 7), fmpq(4, 7), fmpq(2, 7)]
+    for paths, values in ((2, (Fraction(89, 49), Fraction(271, 147))), (3, (Fraction(636, 343), Fraction(640, 343)))):
+        found = [check(make(n), rows.target, rows.draft, Delayed(paths, 0, 1)) for n in ("traversal", "specinfer")]
+        assert tuple(each.block_efficiency for each in found) == values
+        assert all(each.lossless for each in found)
 
 
 def test_a_relation_that_fails_is_not_proved_without_trying_points(monkeypatch):
