@@ -32,6 +32,9 @@ TRIAL_STEPS = (300, 20_000)
 #: Seconds below which a trial says more about calls than about steps.
 QUICK = 0.02
 
+#: Where `known` has what a check takes where there is next to nothing to do.
+_CALL = "call"
+
 Clock: TypeAlias = Callable[[], float]
 #: Target and draft.
 Pair: TypeAlias = tuple[TokenProcess, TokenProcess]
@@ -117,7 +120,16 @@ class Costing:
         shared = (
             max(scheme.depth, 1) if work.mode == COLLAPSED else 1
         )  # a shape adds a step to the pass of a shorter one
-        return Cost(work.engine, work.steps, work.steps * each / shared, work=work)
+        if _CALL not in self.known:
+            self.known[_CALL] = self._call_seconds(sample)
+        return Cost(work.engine, work.steps, work.steps * each / shared + self.known[_CALL], work=work)
+
+    def _call_seconds(self, sample: Pair) -> float:
+        """What a check takes where there is next to nothing to do; the first one also loads and compiles."""
+        for _ in range(2):
+            started = self.clock()
+            self.evaluator.check(*sample, Delayed(1, 0, 0))
+        return self.clock() - started
 
     def _look_through(self, scheme: Delayed, sample: Pair) -> None:
         """Raise `InvalidVerifier` for an outsider's verifier that is no function or does not do what it offers."""
