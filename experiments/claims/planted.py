@@ -90,6 +90,30 @@ class PointMass:
         return walk(root, coin, _accept)
 
 
+@dataclass(frozen=True)
+class FirstPath:
+    """Naive sampling along the first path: a token from the target is accepted where it is the first drafted one."""
+
+    card: ClassVar[Card] = Card(
+        name="first_path",
+        title="Naive sampling along the first path",
+        source=None,
+        needs=Draws(0),
+        reads_draft=False,
+        single_path=True,
+    )
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        """Accept a prefix of the first path and draw a correction token."""
+        node = root
+        while node.children:
+            token = coin.choose(node.target)
+            if token != node.children[0]:
+                return Verdict(node.context, token)
+            node = node.child(token)
+        return Verdict(node.context, coin.choose(node.target))
+
+
 def _accept(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:
     for token in dict.fromkeys(drafted):
         if coin.flip(p[token]):
