@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.growth import grown
 from draftproof.experiments.models.pair.pair import ROLES
-from draftproof.experiments.models.pair.quality import measure, sample
+from draftproof.experiments.models.pair.quality import Quality, measure, sample
 from draftproof.experiments.models.pair.recipe import Recipe
 from draftproof.experiments.models.pair.record import WAY_OUT, check_same, new_folder, read_record, saving
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
@@ -117,9 +117,18 @@ def _sample(model: Any, tokenizer: TextTokenizer, held_out: Any, share: float, s
 def recorded(folder: Path, way_out: str = WAY_OUT) -> dict[str, Any] | None:
     """The record of a trained pair, None where nothing is; raises `InvalidInput` for a folder of anything else."""
     record = read_record(folder, "pair", "trained pair", "configuration", way_out=way_out)
+    if record is not None and not _is_whole(record):
+        raise InvalidInput(f"{folder}/pair.json is no record of training (bits_per_character or sample); {way_out}")
     if record is not None and not all((folder / role / "config.json").is_file() for role in ROLES):
         raise InvalidInput(f"{folder} holds only part of a trained pair; {way_out}")
     return record
+
+
+def _is_whole(record: Mapping[str, Any]) -> bool:
+    """Whether what is shown of a record is there and of its kind."""
+    bits, written = record.get("bits_per_character"), record.get("sample")
+    shown = isinstance(bits, dict) and all(isinstance(bits.get(field.name), (int, float)) for field in fields(Quality))
+    return shown and isinstance(written, dict) and all(isinstance(written.get(key), str) for key in ("prompt", "text"))
 
 
 def _flat(configuration: dict[str, Any]) -> dict[str, Any]:
