@@ -72,8 +72,8 @@ def confirmed(request: Request, answer: Report | Related) -> str | None:
         if failed is None:
             return None
         pair = (request.named.verifier, answer.other.verifier)
-        at = failed.instance.target, failed.instance.draft, request.scheme
-        values = tuple(check(each, *at, engine="enumerate").block_efficiency for each in pair)
+        given = failed.instance.target, failed.instance.draft, request.scheme
+        values = tuple(check(each, *given, engine="enumerate").block_efficiency for each in pair)
         return f"{values[0]} against {values[1]}" if values == failed.values else "not confirmed"
     found = answer.proof.refutation
     if found is None:
