@@ -58,10 +58,11 @@ def is_library(thing: Any) -> bool:
 
 
 def _is_library_part(value: Any) -> bool:
+    """Whether nothing of somebody else's is in what a verifier or a scheme holds; a bound method may have some."""
     if isinstance(value, FunctionType):
-        return not is_foreign(value.__code__)
+        return not is_foreign(value.__code__) and _is_library_part(getattr(value, "__wrapped__", None))
     if isinstance(value, partial):
         return all(map(_is_library_part, (value.func, *value.args, *value.keywords.values())))
     if hasattr(value, "verify") or hasattr(value, "draw"):
         return is_library(value)
-    return not callable(value) or is_ours(value if isinstance(value, type) else type(value))
+    return is_ours(value) if isinstance(value, type) else is_ours(type(value)) and not callable(value)

@@ -21,7 +21,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any, TypeVar
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.origins import is_foreign, is_ours
+from draftproof.simulator.origins import is_foreign, is_library, is_ours
 from draftproof.simulator.protocol import Coin, DraftNode, Verdict, Verifier
 from draftproof.simulator.theorems.proof.memory import picture
 
@@ -76,7 +76,7 @@ class Watch:
         self._refusal: NotFollowed | None = None
         self._aside = 0  # how deep in what runs beside the subject: an import, or what the collector of garbage calls
         self._collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
-        self._needed = not is_ours(type(subject)) or not all(map(_plain, getattr(subject, "__dict__", {}).values()))
+        self._needed = not is_library(subject)
         if self._needed:
             self._hold(f"what {type(subject).__name__} holds", lambda: (subject, type(subject).__mro__))
 
@@ -151,10 +151,6 @@ class Watch:
             "instances (draftproof check)"
         )
         raise self._refusal
-
-
-def _plain(value: Any) -> bool:
-    return is_ours(type(value)) and not callable(value)
 
 
 def _judged(step: dis.Instruction, frame: FrameType, module: ModuleType | None) -> tuple[str | None, Any]:
