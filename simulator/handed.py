@@ -180,11 +180,9 @@ class ExactCoin:
         self._coin = coin
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
         return self._coin.flip(_plain(probability))
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
         return self._coin.choose(taken(weights if hasattr(weights, "tolist") else list(weights)))
 
 

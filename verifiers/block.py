@@ -45,5 +45,4 @@ class Block:
 
     @property
     def structure(self) -> OnePath:
-        """See `OnePath`."""
         return OnePath(child_weights, settle)

@@ -44,5 +44,4 @@ class BlockTree:
 
     @property
     def structure(self) -> Continued:
-        """See `Continued`."""
         return Continued(OnePath(child_weights, settle))

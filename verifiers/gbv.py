@@ -41,7 +41,6 @@ class GreedyBlock:
 
     @property
     def structure(self) -> OnePath:
-        """See `OnePath`."""
         return OnePath(child_weights, settle, Selection(greedy_root, _select))
 
 

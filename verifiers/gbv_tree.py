@@ -46,5 +46,4 @@ class GreedyBlockTree:
 
     @property
     def structure(self) -> Continued:
-        """See `Continued`."""
         return Continued(GreedyBlock().structure, ranked_below)

@@ -41,7 +41,6 @@ class GreedyMultiDraft:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(branch=branch)
 
 

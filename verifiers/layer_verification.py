@@ -72,7 +72,6 @@ class LayerVerification:
 
     @property
     def structure(self) -> Layered:
-        """See `Layered`."""
         return Layered(partial(_outcomes, RULES[self.rule]))
 
     def step(self, layer: Sequence[Scored]) -> Step:

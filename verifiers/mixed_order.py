@@ -62,7 +62,6 @@ class MixedOrder:
 
     @property
     def structure(self) -> OnePath:
-        """See `OnePath`."""
         return OnePath(child_weights, settle, Selection(_select_root, partial(_select, self.a)))
 
 

@@ -42,7 +42,6 @@ class Naive:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(child_law=child_law)
 
 

@@ -58,7 +58,6 @@ class NaiveTree:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
 
 

@@ -40,7 +40,6 @@ class NaiveSampling:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
 
 

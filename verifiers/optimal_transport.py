@@ -70,7 +70,6 @@ class OptimalTransport:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(branch=branch, child_law=child_law)
 
 

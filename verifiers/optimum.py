@@ -95,7 +95,6 @@ class Optimum:
 
     @property
     def structure(self) -> OnePath:
-        """See `OnePath`."""
         return OnePath(child_weights, settle, Selection(self._select_root, self._select), self._refuse_other)
 
     def _refuse_other(self, scheme: DraftScheme) -> None:

@@ -92,7 +92,6 @@ class PathTransport:
 
     @property
     def structure(self) -> OnePath:
-        """See `OnePath`."""
         return OnePath(child_weights, settle, Selection(_select_root, partial(_select, self.solver)))
 
 

@@ -53,7 +53,6 @@ class RejectionWithoutReplacement:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(branch=branch)
 
 

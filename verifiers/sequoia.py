@@ -46,7 +46,6 @@ class SequoiaVerification:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(branch=branch)
 
 

@@ -52,7 +52,6 @@ class SpecInfer:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(branch=branch, child_law=child_law, last_child_law=last_child_law)
 
 

@@ -40,7 +40,6 @@ class Traversal:
 
     @property
     def structure(self) -> LeafToRoot:
-        """See `LeafToRoot`."""
         return LeafToRoot(child_weights, _reject)
 
 

@@ -53,7 +53,6 @@ class TreeMonteCarlo:
 
     @property
     def structure(self) -> OnePath:
-        """See `OnePath`."""
         return OnePath(child_weights, _settle)
 
 

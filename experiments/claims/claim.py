@@ -141,7 +141,6 @@ class Measured(Claim):
 
     @property
     def expected(self) -> str:
-        """See `Claim`."""
         return MEASURED
 
 
@@ -153,5 +152,4 @@ class Open(Claim):
 
     @property
     def expected(self) -> str:
-        """See `Claim`."""
         return OPEN

@@ -249,7 +249,6 @@ class OthersAreLossy:
     spec: str
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        """See `Statement`."""
         if not _branching(instance, scheme):
             return Look(True, asked=False)
         if SameLaw(self.spec, "nss").look(instance, scheme).holds:
@@ -260,7 +259,6 @@ class OthersAreLossy:
         return Look(not found.lossless, text, (("check", self.spec, "--instance", FILE), compare))
 
     def shown(self, outputs: list[dict[str, Any]]) -> bool:
-        """See `Statement`."""
         verdict, compared = outputs
         return verdict["lossless"] is True and len({row["block_efficiency"] for row in compared["rows"]}) == 2
 

@@ -52,7 +52,6 @@ class Lossless:
     scheme: Callable[[DraftScheme], DraftScheme] | None = None
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        """See `Statement`."""
         if not self.only(instance, scheme):
             return Look(True, asked=False)
         meant = self.scheme(scheme) if self.scheme else scheme
@@ -62,7 +61,6 @@ class Lossless:
         return Look(found.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *other),))
 
     def shown(self, outputs: Outputs) -> bool:
-        """See `Statement`."""
         return any(each.get("lossless") is self.lossy for each in outputs)
 
 
@@ -96,7 +94,6 @@ class Efficiency:
     margin: Fraction = Fraction(0)
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        """See `Statement`."""
         if not self.only(instance, scheme):
             return Look(True, asked=False)
         one, other = (judged(run.spec, instance, run.on(scheme)).block_efficiency for run in (self.left, self.right))
@@ -126,7 +123,6 @@ class SameLaw:
     right: str
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        """See `Statement`."""
         laws = [block_law(verifier(spec), instance.target, instance.draft, scheme) for spec in (self.left, self.right)]
         one, other = ([table.tolist() for table in law.correction] for law in laws)
         text = f"{self.left} {laws[0].block_efficiency}, {self.right} {laws[1].block_efficiency}, other laws"
@@ -170,7 +166,6 @@ class Attains:
     least: Fraction = Fraction(1)
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        """See `Statement`."""
         found = judged(self.spec, instance, scheme).block_efficiency
         upper = optimum(instance.target, instance.draft, scheme).upper
         text = f"{self.spec} {found}, while {float(upper):.6f} is not exceeded"
@@ -178,7 +173,6 @@ class Attains:
         return Look(found >= self.least * upper, text, commands)
 
     def shown(self, outputs: Outputs) -> bool:
-        """See `Statement`."""
         return Fraction(outputs[0]["block_efficiency"]) < self.least * Fraction(outputs[1]["upper"])
 
 
@@ -189,7 +183,6 @@ class Reachable:
     formula: Callable[..., Any]
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        """See `Statement`."""
         assert isinstance(scheme, Delayed)
         claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), scheme.K))
         upper = optimum(instance.target, instance.draft, scheme).upper - 1
@@ -208,13 +201,11 @@ class Every:
     parts: tuple[Any, ...]
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        """See `Statement`."""
         looks = [part.look(instance, scheme) for part in self.parts]
         failed = next((look for look in looks if not look.holds), None)
         return failed or Look(True, asked=any(look.asked for look in looks))
 
     def shown(self, outputs: Outputs) -> bool:
-        """See `Statement`."""
         return any(part.shown(outputs) for part in self.parts)
 
 
@@ -230,5 +221,4 @@ class Holds:
         return Look(text is None, text or "")
 
     def shown(self, outputs: Outputs) -> bool:
-        """See `Statement`."""
         return False

@@ -133,10 +133,8 @@ class ElsewhereVerifier(Relayed):
         self.card = Card(**{**fields, "dominates": tuple(fields["dominates"])})
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """See `Verifier.verify`."""
         [verdict] = self._relay.run((root,), coin, {}, (root,), {})
         return verdict
 
     def foresee(self, roots: Sequence[DraftNode]) -> None:
-        """See `Relayed.foresee`."""
         self._relay.foresee([((root,), (root,)) for root in roots], {})

@@ -52,7 +52,6 @@ class FileProblem:
 
     @property
     def vocab_size(self) -> int:
-        """See `Problem`."""
         return self.instance.vocab_size
 
     @property
@@ -61,7 +60,6 @@ class FileProblem:
         return {"instance": self.instance.digest()}
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
-        """See `Problem`."""
         exact = self.instance.target.arithmetic.exact
         cut = self.instance.converted(RATIONAL if exact else arithmetic, depth)
         return [Case(self.path, cut.target, cut.draft)]
@@ -84,7 +82,6 @@ class FamilyProblem:
 
     @property
     def source(self) -> dict[str, Any]:
-        """See `Problem`."""
         return {
             "family": self.family,
             "vocab_size": self.vocab_size,
@@ -94,7 +91,6 @@ class FamilyProblem:
         }
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
-        """See `Problem`."""
         return [self.member(self.seed, depth, arithmetic)]
 
     def member(self, seed: int, depth: int, arithmetic: Arithmetic) -> Case:
@@ -124,7 +120,6 @@ class TextProblem:
 
     @property
     def vocab_size(self) -> int:
-        """See `Problem`."""
         return self.pair.vocab_size
 
     @property
@@ -141,7 +136,6 @@ class TextProblem:
         }
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
-        """See `Problem`."""
         if self.root is not None:
             contexts = [(self.pair.root_of(self.root), Fraction(1))]
         else:

@@ -28,21 +28,17 @@ class SampledProblem:
 
     @property
     def flag(self) -> str:
-        """See `Problem`."""
         return "--sampling"
 
     @property
     def vocab_size(self) -> int:
-        """See `Problem`."""
         return self.problem.vocab_size
 
     @property
     def source(self) -> dict[str, Any]:
-        """See `Problem`."""
         return {**self.problem.source, "sampling": {"temperature": self.temperature}}
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
-        """See `Problem`."""
         return [
             replace(case, target=self._sampled(case.target), draft=self._sampled(case.draft))
             for case in self.problem.roots(depth, arithmetic)

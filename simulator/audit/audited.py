@@ -146,7 +146,6 @@ class Audited(Relayed):
         return Card(self.name, self.name, None, needs=None, single_path=not self.interface.multi_path)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """See `Verifier.verify`."""
         [verdict] = self.verify_all((root,), coin)
         return verdict
 
@@ -230,7 +229,6 @@ class Audited(Relayed):
         return {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "shown": self.presentation.grouped}
 
     def foresee(self, roots: Sequence[DraftNode]) -> None:
-        """See `Relayed.foresee`."""
         if isinstance(self.function, Elsewhere):
             groups = [((root,), (self.presentation.of(root),)) for root in roots]
             self.function.relay.foresee(groups, self._settings)
@@ -286,12 +284,10 @@ class _Told:
         self.answers: list[int] = []
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
         self.answers.append(self._coin.flip(probability))
         return bool(self.answers[-1])
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
         self.answers.append(self._coin.choose(weights))
         return self.answers[-1]
 
@@ -303,11 +299,9 @@ class _Retold:
         self._left = iter(answers)
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
         return bool(self.choose(()))
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
         answer = next(self._left, None)
         if answer is None:
             raise InvalidVerifier("it decides more when it is run again")
@@ -328,7 +322,6 @@ class _SliverCoin:
         self._weight = 1.0
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
         if probability <= self._sliver:
             self._note(probability)
             return False
@@ -340,7 +333,6 @@ class _SliverCoin:
         return answer
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
         listed = list(weights)
         least = sum(listed) * (self._sliver if isinstance(listed[0], fmpq) else float(self._sliver))
         for weight in listed:

@@ -47,7 +47,6 @@ class Adaptive:
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls()), (3, cls(1, 1, 1)), (3, cls(1, 0, 2, Fraction(1, 3)))
 
     @property
@@ -103,5 +102,4 @@ class AdaptiveDropping(Adaptive):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls()), (3, cls(1, 0, 2))

@@ -38,7 +38,6 @@ class DynamicDepth(Adapting):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls(2, 3)), (3, cls(2, 3, Fraction(1, 3))), (3, cls(1, 2))
 
     @property

@@ -37,7 +37,6 @@ class Delayed:
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return tuple((V, cls(K, L1, L2)) for V, K, L1, L2 in SHAPES)
 
     @property

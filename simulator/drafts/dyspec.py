@@ -38,7 +38,6 @@ class DySpec(Adapting):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls(4)), (3, cls(5)), (4, cls(2))
 
     @property
@@ -65,7 +64,6 @@ class DySpecPruned(DySpec):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls(2)), (3, cls(2))
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:

@@ -42,7 +42,6 @@ class DySpecThreshold(Adapting):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls(Fraction(1, 4), 2)), (3, cls(Fraction(1, 3), 2)), (4, cls(Fraction(1, 3), 2, 3))
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:

@@ -41,7 +41,6 @@ class Eagle2(Adapting):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls(2, 3, 4)), (3, cls(2, 2, 4)), (4, cls(3, 2, 3))
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:

@@ -37,7 +37,6 @@ class OptTree(Adapting):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls(4)), (3, cls(4)), (3, cls(4, Fraction(1, 2)))
 
     @property

@@ -53,7 +53,6 @@ class Sequoia(Adapting):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls(4, 2, (2, 2, 0, 0, 0))), (3, cls(4, 2, (2, 1, 1, 0, 0))), (4, cls(3, 1, (3, 0, 0, 0)))
 
     @classmethod

@@ -34,7 +34,6 @@ class SpecHub(Adapting):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls(2)), (3, cls(1)), (3, cls(2)), (4, cls(1))
 
     @property

@@ -43,7 +43,6 @@ class SpecInferConfig:
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls((2, 2))), (3, cls((2, 1))), (2, cls((1, 2, 1))), (3, cls((3,)))
 
     @property

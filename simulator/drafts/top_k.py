@@ -17,9 +17,7 @@ class TopK(Branching):
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (2, cls(2, 0, 2)), (3, cls(3, 0, 1)), (3, cls(2, 1, 1)), (3, cls(2, 0, 2))
 
     def children(self, q: Vector, coin: Coin, k: int) -> tuple[int, ...]:
-        """See `Branching.children`."""
         return top_tokens(q, k)

@@ -44,7 +44,6 @@ class Topology:
 
     @classmethod
     def cases(cls) -> tuple[tuple[int, Self], ...]:
-        """See `DraftScheme.cases`."""
         return (
             (2, cls((2, 1, 1, 0, 0))),
             (3, cls((3, 2, 0, 0, 0, 0))),

@@ -66,12 +66,10 @@ class TextGrams:
 
     @cached_property
     def symbols(self) -> str:
-        """See `Grams`."""
         return ranked(self.text)
 
     @property
     def length(self) -> int:
-        """See `Grams`."""
         return len(self.text)
 
     @property
@@ -81,7 +79,6 @@ class TextGrams:
 
     @cached_property
     def digest(self) -> str:
-        """See `Grams`."""
         return text_digest(self.text)
 
     @cached_property
@@ -91,7 +88,6 @@ class TextGrams:
         return np.array([rank[symbol] for symbol in self.text], dtype=np.int64)
 
     def counts(self, vocab_size: int, order: int) -> Any:
-        """See `Grams`."""
         windows = np.lib.stride_tricks.sliding_window_view(self.ranks, order + 1)
         return _tally(windows, np.ones(len(windows), dtype=np.int64), vocab_size)
 
@@ -112,12 +108,10 @@ class GramTable:
 
     @property
     def length(self) -> int:
-        """See `Grams`."""
         return int(self.times.sum()) + len(self.ending)
 
     @property
     def max_order(self) -> int:
-        """See `Grams`."""
         return int(self.grams.shape[1]) - 1
 
     def counts(self, vocab_size: int, order: int) -> Any:

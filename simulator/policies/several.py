@@ -33,11 +33,9 @@ class Following:
 
     @property
     def vocab_size(self) -> int:
-        """See `TokenProcess`."""
         return self.process.vocab_size
 
     def row(self, context: Context) -> Vector:
-        """See `TokenProcess`."""
         return self.process.row((*self.before, *context))
 
 

@@ -43,7 +43,6 @@ class BlockByWeights:
 
     @property
     def structure(self) -> OnePath:
-        """See `OnePath`."""
         return OnePath(child_weights, _settle)
 
 

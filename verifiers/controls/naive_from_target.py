@@ -40,7 +40,6 @@ class NaiveFromTarget:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(child_law=child_law)
 
 

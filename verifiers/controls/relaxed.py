@@ -59,7 +59,6 @@ class Relaxed:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(child_law=partial(_child_law, self.w))
 
 

@@ -51,7 +51,6 @@ class Threshold:
 
     @property
     def structure(self) -> TopDown:
-        """See `TopDown`."""
         return TopDown(branch=lambda p, q, drafted: stacked(lambda target: self._branch(target, drafted), p))
 
     def _branch(self, p: Vector, drafted: Sequence[int]) -> Vector:

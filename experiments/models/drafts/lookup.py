@@ -33,7 +33,6 @@ class LookupModel(TextModel):
         return
 
     def rows(self, recent: torch.Tensor) -> torch.Tensor:
-        """See `TextModel.rows`."""
         most, fresh = int(self.config.numbers[0]), self.config.numbers[1]
         there = recent >= 0
         rows = _counted(recent, there.double(), self.config.vocab_size) + 1

@@ -48,7 +48,6 @@ class NgramModel(TextModel):
         return max(1, len(self.powers))
 
     def rows(self, recent: torch.Tensor) -> torch.Tensor:
-        """See `TextModel.rows`."""
         order, size = len(self.powers), self.config.vocab_size
         digits = recent[:, :order] + 1
         keys = torch.nn.functional.pad((digits * self.powers).cumsum(1), (1, 0))

@@ -67,7 +67,6 @@ class FeatureReading(Reading):
     def _passed(
         self, wanted: Sequence[Sequence[Context]], tokens: torch.Tensor, positions: torch.Tensor, sees: torch.Tensor
     ) -> torch.Tensor:
-        """See `Reading._passed`."""
         features = torch.zeros(*tokens.shape, self._features[0].shape[-1], device=tokens.device)
         features = features.to(self._features[0])
         for sequence, contexts in enumerate(wanted):

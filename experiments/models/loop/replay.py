@@ -101,7 +101,6 @@ class _Rows:
         self._scheme, self._known = scheme, known
 
     def row(self, context: Context) -> Vector:
-        """See `TokenProcess.row`."""
         found = self._known.get(context)
         if found is None:
             self.stopped = True
@@ -110,7 +109,6 @@ class _Rows:
         return found
 
     def foresee(self, contexts: Sequence[Context]) -> None:
-        """See `draftproof.simulator.drafts._passes.foresee`."""
         for context in contexts:
             if context not in self._known:
                 self._check(context)
@@ -141,14 +139,12 @@ class _Remembering:
         self._next = 0
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
         if self._next == len(self._answers):
             self._answers.append((self._coin.flip(probability), float(probability)))
         answer, before = self._answers[self._next]
         return bool(self._given(answer, float(probability) == before))
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
         if self._next == len(self._answers):
             token = self._coin.choose(weights)
             self._answers.append((token, _told(weights, token)))

@@ -85,7 +85,6 @@ def _layer() -> Any:
             self.keys, self.values = keys[:, :, :filled], values[:, :, :filled]
 
         def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> Any:
-            """See `DynamicLayer.update`."""
             filled = self.keys.shape[2]
             after = filled + key_states.shape[2]
             keys, values = self.room

@@ -85,7 +85,6 @@ class PairProblem:
 
     @property
     def source(self) -> dict[str, Any]:
-        """See `Problem`."""
         return {
             "pair": self.digest,
             "text_hash": self.text_hash,
@@ -97,7 +96,6 @@ class PairProblem:
         }
 
     def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
-        """See `Problem`."""
         exact = arithmetic.exact or table_entries(self.vocab_size, depth) <= EXACT_ENTRIES
         weight = Fraction(1, len(self.contexts))
         numbers, found = RATIONAL if exact else FLOAT64, []

@@ -117,7 +117,6 @@ class FlipsCoin(EnumeratingCoin):
         self._sampler = SamplingCoin(generator)
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
         asked = weights.tolist() if hasattr(weights, "tolist") else list(weights)
         if self._next < len(self._script):
             return int(self._replay(asked))

@@ -120,7 +120,6 @@ class PolicyLoop:
 
     @torch.inference_mode()
     def start(self, prompt: Sequence[int], more: int) -> Standing:
-        """See `Loop.start`."""
         self._target.forget()
         self._draft.forget()
         deepest = max(self._loops, key=lambda loop: loop.scheme.depth)

@@ -92,7 +92,6 @@ class Expectations:
         self._costs: dict[str, dict[Any, float]] = {}
 
     def most(self, scheme: DraftScheme) -> float:
-        """See `most_tokens`."""
         return most_tokens(scheme, self._cases)
 
     def seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:

@@ -78,7 +78,6 @@ class KeptRows:
     rows: Mapping[Context, Any]
 
     def row(self, context: Context) -> Any:
-        """See `TokenProcess.row`."""
         return self.rows[context]
 
 

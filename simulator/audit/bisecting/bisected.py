@@ -55,12 +55,10 @@ class _Recorder:
         self.answers: list[int] = []
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
         self.answers.append(int(self._coin.flip(probability)))
         return bool(self.answers[-1])
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
         self.answers.append(self._coin.choose(weights))
         return self.answers[-1]
 
@@ -72,9 +70,7 @@ class _Replay:
         self._answers = iter(answers)
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`."""
         return bool(next(self._answers))
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`."""
         return next(self._answers)

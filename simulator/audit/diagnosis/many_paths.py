@@ -31,7 +31,6 @@ class Recursive:
         return card_of("recursive rejection sampling", single_path=False)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """See `Verifier.verify`."""
         node, before = root, root.draft
         while node.children:
             judged = before if self.late else node.draft
@@ -74,7 +73,6 @@ class Longest:
         return card_of("the longest of independent paths", single_path=False)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """See `Verifier.verify`."""
         best = root
         for place, path in enumerate(paths_of(root)):
             found = self._accepted(root, path, coin)

@@ -40,7 +40,6 @@ class Reprocessed:
         return self.verifier.card
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """See `Verifier.verify`."""
         return self.verifier.verify(_Reprocessed(root, self), coin)
 
 

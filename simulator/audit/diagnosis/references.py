@@ -68,7 +68,6 @@ class TokenWise:
         return card_of("token-by-token verification", single_path=True)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """See `Verifier.verify`."""
         path = first_path(root)
         last = len(path) - 1
 
@@ -108,7 +107,6 @@ class Blockwise:
         return card_of("block verification", single_path=True)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """See `Verifier.verify`."""
         path = first_path(root)
         capped: list[Any] = [1]
         ratio: Any = 1

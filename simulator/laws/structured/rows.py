@@ -63,15 +63,12 @@ class TableRows:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """See `RowSource`."""
         return arithmetic_of(self._target[0])
 
     def target(self, depth: int, start: int, stop: int) -> Any:
-        """See `RowSource`."""
         return self._target[depth][start:stop]
 
     def draft(self, depth: int, start: int, stop: int) -> Any:
-        """See `RowSource`."""
         return self._draft[depth][start:stop]
 
 
@@ -109,15 +106,12 @@ class MarkovRows:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """See `RowSource`."""
         return arithmetic_of(self.p)
 
     def target(self, depth: int, start: int, stop: int) -> Any:
-        """See `RowSource`."""
         return self.p[self._states(depth, start, stop)]
 
     def draft(self, depth: int, start: int, stop: int) -> Any:
-        """See `RowSource`."""
         return self.q[self._states(depth, start, stop)]
 
     def _states(self, depth: int, start: int, stop: int) -> Any:

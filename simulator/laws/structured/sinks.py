@@ -40,13 +40,11 @@ class LawSink:
         self.correction = [zeros(like, rows.roots * size**d, size) for d in range(depth + 1)]
 
     def node(self, depth: int, start: int, reach: Any, correction: Any, below: Any) -> None:
-        """See `Sink`."""
         self.correction[depth][start : start + len(reach)] = correction
         if self._progress:
             self._progress(len(reach))
 
     def leaf(self, depth: int, start: int, reach: Any) -> None:
-        """See `Sink`."""
         column = reach.reshape(-1, 1)
         self.node(depth, start, column, column * self._rows.target(depth, start, start + len(column)), None)
 
@@ -71,7 +69,6 @@ class MetricsSink:
         self._worst: Violation | None = None
 
     def node(self, depth: int, start: int, reach: Any, correction: Any, below: Any) -> None:
-        """See `Sink`."""
         self._add(depth, start, correction if self._rows.roots == 1 else correction.sum(-1), len(reach))
         expected = reach[:, None] * token_by_token(self._rows.target(depth, start, start + len(reach)))
         self._compare(depth, start, expected, correction + below)
