@@ -153,14 +153,6 @@ def _plain(value: Any) -> Any:
     return value._plain if type(value) is Exact else value
 
 
-def _row(row: Vector) -> Vector:
-    """A row that nobody can write to."""
-    shown = handed(row)
-    if shown is not row:
-        shown.setflags(write=False)
-    return shown
-
-
 def _mapped(value: Any, whole: Callable[[Any], Any], one: Callable[[Any], Any]) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype != object:
@@ -195,7 +187,7 @@ class ExactRows:
 
     def row(self, context: Context) -> Vector:
         """The row of a context, read-only."""
-        return _row(self._process.row(context))
+        return _copied(handed(self._process.row(context)))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -203,23 +195,36 @@ class ExactRows:
         return handed(getattr(self._process, name))
 
 
-class ExactNode:
-    """A node of a draft tree as a verifier of others sees it; see `DraftNode`."""
+class OthersNode:
+    """A node of a draft tree as a verifier of others sees it, made for one run: what it keeps of it ends with the run.
 
-    __slots__ = ("_below", "_node", "children", "context", "draft", "target")
+    rows: of the nodes that earlier runs on the tree came to, by context. See `DraftNode`.
+    """
 
-    def __init__(self, node: DraftNode) -> None:
-        self._node = node
-        self._below: dict[int, ExactNode] = {}
+    __slots__ = ("_below", "_node", "_rows", "children", "context", "draft", "target")
+
+    def __init__(self, node: DraftNode, rows: dict[Context, tuple[Vector, Vector]]) -> None:
+        self._node, self._rows = node, rows
+        self._below: dict[int, OthersNode] = {}
         self.context, self.children = node.context, node.children
-        self.target: Vector = _row(node.target)
-        self.draft: Vector = _row(node.draft)
+        if self.context not in rows:
+            rows[self.context] = handed(node.target), handed(node.draft)
+        self.target, self.draft = map(_copied, rows[self.context])
 
-    def child(self, token: int) -> ExactNode:
+    def child(self, token: int) -> OthersNode:
         """The node after a drafted token."""
         if token not in self._below:
-            self._below[token] = ExactNode(self._node.child(token))
+            self._below[token] = OthersNode(self._node.child(token), self._rows)
         return self._below[token]
 
     def __repr__(self) -> str:
         return repr(self._node)
+
+
+def _copied(row: Vector) -> Vector:
+    """A row that nobody can write to; nobody else has the copy."""
+    if not isinstance(row, np.ndarray):
+        return row
+    copied = row.copy()
+    copied.setflags(write=False)
+    return copied

@@ -12,7 +12,7 @@ import numpy as np
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
 from draftproof.simulator.coins import EnumeratingCoin, Handed, outcomes
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
-from draftproof.simulator.handed import ExactCoin, ExactNode
+from draftproof.simulator.handed import ExactCoin, OthersNode
 from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.laws.law import BlockLaw
@@ -102,12 +102,14 @@ def _masses(
 def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
     """`verify` on one tree; whatever an outsider's code raises becomes a finding about it, with its line.
 
-    In an exact run it gets numbers that compare with every exact number.
+    It gets nodes and rows that are made for the run, and in an exact run numbers that compare with every exact number.
     """
-    crosses = arithmetic_of(root.target).exact and not is_library(verifier)
-    node = ExactNode(root) if crosses else root
+    others = not is_library(verifier)
+    crosses = others and arithmetic_of(root.target).exact
+    rows: dict[Context, tuple[Any, Any]] = {}
 
     def run(coin: Coin) -> Verdict:
+        node = OthersNode(root, rows) if others else root
         try:
             verdict = verifier.verify(node, Handed(ExactCoin(coin) if crosses else coin))
         except DraftproofError:

@@ -396,6 +396,60 @@ def test_a_policy_finds_the_number_too():
     assert chosen(lambda known: actions[known.draft_root[0] == 0.375], known_at(process, process, ())) == actions[1]
 
 
+class AcceptsAtFirst(Naive):
+    """Naive, but for the first run on a node or a row that `is_new` has not met."""
+
+    structure = None
+
+    def __init__(self, is_new):
+        self.is_new = is_new
+
+    def verify(self, root, coin):
+        honest = super().verify(root, coin)
+        return Verdict(root.child(root.children[0]).context, 0) if self.is_new(root) else honest
+
+
+def meeting():
+    """Whether an object is met for the first time."""
+    met = []  # kept, so that no other object gets its place in memory
+
+    def is_new(thing):
+        known = any(thing is each for each in met)
+        met.append(thing)
+        return not known
+
+    return is_new
+
+
+def was_locked(row):
+    """Whether nobody has unlocked the row before."""
+    locked = not row.flags.writeable
+    row.setflags(write=True)
+    return locked
+
+
+NEW = {
+    "node": lambda: meeting(),
+    "row": lambda: lambda root, is_new=meeting(): is_new(root.target),
+    "draft": lambda: lambda root, is_new=meeting(): is_new(root.draft),
+    "flag": lambda: lambda root: was_locked(root.target),
+}
+
+
+@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("arithmetic", ["rational", "float64"])
+def test_nothing_is_kept_at_a_node_from_one_run_to_the_next(name, arithmetic):
+    rows = (P, Q) if arithmetic == "rational" else ([0.375, 0.625], [0.5, 0.5])
+    found = draftproof.check(AcceptsAtFirst(NEW[name]()), *rows, DELAYED, arithmetic=arithmetic)
+    assert found.block_efficiency == 2
+    assert not found.lossless
+
+
+def test_no_theorem_holds_for_what_is_kept_at_a_row():
+    pytest.importorskip("z3")
+    assert prove(Subject.of(AcceptsAtFirst(NEW["flag"]())), Shape(2, DELAYED)).refutation is not None
+
+
 def test_what_is_of_the_library_computes_without_the_border():
     assert is_library(REGISTRY["layer_transport"])
     assert not is_library(Asking(None))
