@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import site
 import sys
 import sysconfig
 from functools import cache, partial
@@ -9,12 +10,14 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-#: The folders of the library itself.
-ROOMS = tuple(
-    f"{Path(__file__).parents[1]}/{room}" for room in ("simulator/", "verifiers/", "lp_analysis/", "experiments/")
-)
-_PATHS = sysconfig.get_paths()
-_INSTALLED = tuple(f"{_PATHS[name]}/" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+#: The folder of the library itself. In a checkout its parts are links: modules are known by their paths through them.
+HOME = f"{Path(__file__).parents[1]}/"
+#: The folders of the standard library and of installed packages; one that is installed as editable is elsewhere.
+_FOLDERS = (
+    *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
+    *site.getsitepackages(), site.getusersitepackages(),
+)  # fmt: skip
+_INSTALLED = tuple({f"{path}/" for folder in _FOLDERS for path in (folder, Path(folder).resolve())})
 #: Set for classes that are made while Python runs (Py_TPFLAGS_HEAPTYPE).
 _HEAP_TYPE = 1 << 9
 #: Methods that `dataclasses` writes.
@@ -26,7 +29,7 @@ def is_trusted(file: str) -> bool:
     """Whether a file of code is ours or installed."""
     if file.startswith("<frozen ") or file.endswith(".pyx"):
         return True
-    return file.startswith((*ROOMS, *_INSTALLED))
+    return file.startswith((HOME, *_INSTALLED))
 
 
 def is_foreign(code: CodeType) -> bool:
@@ -53,7 +56,7 @@ def is_library(thing: Any) -> bool:
     home = sys.modules.get(kind.__module__)
     file = getattr(home, "__file__", None)
     held = getattr(thing, "__dict__", {})
-    made_there = file is not None and file.startswith(ROOMS) and getattr(home, kind.__qualname__, None) is kind
+    made_there = file is not None and file.startswith(HOME) and getattr(home, kind.__qualname__, None) is kind
     return made_there and not {"verify", "structure", "draw"} & set(held) and all(map(_is_library_part, held.values()))
 
 

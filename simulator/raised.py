@@ -11,7 +11,7 @@ from typing import Any
 
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.files import cut
-from draftproof.simulator.origins import ROOMS, is_trusted
+from draftproof.simulator.origins import HOME, is_trusted
 
 #: Lines of the traceback that are told, the innermost ones.
 LINES = 3
@@ -22,16 +22,16 @@ MOST = 300
 def own_lines(error: BaseException) -> str:
     """`ValueError: bad row (mine.py line 7, in verify: `x = 1 / 0`)`, without the lines of the library around them."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
-    return _told(error, [frame for frame in frames if not frame.filename.startswith(ROOMS)] or frames)
+    return _told(error, [frame for frame in frames if not frame.filename.startswith(HOME)] or frames)
 
 
 def raised_by_others(error: BaseException) -> str | None:
     """`own_lines` of an error that came from code that is neither ours nor a library's; None for any other."""
     frames = traceback.extract_tb(error.__traceback__)
-    written = [frame for frame in frames if frame.filename.startswith(ROOMS) or not is_trusted(frame.filename)]
-    if not written or written[-1].filename.startswith(ROOMS):
+    written = [frame for frame in frames if frame.filename.startswith(HOME) or not is_trusted(frame.filename)]
+    if not written or written[-1].filename.startswith(HOME):
         return None
-    return _told(error, [frame for frame in written if not frame.filename.startswith(ROOMS)])
+    return _told(error, [frame for frame in written if not frame.filename.startswith(HOME)])
 
 
 def said(value: Any) -> str:

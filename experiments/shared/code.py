@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import site
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -18,9 +16,11 @@ from typing import Any, TypeVar
 
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut
+from draftproof.simulator.origins import is_trusted
 
 T = TypeVar("T")
-ROOT = Path(__file__).parents[2]
+#: The folder of our rooms: of the checkout, or of the installed package.
+ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("simulator/", "verifiers/", "lp_analysis/", "experiments/")
 #: Files of ours that a result can depend on.
 _SOURCES = (".py", ".npz", ".json", ".toml")
@@ -103,19 +103,9 @@ def _digest_at(path: str, *state: int) -> str:
 def _outside(source: str) -> str | None:
     """The file that a module is read from, an archive for those in one; None for ours and for what is installed."""
     path = Path(source).resolve()
-    file = next((each for each in (path, *path.parents) if each.is_file()), None)
-    ours = any(path.is_relative_to(ROOT / room) for room in ROOMS)
-    if file is None or ours or any(path.is_relative_to(folder) for folder in _installed()):
+    if is_trusted(source) or is_trusted(str(path)):
         return None
-    return str(file)
-
-
-@cache
-def _installed() -> tuple[Path, ...]:
-    """Folders of the standard library and of installed packages; one that is installed as editable is elsewhere."""
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    folders = [*map(sysconfig.get_path, names), *site.getsitepackages(), site.getusersitepackages()]
-    return tuple({Path(folder).resolve() for folder in folders})
+    return next((str(each) for each in (path, *path.parents) if each.is_file()), None)
 
 
 def code_digest(modules: Iterable[str]) -> str:

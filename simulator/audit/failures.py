@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.origins import is_trusted
 from draftproof.simulator.symbolic import NotFollowed
 from draftproof.simulator.symbolic.result import plain_values
 
@@ -63,9 +64,7 @@ def _shown(arguments: Sequence[Any]) -> str:
 
 def _place(error: BaseException) -> str:
     """The innermost line that is neither ours nor a library's."""
-    ours = Path(__file__).resolve().parents[1]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if "site-packages" not in path.parts and not path.resolve().is_relative_to(ours) and path.exists():
-            return f" ({path.name} line {frame.lineno})"
+        if not is_trusted(frame.filename) and Path(frame.filename).exists():
+            return f" ({Path(frame.filename).name} line {frame.lineno})"
     return ""

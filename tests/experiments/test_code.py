@@ -133,6 +133,12 @@ def ran(draftproof, tmp_path, monkeypatch):
     forget()
 
 
+def test_files_of_others_are_none_of_ours_and_none_that_are_installed(ran):
+    assert ran(*COMMANDS["compare"]).code == 0
+    files = {Path(file) for file in code.outside_files()} - set((ROOT / "tests").rglob("*.py"))
+    assert files == {Path(file).resolve() for file in ("here/mine.py", "here/line.py", "src/rate.py", "src/shape.py")}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("changed", ["src/rate.py", "src/shape.py"])
 def test_rows_are_not_believed_once_a_module_elsewhere_has_changed(ran, command, changed):
