@@ -9,7 +9,6 @@ import pickle
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -31,13 +30,11 @@ from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
-from draftproof.simulator.theorems.proof.watch import NotFollowed, Watch
+from draftproof.simulator.theorems.proof.watch import NotFollowed
 from draftproof.simulator.vectors import one_hot, positive_part, residual
 from draftproof.simulator.verdicts.lossless import check
-from draftproof.verifiers import REGISTRY, STANDALONE, make
-from draftproof.verifiers._memo import memoised
+from draftproof.verifiers import REGISTRY
 from draftproof.verifiers.naive import Naive
-from draftproof.verifiers.spectr import SpecTr, division
 
 EIGHTHS = [fmpq(3, 8), fmpq(5, 8)]
 #: The number 3/8 as others write it.
@@ -456,24 +453,3 @@ def test_what_is_of_the_library_computes_without_the_border():
     made = {}
     exec("class Mine:\n    def verify(self, root, coin): ...", made)
     assert not is_library(made["Mine"]())
-
-
-class Divider:
-    def solve(self, p, q, k):
-        return division(p, q, k)
-
-
-@pytest.mark.parametrize("name", STANDALONE)
-def test_a_verifier_of_the_library_is_known_as_one_and_followed_without_a_look_at_its_code(name):
-    assert is_library(make(name))
-    assert not Watch(make(name))._needed
-
-
-@pytest.mark.parametrize(
-    "solver",
-    [Divider().solve, cache(lambda p, q, k: 1), partial(Divider.solve, None), memoised(lambda p, q, k: 1)],
-    ids=["method", "cached", "partial", "memoised"],
-)
-def test_a_verifier_with_a_solver_of_others_is_none_of_the_library(solver):
-    assert not is_library(SpecTr(solver))
-    assert Watch(SpecTr(solver))._needed
