@@ -22,6 +22,8 @@ _INSTALLED = tuple({f"{path}/" for folder in _FOLDERS for path in (folder, Path(
 _HEAP_TYPE = 1 << 9
 #: Methods that `dataclasses` writes.
 _GENERATED = frozenset(("<string>", name) for name in ("__init__", "__setattr__", "__delattr__"))
+#: What verifiers and schemes are asked for.
+_ASKED = ("verify", "structure", "draw")
 
 
 @cache
@@ -48,7 +50,8 @@ def is_ours(kind: type) -> bool:
 
 
 def is_library(thing: Any) -> bool:
-    """Whether a verifier or a scheme is one of the library itself: nothing of somebody else's was put into the object.
+    """Whether a verifier or a scheme is one of the library itself: nothing of somebody else's was put into the object,
+    its class or the module of that.
 
     Of these alone the structure is known to be that of `verify`.
     """
@@ -57,11 +60,17 @@ def is_library(thing: Any) -> bool:
     file = getattr(home, "__file__", None)
     held = getattr(thing, "__dict__", {})
     made_there = file is not None and file.startswith(HOME) and getattr(home, kind.__qualname__, None) is kind
-    return made_there and not {"verify", "structure", "draw"} & set(held) and all(map(_is_library_part, held.values()))
+    if not made_there or set(_ASKED) & set(held):
+        return False
+    methods = [vars(each)[name] for each in kind.__mro__ for name in _ASKED if name in vars(each)]
+    functions = [value for value in vars(home).values() if isinstance(value, FunctionType)]
+    return all(map(_is_library_part, (*held.values(), *methods, *functions)))
 
 
 def _is_library_part(value: Any) -> bool:
     """Whether nothing of somebody else's is in what a verifier or a scheme holds; a bound method may have some."""
+    if isinstance(value, property):
+        return _is_library_part(value.fget)
     if isinstance(value, FunctionType):
         return not is_foreign(value.__code__) and _is_library_part(getattr(value, "__wrapped__", None))
     if isinstance(value, partial):

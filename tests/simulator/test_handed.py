@@ -33,7 +33,7 @@ from draftproof.simulator.theorems.proof.theorem import Subject, prove
 from draftproof.simulator.theorems.proof.watch import NotFollowed
 from draftproof.simulator.vectors import one_hot, positive_part, residual
 from draftproof.simulator.verdicts.lossless import check
-from draftproof.verifiers import REGISTRY
+from draftproof.verifiers import REGISTRY, naive
 from draftproof.verifiers.naive import Naive
 
 EIGHTHS = [fmpq(3, 8), fmpq(5, 8)]
@@ -425,26 +425,34 @@ def was_locked(row):
     return locked
 
 
+#: What is looked at of a root, and whether it is new.
 NEW = {
-    "node": lambda: meeting(),
-    "row": lambda: lambda root, is_new=meeting(): is_new(root.target),
-    "draft": lambda: lambda root, is_new=meeting(): is_new(root.draft),
-    "flag": lambda: lambda root: was_locked(root.target),
+    "node": (lambda root: root, meeting),
+    "row": (lambda root: root.target, meeting),
+    "draft": (lambda root: root.draft, meeting),
+    "flag": (lambda root: root.target, lambda: was_locked),
 }
+
+
+def accepting(name):
+    """A verifier that accepts where this is new."""
+    part, made = NEW[name]
+    is_new = made()
+    return AcceptsAtFirst(lambda root: is_new(part(root)))
 
 
 @pytest.mark.parametrize("name", NEW)
 @pytest.mark.parametrize("arithmetic", ["rational", "float64"])
 def test_nothing_is_kept_at_a_node_from_one_run_to_the_next(name, arithmetic):
     rows = (P, Q) if arithmetic == "rational" else ([0.375, 0.625], [0.5, 0.5])
-    found = draftproof.check(AcceptsAtFirst(NEW[name]()), *rows, DELAYED, arithmetic=arithmetic)
+    found = draftproof.check(accepting(name), *rows, DELAYED, arithmetic=arithmetic)
     assert found.block_efficiency == 2
     assert not found.lossless
 
 
 def test_no_theorem_holds_for_what_is_kept_at_a_row():
     pytest.importorskip("z3")
-    assert prove(Subject.of(AcceptsAtFirst(NEW["flag"]())), Shape(2, DELAYED)).refutation is not None
+    assert prove(Subject.of(accepting("flag")), Shape(2, DELAYED)).refutation is not None
 
 
 def test_what_is_of_the_library_computes_without_the_border():
@@ -453,3 +461,20 @@ def test_what_is_of_the_library_computes_without_the_border():
     made = {}
     exec("class Mine:\n    def verify(self, root, coin): ...", made)
     assert not is_library(made["Mine"]())
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "put"),
+    [
+        (Naive, "verify", lambda self, root, coin: Verdict((), coin.choose(root.draft))),
+        (Naive, "structure", property(lambda self: REGISTRY["nss"].structure)),
+        (naive, "acceptance", lambda p, q, token: 1),
+        (naive, "child_law", lambda p, q, k: np.stack([q * 0, q])),
+    ],
+)
+def test_what_somebody_put_into_a_class_of_the_library_or_its_module_is_enumerated(monkeypatch, where, name, put):
+    assert is_library(Naive())
+    monkeypatch.setattr(where, name, put)
+    found = draftproof.check("naive", P, Q, DELAYED)
+    assert found.engine == "enumerate"
+    assert found.lossless == (name in ("structure", "child_law"))
