@@ -56,13 +56,13 @@ def enumerate_law(
     arithmetic, size = target.arithmetic, target.vocab_size
     check_table_size(size, scheme.depth, arithmetic)
     correction = [arithmetic.zeros(size**depth, size) for depth in range(scheme.depth + 1)]
-    shown = target.copied(), draft.copied()
+    shown, library = (target.copied(), draft.copied()), is_library(verifier)
     trees = drawn_trees(scheme, draft, arithmetic)
     while drawn := [(tree, weight, tree.root(*shown)) for tree, weight in islice(trees, AHEAD)]:
         if isinstance(verifier, Relayed):
             verifier.foresee([root for *_, root in drawn])
         for tree, weight, root in drawn:
-            for (accepted, token), mass in _masses(verifier, tree, root, arithmetic).items():
+            for (accepted, token), mass in _masses(guarded(verifier, root, library), tree, root, arithmetic).items():
                 correction[len(accepted)][context_index(accepted, size), token] += weight * mass
             if progress:
                 progress(1)
@@ -81,13 +81,17 @@ def verdicts(
 
     coin: see `outcomes`.
     """
-    return _masses(verifier, tree, tree.root(target, draft), arithmetic, coin)
+    root = tree.root(target, draft)
+    return _masses(guarded(verifier, root), tree, root, arithmetic, coin)
 
 
 def _masses(
-    verifier: Verifier, tree: AttachedTree, root: DraftNode, arithmetic: Arithmetic, coin: EnumeratingCoin | None = None
+    run: Callable[[Coin], Verdict],
+    tree: AttachedTree,
+    root: DraftNode,
+    arithmetic: Arithmetic,
+    coin: EnumeratingCoin | None = None,
 ) -> dict[tuple[Context, int], Any]:
-    run = guarded(verifier, root)
     masses: dict[tuple[Context, int], Any] = {}
     for verdict, mass in outcomes(run, arithmetic, coin):
         block = (verdict.accepted, verdict.correction)
@@ -99,12 +103,13 @@ def _masses(
     return masses
 
 
-def guarded(verifier: Verifier, root: DraftNode) -> Callable[[Coin], Verdict]:
+def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) -> Callable[[Coin], Verdict]:
     """`verify` on one tree; whatever an outsider's code raises becomes a finding about it, with its line.
 
     It gets nodes and rows that are made for the run, and in an exact run numbers that compare with every exact number.
+    library: what `is_library` says of the verifier, where it was asked before.
     """
-    others = not is_library(verifier)
+    others = not (is_library(verifier) if library is None else library)
     crosses = others and arithmetic_of(root.target).exact
     rows: dict[Context, tuple[Any, Any]] = {}
 

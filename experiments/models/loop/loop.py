@@ -26,6 +26,7 @@ from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
+from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Vector, Verdict, Verifier
 from draftproof.simulator.verdicts.doors import check_scheme
 
@@ -112,7 +113,7 @@ class Loop:
     pair: both models, with `device` and `vocab_size`. warp: temperature and the rest, for both models.
     vectors: "numpy" or "torch". observe: whether blocks hold distances of p and q.
     keep_rows: whether they hold rows.
-    watch: where the seconds went; rows_of: what follows from the rest.
+    watch: where the seconds went; rows_of, library: what follows from the rest.
     Raises `InvalidInput` for what is no scheme and for models that cannot be read as trees.
     """
 
@@ -125,11 +126,13 @@ class Loop:
     keep_rows: bool = False
     watch: Stopwatch = field(init=False)
     rows_of: RowsOf = field(init=False)
+    library: bool = field(init=False)
 
     def __post_init__(self) -> None:
         check_scheme(self.scheme)
         object.__setattr__(self, "watch", Stopwatch(self.pair.device))
         object.__setattr__(self, "rows_of", RowsOf(self.warp, self.pair.vocab_size, self.vectors))
+        object.__setattr__(self, "library", is_library(self.verifier))
         check_pair(self.pair)
 
     @torch.inference_mode()
@@ -229,7 +232,7 @@ class Loop:
     def _verify(self, drafted: Drafted, sequence: int, rows: TreeRows, coin: Coin) -> Verdict:
         """Run the verifier on one tree; rows: `p` at its nodes."""
         root = drafted.trees[sequence].root(rows, drafted.rows[sequence])
-        verdict = guarded(self.verifier, root)(coin)
+        verdict = guarded(self.verifier, root, self.library)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
         return Verdict(tuple(map(int, verdict.accepted)), int(verdict.correction))
 

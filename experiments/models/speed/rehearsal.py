@@ -54,10 +54,11 @@ class Together:
         """See `Verifier`; raises `UnsupportedTree` where none takes the tree."""
         verdict = None
         for each in [each for each in self.players if each.label not in self.resting]:
+            run = guarded(each.verifier, root)
             began = self._watch.now()
             try:
                 with named_errors(each.label):
-                    found = guarded(each.verifier, root)(coin)
+                    found = run(coin)
             except UnsupportedTree:
                 self.players.remove(each)
                 continue
