@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 
-from draftproof.experiments.shared.elsewhere import run_apart
 from draftproof.experiments.shared.flags import with_flags
 from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
 from draftproof.experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
+from draftproof.experiments.shared.worker import use_workers
 from draftproof.experiments.supervision import VERDICTS, is_asked_for_runs, names_code, supervise, tell
 from draftproof.experiments.supervision import supervised as under_supervision
 from draftproof.simulator import files
@@ -55,7 +55,7 @@ def main() -> None:
     if names_code(sys.argv[1:]):
         if not is_asked_for_runs(sys.argv[1:]):
             sys.exit(supervise(sys.argv[1:]))
-        run_apart()
+        use_workers()
     sys.exit(run(program(named(sys.argv[1:])), "draftproof"))
 
 

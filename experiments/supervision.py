@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import select
 import signal
 import socket
@@ -23,6 +22,7 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
+from draftproof.experiments.shared.code import PYTHON_FILE
 from draftproof.experiments.shared.lifetime import end_with, ended
 from draftproof.experiments.shared.progress import remark
 from draftproof.simulator.protocol import Card
@@ -31,7 +31,6 @@ from draftproof.simulator.protocol import Card
 VERDICTS = (0, 1, 3)
 #: Seconds that a command has to end by itself after Ctrl-C or SIGTERM.
 PATIENCE = 5.0
-_FILE = re.compile(r"\.py(:|$)")
 #: Options that let a command run code which the command line itself does not name.
 _OPTIONS = ("--allow-code", "--checkout")
 _PROGRAM = "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.cli import supervised; supervised()"
@@ -41,7 +40,7 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def names_code(arguments: Sequence[str]) -> bool:
     """Whether code of others may be run: a Python file, a module (`audit`), a checkout, or files that a TOML names."""
     return "audit" in arguments or any(
-        _FILE.search(argument) or argument.partition("=")[0] in _OPTIONS for argument in arguments
+        PYTHON_FILE.search(argument) or argument.partition("=")[0] in _OPTIONS for argument in arguments
     )
 
 
@@ -51,7 +50,7 @@ def is_asked_for_runs(arguments: Sequence[str]) -> bool:
     schemes = [value for flag, value in pairwise((*arguments, "")) if flag == "--scheme"]
     schemes += [each for each in arguments if each.startswith("--scheme=")]
     engine = any("structured" in each for each in arguments)  # what a verifier offers for that cannot be asked for
-    return command in ("check", "audit") and not engine and not any(map(_FILE.search, schemes))
+    return command in ("check", "audit") and not engine and not any(map(PYTHON_FILE.search, schemes))
 
 
 def supervise(arguments: Sequence[str]) -> int:

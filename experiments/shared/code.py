@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
@@ -19,6 +20,8 @@ from draftproof.simulator.files import cut
 from draftproof.simulator.origins import is_trusted
 
 T = TypeVar("T")
+#: A text that names a Python file, or something in one.
+PYTHON_FILE = re.compile(r"\.py(:|$)")
 #: The folder of our rooms: of the checkout, or of the installed package.
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("simulator/", "verifiers/", "lp_analysis/", "experiments/")

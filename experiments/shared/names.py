@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from draftproof import verifiers
-from draftproof.experiments.shared.code import file_digest, note
-from draftproof.experiments.shared.elsewhere import ElsewhereVerifier, runs_apart
+from draftproof.experiments.shared.code import PYTHON_FILE, file_digest, note
 from draftproof.experiments.shared.planned import GAP, Planned
 from draftproof.experiments.shared.progress import quiet
+from draftproof.experiments.shared.worker import WorkerVerifier, uses_workers
 from draftproof.simulator.arithmetic import parse_fraction
 from draftproof.simulator.drafts import LARGEST
 from draftproof.simulator.errors import InvalidInput
@@ -59,18 +59,15 @@ class NamedVerifier:
 Player: TypeAlias = tuple[NamedVerifier, DraftScheme]
 
 
-_FILE = re.compile(r"\.py(:|$)")
-
-
 def from_file(spec: str) -> bool:
     """Whether the text means something in a file, not a name of ours."""
-    return bool(_FILE.search(spec))
+    return bool(PYTHON_FILE.search(spec))
 
 
 def find_verifier(spec: str) -> NamedVerifier:
     """`NAME`, `NAME:param=value,...` from the registry, or `FILE.py:NAME`; raises `InvalidInput`."""
     if from_file(spec):
-        return NamedVerifier(spec, ElsewhereVerifier(spec) if runs_apart() else _from_file(spec))
+        return NamedVerifier(spec, WorkerVerifier(spec) if uses_workers() else _from_file(spec))
     name, parameters = _split(spec)
     if name not in verifiers.REGISTRY:
         close = get_close_matches(name, verifiers.REGISTRY, n=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from draftproof.simulator.audit.audited import Audited, Elsewhere
+from draftproof.simulator.audit.audited import Audited, WorkerFunction
 from draftproof.simulator.audit.diagnosis.catalogue import diagnose
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
 from draftproof.simulator.audit.instances import default_cases
@@ -27,7 +27,7 @@ REUSE_SHOWN = 5
 
 
 def make_audit(
-    function: Callable[..., Any] | Elsewhere,
+    function: Callable[..., Any] | WorkerFunction,
     interface: str = "tree",
     library: str | None = None,
     arithmetic: str = "float64",
@@ -51,9 +51,9 @@ def make_audit(
     """
     chosen = interface_named(interface)
     rows = RowForm(library or chosen.library, kind_named(arithmetic), logits)
-    if rows.library == "torch" and not isinstance(function, Elsewhere):  # followed from the first call on
+    if rows.library == "torch" and not isinstance(function, WorkerFunction):  # followed from the first call on
         torch_module("rows in torch")
-    if rows.library == "jax" and not isinstance(function, Elsewhere):
+    if rows.library == "jax" and not isinstance(function, WorkerFunction):
         jax_module("rows in jax")
     label = str(name or getattr(function, "__name__", type(function).__name__))
     followed = Audited(

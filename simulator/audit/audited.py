@@ -77,8 +77,8 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """A function that runs in another process: how it is called, and what asks for its runs."""
+class WorkerFunction:
+    """A function that runs in a worker process: how it is called, and what asks for its runs."""
 
     adapter: str
     relay: Relay
@@ -93,7 +93,7 @@ class Audited(Relayed):
     was done to have the function. Raises `InvalidInput` for an interface that cannot do what is asked.
     """
 
-    function: Callable[..., Any] | Elsewhere
+    function: Callable[..., Any] | WorkerFunction
     interface: Interface
     rows: RowForm
     name: str = "function"
@@ -111,7 +111,7 @@ class Audited(Relayed):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_bisected", Bisected(self.rows.dtype))
-        if not callable(self.function) and not isinstance(self.function, Elsewhere):
+        if not callable(self.function) and not isinstance(self.function, WorkerFunction):
             raise InvalidInput(f"{self.name} is {type(self.function).__name__}, no function")
         if self.rows.library not in self.interface.libraries:
             known = " or ".join(self.interface.libraries)
@@ -128,7 +128,7 @@ class Audited(Relayed):
     @property
     def adapter(self) -> str:
         """How the function is called, in one line."""
-        if isinstance(self.function, Elsewhere):
+        if isinstance(self.function, WorkerFunction):
             return self.function.adapter
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         places = takes.partition(")")[0].lstrip("(") if takes.startswith("(") else takes
@@ -152,7 +152,7 @@ class Audited(Relayed):
     def verify_all(self, roots: tuple[DraftNode, ...], coin: Coin) -> list[Verdict]:
         """The verdicts of one call for one or several requests; whatever goes wrong names the line of the function."""
         nodes = tuple(self.presentation.of(root) for root in roots)
-        if isinstance(self.function, Elsewhere):
+        if isinstance(self.function, WorkerFunction):
             return self._relayed(self.function, roots, nodes, coin)
         if self.coins == "bisect":
             return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
@@ -215,7 +215,7 @@ class Audited(Relayed):
         )
 
     def _relayed(
-        self, function: Elsewhere, roots: tuple[DraftNode, ...], nodes: tuple[DraftNode, ...], coin: Coin
+        self, function: WorkerFunction, roots: tuple[DraftNode, ...], nodes: tuple[DraftNode, ...], coin: Coin
     ) -> list[Verdict]:
         told: dict[str, Any] = {}
         try:
@@ -225,16 +225,16 @@ class Audited(Relayed):
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """The variant that runs elsewhere; what the trees are shown as makes other runs, too."""
+        """The variant that the worker process runs; what the trees are shown as makes other runs, too."""
         return {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "shown": self.presentation.grouped}
 
     def foresee(self, roots: Sequence[DraftNode]) -> None:
-        if isinstance(self.function, Elsewhere):
+        if isinstance(self.function, WorkerFunction):
             groups = [((root,), (self.presentation.of(root),)) for root in roots]
             self.function.relay.foresee(groups, self._settings)
 
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
-        assert not isinstance(self.function, Elsewhere)
+        assert not isinstance(self.function, WorkerFunction)
         call = Call(self.function, nodes, self.rows, coins, coin, self.batched, self.keywords)
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         hint = f"; the {self.interface.name} interface calls it with {takes}"

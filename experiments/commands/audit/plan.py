@@ -11,13 +11,13 @@ from typing import Any
 
 from draftproof.experiments.commands.given import Given, choose_problem
 from draftproof.experiments.shared import options as opt
-from draftproof.experiments.shared.elsewhere import Host, runs_apart
 from draftproof.experiments.shared.measured import planned_on
 from draftproof.experiments.shared.problem import FamilyProblem, Problem
 from draftproof.experiments.shared.progress import quiet
+from draftproof.experiments.shared.worker import WorkerProcess, uses_workers
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Audit, Ragged, SelfDrafted, default_cases, make_audit
-from draftproof.simulator.audit.audited import Elsewhere
+from draftproof.simulator.audit.audited import WorkerFunction
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
@@ -34,11 +34,11 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
     place, colon, name = spec.rpartition(":")
     if not colon or not name:
         raise InvalidInput(f"{spec!r} names no function; write FILE.py:FUNCTION or MODULE:FUNCTION")
-    if runs_apart():
-        host = Host({"audit": [spec, list(arguments), options]})
-        function = Elsewhere(host.about["adapter"], Relay(host.ask))
+    if uses_workers():
+        worker = WorkerProcess({"audit": [spec, list(arguments), options]})
+        function = WorkerFunction(worker.about["adapter"], Relay(worker.ask))
         given = {key: text for key, text in typed.items() if "." not in key}
-        return make_audit(function, name=name, typed=given, notes=host.about["notes"], **options)
+        return make_audit(function, name=name, typed=given, notes=worker.about["notes"], **options)
     keywords = parse_arguments(arguments)
     around = {key: value for key, value in keywords.items() if "." in key}
     plain = {key: value for key, value in keywords.items() if key not in around}

@@ -1,7 +1,7 @@
-"""Code of others in a process of its own, which is asked for runs and never for verdicts; see `simulator.relay`.
+"""Worker processes that run user-defined verifiers and functions, and are never asked for a verdict.
 
-What it does to its process, to the modules there, to the rows and the coins that it is handed, or to the streams cannot
-reach what is judged here. It is told nothing but trees and answers of a coin.
+Whatever that code does to its process, its modules, the rows, the coin or the streams cannot change what is judged in
+the main process. A worker gets draft trees and answers of the coin, and nothing else; see `draftproof.simulator.relay`.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _PROGRAM = (
     "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.supervision import serve; serve(*sys.argv[1:])"
 )
 
-_apart = False
+_in_workers = False
 
 
-def run_apart() -> None:
-    """From now on code of others runs in processes of its own."""
-    global _apart  # noqa: PLW0603 - decided once on the command line
-    _apart = True
+def use_workers() -> None:
+    """From now on user-defined verifiers and functions run in worker processes."""
+    global _in_workers  # noqa: PLW0603 - decided once on the command line
+    _in_workers = True
 
 
-def runs_apart() -> bool:
-    """Whether it does."""
-    return _apart
+def uses_workers() -> bool:
+    """Whether they do."""
+    return _in_workers
 
 
-class Host:
-    """A process that has loaded what is named, begun at the first request, and again after it was ended.
+class WorkerProcess:
+    """A worker process, started with the object and again at the first request after it was ended.
 
-    wanted: what it is to load, see `draftproof.experiments.supervision.serve`.
+    wanted: the code that it loads, see `draftproof.experiments.supervision.serve`. about: its reply to that.
     """
 
     def __init__(self, wanted: dict[str, Any]) -> None:
@@ -121,13 +121,13 @@ class Host:
         return f"no verdict: the process that ran your code {how} before it gave one"
 
 
-class ElsewhereVerifier(Relayed):
-    """A verifier of a file, run in a process of its own."""
+class WorkerVerifier(Relayed):
+    """A verifier of a file that runs in a worker process."""
 
     def __init__(self, spec: str) -> None:
-        self._host = Host({"verifier": spec})
-        self._relay = Relay(self._host.ask)
-        fields = dict(self._host.about["card"])
+        worker = WorkerProcess({"verifier": spec})
+        self._relay = Relay(worker.ask)
+        fields = dict(worker.about["card"])
         fields["source"] = None if fields["source"] is None else Source(**fields["source"])
         fields["needs"] = None if fields["needs"] is None else Draws(fields["needs"])
         self.card = Card(**{**fields, "dominates": tuple(fields["dominates"])})
