@@ -6,6 +6,7 @@ import site
 import sys
 import sysconfig
 from functools import cache, partial
+from operator import is_
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -63,8 +64,23 @@ def is_library(thing: Any) -> bool:
     if not made_there or set(_ASKED) & set(held):
         return False
     methods = [vars(each)[name] for each in kind.__mro__ for name in _ASKED if name in vars(each)]
-    functions = [value for value in vars(home).values() if isinstance(value, FunctionType)]
-    return all(map(_is_library_part, (*held.values(), *methods, *functions)))
+    return all(map(_is_library_part, (*held.values(), *methods))) and _is_library_module(home)
+
+
+#: The code of the functions of a module, as it was when all of them were the library's; this is asked on every tree.
+_known: dict[str, list[CodeType]] = {}
+
+
+def _is_library_module(module: Any) -> bool:
+    functions = [value for value in vars(module).values() if type(value) is FunctionType]
+    codes = [function.__code__ for function in functions]
+    known = _known.get(module.__name__, [])
+    if len(codes) == len(known) and all(map(is_, codes, known)):
+        return True
+    found = all(map(_is_library_part, functions))
+    if found:
+        _known[module.__name__] = codes
+    return found
 
 
 def _is_library_part(value: Any) -> bool:
