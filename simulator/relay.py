@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from random import Random
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -160,6 +161,8 @@ def _learned(start: _Known, runs: Sequence[Mapping[str, Any]]) -> _Known:
             node = node.below.setdefault(answer, _Known())
         if node.asked is not None:
             raise InvalidVerifier(STATE)
+        if node.end is not None and node.end.get("verdicts") != run["end"].get("verdicts"):
+            raise InvalidVerifier(STATE)
         node.end, node.used = run["end"], False
     return start
 
@@ -172,19 +175,28 @@ class Runner:
         self._known: tuple[Any, tuple[DraftNode, ...], Run] | None = None
 
     def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """For each group of trees the run after the answers, and the next ones in the order of an enumeration."""
+        """For each group of trees the run after the answers, and the next ones in the order of an enumeration.
+
+        An enumeration begins with a run with random answers: what is kept from a first run meets another run then.
+        """
         return {"runs": [self._runs(trees, request) for trees in request["trees"]]}
 
     def _runs(self, trees: Any, request: Mapping[str, Any]) -> list[dict[str, Any]]:
         key = trees, request["settings"]
         arithmetic = arithmetic_named(request["arithmetic"])
+        first: list[dict[str, Any]] = []
         if not request["answers"] or self._known is None or self._known[0] != key:  # a new enumeration has its own
             roots = tuple(_root(fields, arithmetic) for fields in trees)
             self._known = key, roots, self._variant(request["settings"])
+            if not request["answers"]:
+                first = self._enumerated(_Led(arithmetic, (), Random(0)), 1)
+        return first + self._enumerated(_Led(arithmetic, request["answers"]), request["most"])
+
+    def _enumerated(self, coin: _Led, most: int) -> list[dict[str, Any]]:
+        assert self._known is not None
         _, roots, run = self._known
-        coin = _Led(arithmetic, request["answers"])
         runs: list[dict[str, Any]] = []
-        while len(runs) < request["most"]:
+        while len(runs) < most:
             coin.start()
             told: dict[str, Any] = {}
             try:
@@ -200,15 +212,15 @@ class Runner:
 
 
 class _Led(EnumeratingCoin):
-    """An enumerating coin whose first run has given answers."""
+    """An enumerating coin whose first run has given answers. random: it has random ones after these."""
 
-    def __init__(self, arithmetic: Arithmetic, answers: Sequence[int]) -> None:
+    def __init__(self, arithmetic: Arithmetic, answers: Sequence[int], random: Random | None = None) -> None:
         super().__init__(arithmetic)
-        self._answers = list(answers)
+        self._answers, self._random = list(answers), random
 
     def free(self) -> None:
         """From now on the enumeration goes on by itself."""
-        self._answers = []
+        self._answers, self._random = [], None
 
     def record(self) -> dict[str, Any]:
         """What was asked in this run, and the answers."""
@@ -224,6 +236,8 @@ class _Led(EnumeratingCoin):
             if not known:
                 raise InvalidVerifier(STATE)
             self._script[-1].position = known[0]
+        elif self._random is not None:
+            self._script[-1].position = self._random.randrange(len(answers))
         return answers[self._script[-1].position][0]
 
     def _told(self, asked: Any) -> Any:

@@ -153,8 +153,9 @@ def assert_function(
 ) -> None:
     """Raise `InvalidVerifier` unless `verify` gives the same law on the same tree again, in any order.
 
-    Looks for state and for randomness beside the coin on sampled draft trees: each is visited twice in a row, then all
-    of them backwards. most: runs on each that are looked at, None for all.
+    Looks for state and for randomness beside the coin on sampled draft trees: one run with random answers on each, as
+    what is kept from the first run on a tree would be met by no later one; then each is visited twice in a row, then
+    all of them backwards, at last with the same random answers. most: runs of a visit that are looked at, None for all.
     """
     coin = _SupportCoin(generator)
     trees = [scheme.draw(draft, coin) for _ in range(samples)]
@@ -163,9 +164,16 @@ def assert_function(
         runs = outcomes(guarded(verifier, tree.root(target, draft)), target.arithmetic)
         return [(run.accepted, run.correction, mass) for run, mass in islice(runs, most)]
 
+    def once(seed: int) -> tuple[Context, int, float]:
+        answers = _SupportCoin(np.random.default_rng(seed))
+        verdict = guarded(verifier, trees[seed].root(target, draft))(answers)
+        return verdict.accepted, verdict.correction, answers.ways
+
+    once_each = list(map(once, range(samples)))
     pairs = [(visit(tree), visit(tree)) for tree in trees]
     backwards = [visit(tree) for tree in reversed(trees)][::-1]
-    if any(first != second or first != third for (first, second), third in zip(pairs, backwards, strict=True)):
+    same = all(first == second == third for (first, second), third in zip(pairs, backwards, strict=True))
+    if not same or once_each != list(map(once, range(samples))):
         raise NoFunction(
             "verify gave two laws on one draft tree: it must be a function of the tree and the coin, "
             "without state or other randomness"

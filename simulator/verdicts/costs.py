@@ -19,6 +19,7 @@ from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.enumeration import assert_function, estimate_size
 from draftproof.simulator.laws.structured import MetricsSink, TableRows, assert_offered, run
 from draftproof.simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, steps, structured_work
+from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.structures import offered
 from draftproof.simulator.verdicts.lossless import Evaluator, choose_engine
@@ -89,6 +90,7 @@ class Costing:
     def _enumeration(self, scheme: DraftScheme, samples: Sequence[Pair]) -> Cost:
         generator = np.random.default_rng(0)
         arithmetic = arithmetic_named(self.evaluator.arithmetic)
+        _look_for_state(self.evaluator, scheme, samples[-1])
         tries = max(1, 12 // len(samples))
         runs = trees = sampled = seconds = 0.0
         for target, draft in samples:
@@ -100,7 +102,6 @@ class Costing:
             trees += float(min(size.trees, 10**300)) / len(samples)
             sampled += size.tried
         assert_runs(self.verifier, scheme, runs, self.most_runs, samples[0][0].vocab_size, self.name, self.own)
-        assert_function(self.verifier, instance.target, instance.draft, scheme, generator)
         return Cost("enumerate", runs, runs * seconds / max(sampled, 1), trees)
 
     def _structured(self, scheme: Delayed, sample: Pair) -> Cost:
@@ -133,11 +134,8 @@ class Costing:
 
     def _look_through(self, scheme: Delayed, sample: Pair) -> None:
         """Raise `InvalidVerifier` for an outsider's verifier that is no function or does not do what it offers."""
-        arithmetic = arithmetic_named(self.evaluator.arithmetic)
-        trial = self._trial(scheme, sample[0].vocab_size, TRIAL_STEPS[0])
-        instance = Instance.of(*sample, trial.depth, arithmetic)
-        assert_function(self.verifier, instance.target, instance.draft, trial, np.random.default_rng(0))
-        assert_offered(self.verifier, *sample, scheme, arithmetic)
+        _look_for_state(self.evaluator, self._trial(scheme, sample[0].vocab_size, TRIAL_STEPS[0]), sample)
+        assert_offered(self.verifier, *sample, scheme, arithmetic_named(self.evaluator.arithmetic))
 
     def _trial_seconds(self, trial: Delayed, sample: Pair) -> float:
         instance = Instance.of(*sample, trial.depth, arithmetic_named(self.evaluator.arithmetic))
@@ -156,10 +154,18 @@ def assert_affordable(
 ) -> None:
     """Raises `TooLarge` for an enumeration of more runs than that; structured engines know their limits themselves."""
     if choose_engine(evaluator.verifier, scheme, evaluator.engine) == "enumerate":
+        _look_for_state(evaluator, scheme, pair)
         instance = Instance.of(*pair, scheme.depth, arithmetic_named(evaluator.arithmetic))
         generator = np.random.default_rng(0)
         size = estimate_size(evaluator.verifier, instance.target, instance.draft, scheme, generator)
         assert_runs(evaluator.verifier, scheme, size.runs, most_runs, instance.vocab_size, name, own)
+
+
+def _look_for_state(evaluator: Evaluator, scheme: DraftScheme, pair: Pair) -> None:
+    """Raise `InvalidVerifier` for a verifier of others that is no function; before it has run on any of the trees."""
+    if not is_library(evaluator.verifier):
+        instance = Instance.of(*pair, scheme.depth, arithmetic_named(evaluator.arithmetic))
+        assert_function(evaluator.verifier, instance.target, instance.draft, scheme, np.random.default_rng(0))
 
 
 def assert_runs(

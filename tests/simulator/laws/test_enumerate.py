@@ -26,9 +26,12 @@ from draftproof.simulator import (
     Verdict,
 )
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.laws.enumeration import Size, assert_function, enumerate_law, estimate_size
+from draftproof.simulator.coins import outcomes
+from draftproof.simulator.laws.drawing import drawn_trees
+from draftproof.simulator.laws.enumeration import Size, assert_function, enumerate_law, estimate_size, guarded
 from draftproof.simulator.laws.law import BlockLaw
-from draftproof.simulator.verdicts.costs import Costing
+from draftproof.simulator.relay import Relay, Runner
+from draftproof.simulator.verdicts.costs import Costing, assert_affordable
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.verifiers import make
 
@@ -231,6 +234,41 @@ def test_state_that_the_coin_cannot_notice_is_found_by_visiting_trees_again() ->
             nullcontext() if honest else pytest.raises(InvalidVerifier, match="verify gave two laws on one draft tree")
         ):
             assert_function(verifier, INSTANCE.target, INSTANCE.draft, SCHEME, np.random.default_rng(0))
+
+
+class Caching(Scripted):
+    """Draws from the target, but for its first run on rows: then it says 0, the first answer of an enumeration."""
+
+    def __init__(self) -> None:
+        known = set()
+
+        def verdict(root: Any, coin: Coin) -> Verdict:
+            drawn, key = coin.choose(root.target), (tuple(map(str, root.target)), root.children)
+            first = key not in known
+            known.add(key)
+            return Verdict((), 0 if first else drawn)
+
+        super().__init__(verdict)
+
+
+def test_what_is_kept_from_the_first_run_on_a_tree_is_found_before_any_other_run() -> None:
+    with pytest.raises(InvalidVerifier, match="verify gave two laws on one draft tree"):
+        assert_function(Caching(), INSTANCE.target, INSTANCE.draft, SCHEME, np.random.default_rng(0))
+    evaluator = Evaluator(Caching(), "rational", "enumerate")
+    with pytest.raises(InvalidVerifier, match="verify gave two laws on one draft tree"):
+        Costing(evaluator, "caching", perf_counter, True, 10**6, {}).cost(SCHEME, [(INSTANCE.target, INSTANCE.draft)])
+    with pytest.raises(InvalidVerifier, match="verify gave two laws on one draft tree"):
+        assert_affordable(
+            Evaluator(Caching(), "rational", "enumerate"), SCHEME, (INSTANCE.target, INSTANCE.draft), 10**6, "caching"
+        )
+
+
+def test_what_is_kept_from_the_first_run_on_a_tree_is_found_where_the_verifier_runs_elsewhere() -> None:
+    caching = Caching()
+    relay = Relay(Runner(lambda settings: lambda roots, coin, told: [guarded(caching, roots[0])(coin)]).reply)
+    root = next(iter(drawn_trees(SCHEME, INSTANCE.draft, RATIONAL)))[0].root(INSTANCE.target, INSTANCE.draft)
+    with pytest.raises(InvalidVerifier, match="two runs with the same answers"):
+        list(outcomes(lambda coin: relay.run((root,), coin, {}, (root,), {}), RATIONAL))
 
 
 def test_arithmetic_of_the_law_is_that_of_the_tables() -> None:
