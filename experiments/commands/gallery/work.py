@@ -74,11 +74,13 @@ def place_of(entry: Entry, checkout: Path) -> Path | None:
 
 
 def run(entry: Entry, folder: Path, day: str) -> Outcome:
-    """The audit of an entry; raises as audits do."""
+    """The audit of an entry; raises as audits do, and `KeyboardInterrupt` where it is interrupted."""
     function = entry.build(folder, entry.path)
     audit = make_audit(function, entry.interface, name=entry.name, **entry.options)
     cases = default_cases(audit.audited.interface, entry.scheme, entry.cases)
     report = conduct(Request(entry.name, audit, cases))
+    if not report.complete:
+        raise KeyboardInterrupt
     return Outcome(entry.name, source_of(entry, folder), **_found(report), day=day)
 
 

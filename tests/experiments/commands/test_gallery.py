@@ -12,6 +12,7 @@ import pytest
 
 from draftproof.experiments.commands.gallery import views, work
 from draftproof.experiments.commands.gallery.entries import ENTRIES
+from draftproof.simulator.audit import Audit
 
 #: What each witness prints: found and wanted, in the order of its line.
 WITNESSES = {
@@ -113,6 +114,27 @@ def test_a_folder_without_the_project_is_one_line(draftproof, tmp_path):
     ran = draftproof("gallery", "eagle-posterior", "--checkout", str(tmp_path))
     assert ran.code == 2
     assert "holds none of these" in ran.err
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_an_interrupted_entry_has_no_verdict(tmp_path, monkeypatch, after):
+    judged: list[object] = []
+
+    def judge(audit, instance, scheme, progress=None):
+        if len(judged) == after:
+            raise KeyboardInterrupt
+        judged.append(instance)
+        return one_by_one(audit, instance, scheme, progress)
+
+    def take(root):
+        return (), 0
+
+    one_by_one = Audit.judge
+    monkeypatch.setattr(Audit, "judge", judge)
+    entry = replace(ENTRIES[0], build=lambda folder, path: take, interface="tree", scheme=None, cases=None, options={})
+    with pytest.raises(KeyboardInterrupt):
+        work.run(entry, tmp_path, "2026-01-01")
+    assert len(judged) == after
 
 
 def test_recording_keeps_the_others(tmp_path, monkeypatch):
