@@ -19,7 +19,7 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_named, arithmetic_of
 from draftproof.simulator.coins import STATE, EnumeratingCoin
 from draftproof.simulator.drafts.trees import DraftTree
-from draftproof.simulator.errors import DraftproofError, InvalidVerifier
+from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
 
 #: Runs that are asked for at once: few at first, more of them where a tree has many.
@@ -108,7 +108,7 @@ class Relay:
         [runs] = self._asked([shown], arithmetic, answers, self._most)
         self._most = min(4 * self._most, MANY)
         if not runs or runs[0]["answers"][: len(answers)] != answers:
-            raise InvalidVerifier(STATE)
+            raise NoFunction(STATE)
         _learned(self._start, runs)
 
     def _asked(
@@ -150,19 +150,19 @@ def _is_verdict(fields: Any) -> bool:
 
 
 def _learned(start: _Known, runs: Sequence[Mapping[str, Any]]) -> _Known:
-    """What is known with these runs; raises `InvalidVerifier` where they contradict it or each other."""
+    """What is known with these runs; raises `NoFunction` where they contradict it or each other."""
     for run in runs:
         node = start
         for asked, answer in zip(run["asked"], run["answers"], strict=True):
             if node.asked is None:
                 node.asked, node.end = asked, None
             if node.asked != asked:
-                raise InvalidVerifier(STATE)
+                raise NoFunction(STATE)
             node = node.below.setdefault(answer, _Known())
         if node.asked is not None:
-            raise InvalidVerifier(STATE)
+            raise NoFunction(STATE)
         if node.end is not None and node.end.get("verdicts") != run["end"].get("verdicts"):
-            raise InvalidVerifier(STATE)
+            raise NoFunction(STATE)
         node.end, node.used = run["end"], False
     return start
 
@@ -234,7 +234,7 @@ class _Led(EnumeratingCoin):
         if place < len(self._answers):
             known = [position for position, (answer, _) in enumerate(answers) if int(answer) == self._answers[place]]
             if not known:
-                raise InvalidVerifier(STATE)
+                raise NoFunction(STATE)
             self._script[-1].position = known[0]
         elif self._random is not None:
             self._script[-1].position = self._random.randrange(len(answers))
