@@ -83,7 +83,14 @@ def find_verifier(spec: str) -> NamedVerifier:
 def family_spec(spec: str) -> tuple[str, dict[str, float]]:
     """`NAME` or `NAME:param=value,...` of a family, as name and parameters; raises `InvalidInput`."""
     name, parameters = _split(spec)
-    return name, {key: float(parse_fraction(value)) for key, value in parameters.items()}
+    return name, {key: _float(value) for key, value in parameters.items()}
+
+
+def _float(text: str) -> float:
+    try:
+        return float(parse_fraction(text))
+    except OverflowError:
+        raise InvalidInput(f"{cut(text)} is too large for a float; give a smaller number") from None
 
 
 def parse_range(text: str, flag: str) -> range:
@@ -127,7 +134,7 @@ def _parts(spec: str) -> tuple[str, str, str]:
     """`FILE.py:NAME:key=value,..` in its three parts; raises `InvalidInput` without a name."""
     match = re.fullmatch(r"(.*?\.py)(?::([^:]+))?(?::(.*))?", spec)
     if match is None or not match[2]:
-        raise InvalidInput(f"{spec} does not say which object of the file is meant; write {spec}:NAME")
+        raise InvalidInput(f"{spec} does not say which object of the file is meant; write {spec.rstrip(':')}:NAME")
     return match[1], match[2], match[3] or ""
 
 

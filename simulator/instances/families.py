@@ -70,6 +70,8 @@ class Family:
 
 
 def _softmax(logits: Any) -> Any:
+    if not np.isfinite(logits).all():
+        raise InvalidInput("a parameter of the family makes logits that float64 cannot hold; give one nearer to 1")
     scaled = np.exp(logits - logits.max(axis=1, keepdims=True))
     return scaled / scaled.sum(axis=1, keepdims=True)
 
@@ -87,14 +89,16 @@ def _dirichlet(generator: np.random.Generator, n: int, size: int, alpha: float) 
 def _perturbed(generator: np.random.Generator, n: int, size: int, s: float) -> tuple[Any, Any]:
     target = _dirichlet_rows(generator, n, size, 1.0)
     noise = generator.standard_normal((n, size))
-    return target, _softmax(np.log(target) + s * noise)
+    with np.errstate(over="ignore"):
+        return target, _softmax(np.log(target) + s * noise)
 
 
 def _temperature(generator: np.random.Generator, n: int, size: int, target: float, draft: float) -> tuple[Any, Any]:
     if target <= 0 or draft <= 0:
         raise InvalidInput(f"family temperature: target = {target} and draft = {draft} must be positive")
     logits = 2 * generator.standard_normal((n, size))
-    return _softmax(logits / target), _softmax(logits / draft)
+    with np.errstate(over="ignore"):
+        return _softmax(logits / target), _softmax(logits / draft)
 
 
 def _zeros(generator: np.random.Generator, n: int, size: int) -> tuple[Any, Any]:

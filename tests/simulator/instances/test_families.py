@@ -124,6 +124,12 @@ def test_bad_sizes_and_parameters_are_refused(arguments: dict[str, Any], message
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(("name", "values"), [("temperature", {"draft": 1e-320}), ("perturbed", {"s": 1.7e308})])
+def test_a_parameter_beyond_float64_is_refused(name: str, values: dict[str, float]) -> None:
+    with pytest.raises(InvalidInput, match="logits that float64 cannot hold"):
+        draw(name, 0, depth=2, **values)
+
+
 def test_an_instance_of_too_many_rows_is_refused_before_it_is_drawn() -> None:
     with pytest.raises(TooLarge) as caught:
         draw("dirichlet", 0, depth=14)
