@@ -21,9 +21,11 @@ def end_with(parent: int) -> None:
     A parent killed outright tells nobody, but its children get another parent.
     """
 
+    parent_now, wait = os.getppid, time.sleep  # as they are now: an audit replaces them while it follows a function
+
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(PERIOD)
+        while parent_now() == parent:
+            wait(PERIOD)
         os._exit(143)
 
     threading.Thread(target=watch, daemon=True).start()
