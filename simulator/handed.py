@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -19,13 +21,26 @@ from draftproof.simulator.arithmetic import as_python, comparable
 from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
 
 
+#: Comparisons of the run at hand whose result is not known: code that catches the error cannot hide them.
+_refused: list[TypeError] = []
+
+
+@contextmanager
+def refusals_kept() -> Iterator[None]:
+    """Raises the `TypeError` of the first comparison within whose result is not known, also where that was caught."""
+    _refused.clear()
+    yield
+    if _refused:
+        raise _refused[0]
+
+
 def _arithmetic(operate: Callable[[Any, Any], Any]) -> tuple[Callable[[Exact, Any], Any], Callable[[Exact, Any], Any]]:
     def forwards(self: Exact, other: Any) -> Any:
-        value = operate(self._plain, other._plain if type(other) is Exact else other)
+        value = operate(self._plain, _plain(other))
         return Exact(value) if type(value) is fmpq else NotImplemented
 
     def reflected(self: Exact, other: Any) -> Any:
-        value = operate(other, self._plain)
+        value = operate(_plain(other), self._plain)
         return Exact(value) if type(value) is fmpq else NotImplemented
 
     return forwards, reflected
@@ -37,7 +52,11 @@ def _comparison(operate: Callable[[Any, Any], Any]) -> Callable[[Exact, Any], An
             return operate(self._plain, other._plain)
         if type(other) is int:
             return operate(self._plain, other)
-        number = comparable(other)
+        try:
+            number = comparable(other)
+        except TypeError as error:
+            _refused.append(error)
+            raise
         if number is None:
             return NotImplemented
         return operate(0.0, number) if type(number) is float else operate(self._plain, number)  # infinite or NaN
@@ -47,7 +66,8 @@ def _comparison(operate: Callable[[Any, Any], Any]) -> Callable[[Exact, Any], An
 
 class Exact:
     """A rational with the arithmetic of `fmpq` and the comparisons of `Fraction`: equal numbers are equal, and alike as
-    keys; a float is the dyadic number that it stands for. Arithmetic with floats raises `TypeError`.
+    keys; a float is the dyadic number that it stands for. `Fraction`s can be added and multiplied too; arithmetic with
+    floats raises `TypeError`.
     """
 
     __slots__ = ("_plain",)
@@ -128,6 +148,9 @@ class Exact:
         return Exact, (self._plain,)
 
 
+Rational.register(Exact)
+
+
 def handed(value: Any) -> Any:
     """A number, an array or nested tuples and lists of them, as others get them."""
     return _mapped(value, handed, _exact)
@@ -150,6 +173,8 @@ def _exact(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if type(value) is Fraction:
+        return fmpq(value.numerator, value.denominator)
     return value._plain if type(value) is Exact else value
 
 

@@ -16,12 +16,25 @@ from draftproof.simulator.files import printable
 from draftproof.simulator.protocol import Progress as Tick
 from draftproof.simulator.raised import named_errors, quiet
 
-__all__ = ["INTERRUPTED", "Tick", "bar", "counted", "cut_short", "duration", "named_errors", "quiet", "remark"]
+__all__ = [
+    "INTERRUPTED",
+    "NOT_PROVED",
+    "Tick",
+    "bar",
+    "counted",
+    "cut_short",
+    "duration",
+    "named_errors",
+    "quiet",
+    "remark",
+]
 
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
-#: Seconds between two lines about progress where no bar can be drawn.
-LINE_PERIOD = 60.0
+#: Exit code of what holds as far as it goes, and is not proved.
+NOT_PROVED = 3
+#: Seconds until the first line about progress where no bar can be drawn, and the most between two of them.
+FIRST_LINE, LINE_PERIOD = 10.0, 60.0
 
 
 class PlainConsole(Console):
@@ -54,7 +67,10 @@ def cut_short(done: int, wanted: int, noun: str, resume: str | None) -> int:
 
 @contextmanager
 def bar(label: str, total: float) -> Iterator[Tick]:
-    """A bar that is advanced by calling what is yielded; a line a minute where stderr is no terminal."""
+    """A bar that is advanced by calling what is yielded; where stderr is no terminal, lines, at first 10 seconds apart.
+
+    Both say how long the rest takes by what the part that is done took.
+    """
     if not stderr.is_terminal:
         with _lines(label, total) as advance:
             yield advance
@@ -80,8 +96,12 @@ def _lines(label: str, total: float) -> Iterator[Tick]:
         done += steps
 
     def say() -> None:
-        while not ended.wait(LINE_PERIOD):
-            remark(f"{label}: {done:,.0f} of {total:,.0f} after {(time.monotonic() - started) / 60:.0f} min")
+        wait = FIRST_LINE
+        while not ended.wait(wait):
+            passed = time.monotonic() - started
+            left = f", {duration(passed * (total - done) / done)} to go" if 0 < done < total else ""
+            remark(f"{label}: {done:,.0f} of {total:,.0f} after {passed:.0f} s{left}")
+            wait = min(2 * wait, LINE_PERIOD)
 
     threading.Thread(target=say, daemon=True).start()
     try:

@@ -34,7 +34,7 @@ _PLAIN = Presentation()
 SMALLEST = 1e-200
 
 
-#: Of so many first runs so many points each are tried with real random numbers, and one of every other run.
+#: Of so many first different runs so many points each are tried with real random numbers, and one of every other run.
 FIRST, PARTS = 24, 6
 
 
@@ -52,14 +52,14 @@ class Log:
     """What the runs of a function showed beside its verdicts.
 
     reuse: places where one coin made two decisions. notes: what was taken for granted about its random numbers. sliver:
-    the largest probability of a branch that was taken for rounding and not followed. replayed: runs that were
-    repeated on real random numbers. events: corner coins of the last run.
+    the largest probability of a branch that was taken for rounding and not followed. replayed: trees and answers
+    of the runs that were repeated on many real random numbers. events: corner coins of the last run.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     sliver: float = 0.0
-    replayed: int = 0
+    replayed: set[Any] = field(default_factory=set)
     events: tuple[str, ...] = ()
 
     def told(self) -> dict[str, Any]:
@@ -169,12 +169,14 @@ class Audited(Relayed):
                 self.log.events = tuple(map(_event, session.boundary_events))
         broken_off = isinstance(found, FunctionFailed) and isinstance(found.__cause__, _Endless)
         if not (self.log.events or self.fresh or self.wide or broken_off):
-            parts = PARTS if self.log.replayed < FIRST else 1
+            run = tuple(told.answers), tuple(drawn.answers), *map(_drafted, nodes)
+            parts = PARTS if len(self.log.replayed) < FIRST and run not in self.log.replayed else 1
             for part in range(parts):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)
                 if point is not None:
                     self._replay(nodes, Recorded(session.draws or (), point, told.answers, drawn.answers), found)
-            self.log.replayed += 1
+            if parts > 1:
+                self.log.replayed.add(run)
         if isinstance(found, FunctionFailed):
             raise found
         return found
@@ -261,6 +263,11 @@ class _Below:
                 return False
             node = node.child(token)
         return True
+
+
+def _drafted(node: DraftNode) -> tuple[Any, ...]:
+    """A node's row and drafted tokens, and what is below them: what tells one tree from another."""
+    return str(node.target), *((token, _drafted(node.child(token))) for token in node.children)
 
 
 def _event(event: Any) -> str:

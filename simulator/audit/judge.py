@@ -134,9 +134,7 @@ class Audit:
         """Raise `InvalidVerifier` for a function that gives another law when it is called again."""
         if self.batch == 1:
             met, generator = self.met(instance, scheme), np.random.default_rng(0)
-            assert_function(
-                self.verifier(instance, scheme), met.target, met.draft, scheme, generator, samples, None, False
-            )
+            assert_function(self.verifier(instance, scheme), met.target, met.draft, scheme, generator, samples, None)
             return
         run = partial(self.audited.verify_all, self._first_roots(instance, scheme))
         first, second = ([(str(found), mass) for found, mass in outcomes(run, self._arithmetic)] for _ in range(2))

@@ -88,7 +88,8 @@ def decide(
     optima: Sequence[Fraction | None] = (),
     rounding: Rounding | None = None,
     strict: bool = False,
-    complete: bool = True,
+    *,
+    complete: bool,
 ) -> AuditVerdict:
     """The only place that decides an audit, see the module.
 
@@ -99,7 +100,7 @@ def decide(
     refuted = next((each for each in failed if not each.check.lossless), failed[0] if failed else None)
     alarm = rounding is None and any(
         best is not None and each.check.block_efficiency > best + each.tolerance
-        for each, best in zip(findings, optima, strict=False)
+        for each, best in zip(findings, optima or [None] * len(findings), strict=True)
     )
     lossless = complete and bool(findings) and not (refuted or failures or corners or alarm)
     return AuditVerdict(lossless, refuted, rounding, alarm)
@@ -127,7 +128,13 @@ class Record:
         """What `decide` says of it."""
         request = self.request
         return decide(
-            self.findings, self.failures, self.corners, self.optima, self.rounding, request.strict, self.complete
+            self.findings,
+            self.failures,
+            self.corners,
+            self.optima,
+            self.rounding,
+            request.strict,
+            complete=self.complete,
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
 from draftproof.simulator.coins import EnumeratingCoin, Handed, outcomes
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
-from draftproof.simulator.handed import ExactCoin, OthersNode
+from draftproof.simulator.handed import ExactCoin, OthersNode, refusals_kept
 from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.laws.law import BlockLaw
@@ -116,7 +116,8 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
     def run(coin: Coin) -> Verdict:
         node = OthersNode(root, rows) if others else root
         try:
-            verdict = verifier.verify(node, Handed(ExactCoin(coin) if crosses else coin))
+            with refusals_kept():
+                verdict = verifier.verify(node, Handed(ExactCoin(coin) if crosses else coin))
         except DraftproofError:
             raise
         except (Exception, SystemExit) as error:  # sys.exit(0) would end whoever asks, as if all were well
@@ -150,14 +151,12 @@ def assert_function(
     generator: np.random.Generator,
     samples: int = 12,
     most: int | None = MOST_LOOKED_AT,
-    first: bool = True,
 ) -> None:
     """Raise `InvalidVerifier` unless `verify` gives the same law on the same tree again, in any order.
 
     Looks for state and for randomness beside the coin on sampled draft trees: one run with random answers on each, as
     what is kept from the first run on a tree would be met by no later one; then each is visited twice in a row, then
     all of them backwards, at last with the same random answers. most: runs of a visit that are looked at, None for all.
-    first: whether to begin with the random answers; what is followed on symbols has none.
     """
     coin = _SupportCoin(generator)
     trees = [scheme.draw(draft, coin) for _ in range(samples)]
@@ -171,11 +170,11 @@ def assert_function(
         verdict = guarded(verifier, trees[seed].root(target, draft))(answers)
         return verdict.accepted, verdict.correction, answers.ways
 
-    once_each = list(map(once, range(samples if first else 0)))
+    once_each = list(map(once, range(samples)))
     pairs = [(visit(tree), visit(tree)) for tree in trees]
     backwards = [visit(tree) for tree in reversed(trees)][::-1]
     same = all(first == second == third for (first, second), third in zip(pairs, backwards, strict=True))
-    if not same or once_each != list(map(once, range(len(once_each)))):
+    if not same or once_each != list(map(once, range(samples))):
         raise NoFunction(
             "verify gave two laws on one draft tree: it must be a function of the tree and the coin, "
             "without state or other randomness"

@@ -79,6 +79,9 @@ ASKED = {
     "one hot": (lambda x, p: one_hot(p, 1)[0] == 0.0, True),
     "zero": (lambda x, p: bool(x - x), False),
     "argmax": (lambda x, p: int(p.argmax()), 1),
+    "times a fraction": (lambda x, p: x * Fraction(1, 2) == Fraction(3, 16), True),
+    "fraction minus": (lambda x, p: Fraction(1, 2) - x == Fraction(1, 8), True),
+    "row of fractions": (lambda x, p: (p / Fraction(1, 8)).tolist() == [3, 5], True),
 }
 #: What only numbers with a value can answer.
 OF_VALUES = {
@@ -93,13 +96,13 @@ OF_VALUES = {
     "copy": (lambda x, p: copy.deepcopy(p)[0] == copy.copy(x) == 0.375, True),
     "pickle": (lambda x, p: pickle.loads(pickle.dumps(x)) == 0.375, True),
     "float": (lambda x, p: float(x) > 0.37, True),
+    "fraction": (lambda x, p: Fraction(x), Fraction(3, 8)),
     "isclose": (lambda x, p: math.isclose(x, 0.375), True),
     "as floats": (lambda x, p: p.astype(float).tolist(), [0.375, 0.625]),
 }
 REFUSED = {
     "plus a float": lambda x, p: x + 0.5,
     "float minus": lambda x, p: 0.5 - x,
-    "times a fraction": lambda x, p: x * Fraction(1, 2),
     "row minus a float": lambda x, p: p - 0.5,
     "numpy float": lambda x, p: np.float64(0.5) * x,
     "isclose": lambda x, p: np.isclose(p, 0.375),
@@ -439,6 +442,17 @@ def accepting(name):
     part, made = NEW[name]
     is_new = made()
     return AcceptsAtFirst(lambda root: is_new(part(root)))
+
+
+def test_code_that_catches_the_refusal_of_a_comparison_gets_no_verdict():
+    def caught(row):
+        try:
+            return row[0] == Tensor()
+        except TypeError:
+            return False
+
+    with pytest.raises(InvalidVerifier, match=r"compared with a Tensor.*test_handed.py line"):
+        draftproof.check(Asking(caught), P, Q, DELAYED)
 
 
 @pytest.mark.parametrize("name", NEW)

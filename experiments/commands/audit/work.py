@@ -16,7 +16,7 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Audit, Evidence, Finding, SelfDrafted, Suspect, diagnose, diagnose_corners
 from draftproof.simulator.audit.verdict import Request, Size, conclude, explain, judge, survey
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import DraftproofError
+from draftproof.simulator.errors import DraftproofError, NoFunction
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import Evaluator
@@ -139,7 +139,10 @@ def _known() -> list[Suspect]:
 
 
 def find_witness(report: Report) -> Witness | None:
-    """The smallest witness of a refuted balance; None where only the requests of a batch depend on each other."""
+    """The smallest witness of a refuted balance; None where only the requests of a batch depend on each other.
+
+    Raises `NoFunction` where the function does not fail again on the instance at hand.
+    """
     finding = report.verdict.refuted
     if finding is None or finding.check.lossless:
         return None
@@ -159,5 +162,7 @@ def find_witness(report: Report) -> Witness | None:
                 EXAMPLES,
                 lambda instance, scheme: audit.judge(instance, scheme).check,
             )
+    except NoFunction:
+        raise
     except (DraftproofError, KeyboardInterrupt):
         return as_found

@@ -13,7 +13,7 @@ from draftproof.experiments.shared.cost import Settings
 from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.output import EXACT, number_fields, short, write_json
 from draftproof.experiments.shared.planned import Planned
-from draftproof.experiments.shared.progress import INTERRUPTED, bar, named_errors, quiet, remark
+from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, bar, named_errors, quiet, remark
 from draftproof.experiments.shared.rows import versions
 from draftproof.experiments.shared.witnesses import save_witness, show_witness, witness_fields
 from draftproof.simulator.errors import DraftproofError, NoFunction, TooLarge
@@ -55,7 +55,7 @@ def check_standard(
         show_witness(console, witness, file, named.spec, saved=file is not None)
         fields["witness"] = witness_fields(witness, file)
     write_json(json_target, fields)
-    return 0 if found.lossless else 1
+    return (NOT_PROVED if found.assumed else 0) if found.lossless else 1
 
 
 def _judge(named: NamedVerifier, settings: Settings) -> Judge:
@@ -75,7 +75,8 @@ def _show(console: Console, named: NamedVerifier, settings: Settings, found: Sta
     if found.failed is None:
         said = "LOSSLESS" if exact else "LOSSLESS up to rounding (float64 proves nothing)"
         proved = exact and not found.assumed
-        console.print(verdict.append(f"LOSSLESS {ASSUMED}" if found.assumed else said, "bold green"))
+        said = (f"LOSSLESS {ASSUMED}", "bold yellow") if found.assumed else (said, "bold green")
+        console.print(verdict.append(*said))
         console.print(f"  {'proved' if proved else 'checked'} on {found.words}", soft_wrap=True)
         console.print(f"  not covered: {'; '.join(found.missing)}", soft_wrap=True)
         return

@@ -12,7 +12,7 @@ from rich.text import Text
 from draftproof.experiments.commands.check.work import Report, find_witness
 from draftproof.experiments.shared.output import EXACT, short, write_json
 from draftproof.experiments.shared.problem import FileProblem, Problem
-from draftproof.experiments.shared.progress import INTERRUPTED, remark
+from draftproof.experiments.shared.progress import INTERRUPTED, NOT_PROVED, remark
 from draftproof.experiments.shared.rows import accepted_length
 from draftproof.experiments.shared.witnesses import save_witness, show_witness, witness_fields
 from draftproof.simulator.verdicts.lossless import ASSUMED
@@ -37,7 +37,7 @@ def deliver(
         remark(f"interrupted after {report.instances:,} of {report.stream.planned:,} instances; no JSON was written")
         return INTERRUPTED
     write_json(json_target, fields)
-    return 0 if report.lossless else 1
+    return (NOT_PROVED if report.assumed else 0) if report.lossless else 1
 
 
 def _deliver_witness(

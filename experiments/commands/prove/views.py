@@ -13,7 +13,7 @@ from rich.text import Text
 from draftproof.experiments.commands.prove.relating import Related
 from draftproof.experiments.commands.prove.work import Report, conditions
 from draftproof.experiments.shared.output import write_json, write_whole
-from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.progress import NOT_PROVED, remark
 from draftproof.experiments.shared.witnesses import save_witness, scheme_flag, show_witness, witness_fields
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
@@ -27,7 +27,7 @@ from draftproof.simulator.theorems.proof.theorem import Refutation, fields_of
 from draftproof.simulator.verdicts.witness import Witness
 
 #: Exit codes: proved, refuted, not all cells known.
-CODES = {"proved": 0, "refuted": 1, "open": 3}
+CODES = {"proved": 0, "refuted": 1, "open": NOT_PROVED}
 #: Open cells that are printed.
 SHOWN = 3
 

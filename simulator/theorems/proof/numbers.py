@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import takewhile
+from numbers import Rational
 from typing import Any, NoReturn
 
 import numpy as np
@@ -113,6 +114,8 @@ def _exact(value: Any) -> Any:
         return value
     if isinstance(value, (bool, np.bool_, int, np.integer, fmpz)):
         return fmpq(int(value))
+    if isinstance(value, Fraction):
+        return fmpq(value.numerator, value.denominator)
     return None
 
 
@@ -266,6 +269,9 @@ class Number:
     __hash__ = _refuse("a number became a key of a dictionary, a set or a memory, or was hashed")
     __reduce__ = __reduce_ex__ = __getstate__ = __sizeof__ = __dir__ = _refuse("the inside of a number was looked at")
     __complex__ = _refuse("a complex number was made of a number")
+
+
+Rational.register(Number)  # as what a check hands to others
 
 
 def fraction(value: Any) -> Fraction:

@@ -25,36 +25,36 @@ def finding(planted):
 
 
 def test_nothing_judged_is_not_lossless():
-    assert not decide([]).lossless
+    assert not decide([], complete=True).lossless
 
 
 def test_what_is_known_against_a_function_refutes_it(finding, planted):
     good, bad = finding("traps", "right"), finding("traps", "accepts_all")
-    assert decide([good]).lossless
-    assert decide([good, bad]).refuted is bad
-    assert not decide([good, bad]).lossless
+    assert decide([good], complete=True).lossless
+    assert decide([good, bad], complete=True).refuted is bad
+    assert not decide([good, bad], complete=True).lossless
     assert not decide([good], complete=False).lossless
-    assert not decide([good], failures=[object()]).lossless
-    assert not decide([good], corners=[object()]).lossless
+    assert not decide([good], failures=[object()], complete=True).lossless
+    assert not decide([good], corners=[object()], complete=True).lossless
     dependent = replace(good, dependence=0.1)
-    assert decide([good, dependent]).refuted is dependent
-    assert decide([dependent, bad]).refuted is bad
+    assert decide([good, dependent], complete=True).refuted is dependent
+    assert decide([dependent, bad], complete=True).refuted is bad
 
 
 def test_more_tokens_than_the_optimum_refute_what_is_balanced(finding):
     good = finding("traps", "right")
     tokens = Fraction(good.check.block_efficiency)
-    assert decide([good], optima=[tokens]).lossless
-    assert decide([good], optima=[None]).lossless
-    found = decide([good], optima=[tokens - Fraction(1, 10**6)])
+    assert decide([good], optima=[tokens], complete=True).lossless
+    assert decide([good], optima=[None], complete=True).lossless
+    found = decide([good], optima=[tokens - Fraction(1, 10**6)], complete=True)
     assert (found.lossless, found.alarm, found.refuted) == (False, True, None)
 
 
 def test_rounding_is_forgiven_unless_it_is_too_much(finding):
     bad = finding("traps", "accepts_all")
     rounding = Rounding("float32", 1e-8)
-    assert decide([bad], rounding=rounding, optima=[Fraction(1)]).lossless
-    assert decide([bad], rounding=rounding, strict=True).refuted is bad
+    assert decide([bad], rounding=rounding, optima=[Fraction(1)], complete=True).lossless
+    assert decide([bad], rounding=rounding, strict=True, complete=True).refuted is bad
 
 
 def record(planted, name, cases=("context", "one_hot")) -> Record:
