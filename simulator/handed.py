@@ -11,7 +11,6 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import as_python, comparable
 from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
-
 
 #: Comparisons of the run at hand whose result is not known: code that catches the error cannot hide them.
 _refused: list[TypeError] = []
@@ -146,9 +144,6 @@ class Exact:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Exact, (self._plain,)
-
-
-Rational.register(Exact)
 
 
 def handed(value: Any) -> Any:

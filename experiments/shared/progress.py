@@ -66,20 +66,20 @@ def cut_short(done: int, wanted: int, noun: str, resume: str | None) -> int:
 
 
 @contextmanager
-def bar(label: str, total: float) -> Iterator[Tick]:
+def bar(label: str, total: float, *, even: bool = True) -> Iterator[Tick]:
     """A bar that is advanced by calling what is yielded; where stderr is no terminal, lines, at first 10 seconds apart.
 
-    Both say how long the rest takes by what the part that is done took.
+    even: whether steps take about as long; then it is said how long the rest takes, by what those took that are done.
     """
     if not stderr.is_terminal:
-        with _lines(label, total) as advance:
+        with _lines(label, total, even) as advance:
             yield advance
         return
     with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        *([TimeRemainingColumn()] if even else []),
         console=stderr,
         transient=True,
     ) as progress:
@@ -88,7 +88,7 @@ def bar(label: str, total: float) -> Iterator[Tick]:
 
 
 @contextmanager
-def _lines(label: str, total: float) -> Iterator[Tick]:
+def _lines(label: str, total: float, even: bool) -> Iterator[Tick]:
     done, ended, started = 0.0, threading.Event(), time.monotonic()
 
     def advance(steps: float) -> None:
@@ -99,7 +99,7 @@ def _lines(label: str, total: float) -> Iterator[Tick]:
         wait = FIRST_LINE
         while not ended.wait(wait):
             passed = time.monotonic() - started
-            left = f", {duration(passed * (total - done) / done)} to go" if 0 < done < total else ""
+            left = f", {duration(passed * (total - done) / done)} to go" if even and 0 < done < total else ""
             remark(f"{label}: {done:,.0f} of {total:,.0f} after {passed:.0f} s{left}")
             wait = min(2 * wait, LINE_PERIOD)
 

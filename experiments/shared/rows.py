@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from weakref import finalize
@@ -74,10 +75,15 @@ def accepted_length(distribution: list[Fraction | float]) -> dict[str, Any]:
     }
 
 
+#: Libraries with solvers, and their modules, where they are installed.
+SOLVERS = {"scipy": "scipy", "highspy": "highspy", "z3-solver": "z3"}
+
+
 @cache
 def _ours() -> str:
     """A digest of our own code and of the libraries that it computes with."""
-    return hashlib.sha256(f"{own_digest()} {json.dumps(versions())}".encode()).hexdigest()[:16]
+    solvers = {name: version(name) for name in SOLVERS if find_spec(SOLVERS[name])}
+    return hashlib.sha256(f"{own_digest()} {json.dumps({**versions(), **solvers})}".encode()).hexdigest()[:16]
 
 
 def code_fields(outside: bool = True) -> dict[str, dict[str, str]]:

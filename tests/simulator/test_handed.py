@@ -96,11 +96,11 @@ OF_VALUES = {
     "copy": (lambda x, p: copy.deepcopy(p)[0] == copy.copy(x) == 0.375, True),
     "pickle": (lambda x, p: pickle.loads(pickle.dumps(x)) == 0.375, True),
     "float": (lambda x, p: float(x) > 0.37, True),
-    "fraction": (lambda x, p: Fraction(x), Fraction(3, 8)),
     "isclose": (lambda x, p: math.isclose(x, 0.375), True),
     "as floats": (lambda x, p: p.astype(float).tolist(), [0.375, 0.625]),
 }
 REFUSED = {
+    "as a fraction": lambda x, p: Fraction(x),
     "plus a float": lambda x, p: x + 0.5,
     "float minus": lambda x, p: 0.5 - x,
     "row minus a float": lambda x, p: p - 0.5,

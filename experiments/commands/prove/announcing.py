@@ -20,7 +20,7 @@ def announce(shape: Shape, trees: int) -> None:
     """Say so where what is drafted depends on the rows: every way of drafting is a cell that has to be found."""
     random = Random(0)
     count = max(2, min(LOOKED, DRAWN // max(trees, 1)))
-    points = [random_point(shape, random, max(LARGE, shape.vocab_size)) for _ in range(count)]
+    points = [random_point(shape, random, LARGE) for _ in range(count)]
     ways = {
         frozenset(
             tuple(sorted(tree.children.items()))  # type: ignore[attr-defined]

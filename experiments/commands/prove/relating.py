@@ -83,7 +83,7 @@ def relate_two(
     kept = kept or RowFile(None)
     mine, theirs = (workshop_of(each, jobs, kept) for each in (request, replace(request, named=other)))
     steps = 2 * trees + len(shape.contexts)
-    with named_errors(label), bar(f"{label}, {shape}", steps) as tick, steps_trusted(mine, theirs):
+    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(mine, theirs):
         explorer = Explorer(Recording(shape.ring))
         relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), Both((mine, theirs)))
     if certificate is not None and relation.proved:

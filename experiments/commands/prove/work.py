@@ -20,6 +20,7 @@ from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.experiments.shared.rows import RowFile, strong_id, versions
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.files import cut, parse_json, read_text
+from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.algebra.oracle import solver_module
 from draftproof.simulator.theorems.algebra.regions import Region
@@ -31,6 +32,8 @@ from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove
 
+#: Probabilities of p and q after the longest contexts: with more of them no theorem ends.
+MOST_NUMBERS = 1_000
 #: Rows that a proof keeps.
 KINDS = ("theorem", "step")
 
@@ -128,7 +131,7 @@ def conduct(
     steps = trees + len(list(places(shape)))
     workshop = workshop_of(request, jobs, kept)
     label = request.named.label
-    with named_errors(label), bar(f"{label}, {shape}", steps) as tick, steps_trusted(workshop):
+    with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(workshop):
         proof = prove(subject, shape, Explorer(Recording(shape.ring)), lambda _: tick(1), workshop)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
@@ -204,6 +207,13 @@ def shape_of(request: Request, named: Sequence[NamedVerifier], parameters: tuple
         if isinstance(each.verifier, Planned):
             raise InvalidInput(f"{each.spec} is planned for one instance: nothing is the same for all p and q")
     solver_module()
+    size, depth = request.vocab_size, request.scheme.depth
+    numbers = table_entries(size, depth) + table_entries(size, depth - 1)
+    if numbers > MOST_NUMBERS:
+        raise TooLarge(
+            f"V = {size}, {request.scheme}: p and q have {numbers:,.0f} probabilities, more than the {MOST_NUMBERS:,} "
+            "that a theorem is tried with; take a smaller shape, or draftproof check on instances"
+        )
     shape = Shape(request.vocab_size, request.scheme, request.zeros, parameters)
     trees = request.scheme.count(shape.instance(shape.point).draft)
     if trees > request.max_trees:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import takewhile
-from numbers import Rational
 from typing import Any, NoReturn
 
 import numpy as np
@@ -269,9 +268,6 @@ class Number:
     __hash__ = _refuse("a number became a key of a dictionary, a set or a memory, or was hashed")
     __reduce__ = __reduce_ex__ = __getstate__ = __sizeof__ = __dir__ = _refuse("the inside of a number was looked at")
     __complex__ = _refuse("a complex number was made of a number")
-
-
-Rational.register(Number)  # as what a check hands to others
 
 
 def fraction(value: Any) -> Fraction:

@@ -19,9 +19,9 @@ SIMPLE = 6
 
 
 def random_point(shape: Shape, random: Random, denominator: int) -> Point:
-    """A point whose probabilities are multiples of one over `denominator`, at least the vocabulary size."""
+    """A point whose probabilities are multiples of one over `denominator`, or over a larger vocabulary's size."""
     values: list[Any] = []
-    least = 0 if shape.zeros else 1
+    least, denominator = (0 if shape.zeros else 1), max(denominator, shape.vocab_size)
     for _ in shape.start:
         spare = denominator - least * shape.vocab_size
         cuts = sorted(random.randint(0, spare) for _ in range(shape.vocab_size - 1))
@@ -35,7 +35,7 @@ def trial_points(shape: Shape, random: Random, each: int) -> Iterator[Point]:
     """The first points at which a verifier is checked: some of every denominator, ties among them."""
     for denominator in DENOMINATORS:
         for _ in range(each):
-            yield random_point(shape, random, max(denominator, shape.vocab_size))
+            yield random_point(shape, random, denominator)
     yield shape.point
 
 

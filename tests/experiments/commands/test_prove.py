@@ -59,6 +59,7 @@ def test_what_is_not_covered_exits_three_and_is_no_theorem(draftproof, monkeypat
         (("optimum",), "planned"),
         (("block", "--K", 1, "--vocab", 1), "(--vocab)"),
         (("naive", "--K", 4, "--L2", 3), "--max-trees"),
+        (("naive", "--vocab", 9999), "999,800,010,000 probabilities"),
         (("specinfer", "--scheme", "nothing"), "unknown scheme"),
     ],
 )

@@ -13,7 +13,7 @@ from draftproof.simulator.protocol import Verdict
 from draftproof.simulator.theorems.proof import shares
 from draftproof.simulator.theorems.proof import theorem as proofs
 from draftproof.simulator.theorems.proof.laws import law_at
-from draftproof.simulator.theorems.proof.points import random_point
+from draftproof.simulator.theorems.proof.points import random_point, starting_points
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
 from draftproof.simulator.theorems.proof.watch import NotFollowed
@@ -151,6 +151,11 @@ class WithState(Naive):
 def test_state_is_refused():
     with pytest.raises(InvalidVerifier):
         prove(Subject.of(WithState()), Shape(2, Delayed(1, 0, 1)))
+
+
+def test_points_of_a_large_vocabulary_have_room_for_every_token():
+    for point in starting_points(Shape(40, Delayed(1, 0, 1))):
+        assert 0 < min(point) <= max(point) < 1
 
 
 def agree_at(name, scheme, count, seed=5):
