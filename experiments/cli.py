@@ -98,8 +98,9 @@ def run_command(command: Callable[..., int]) -> None:
 def run(program: typer.Typer, name: str | None = None) -> int:
     """The exit code: 0 on success, 1 when something is refuted, 3 when it is not proved; 2 on bad input.
 
-    3 is that of a proof with gaps, and of a check that rests on a structure of others. Those of verdicts only after the command has returned and everything it wrote to stdout has arrived. 130 on Ctrl-C,
-    143 on SIGTERM, 141 where nobody reads, 70 on a fault of our own.
+    3 is that of a proof with gaps, and of a check that rests on a structure of others. 0, 1 and 3 are returned only
+    after the command has returned and everything it wrote to stdout has arrived. 130 on Ctrl-C, 143 on SIGTERM, 141
+    where nobody reads, 70 on a fault of our own.
     """
     sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
     came: list[int] = []
