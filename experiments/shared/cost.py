@@ -70,9 +70,8 @@ def expected_cost(
     if isinstance(named.verifier, Planned):
         return _program(scheme, settings, samples[0])
     trials = {} if known is None else known.setdefault(named.spec, {})
-    costing = Costing(
-        settings.evaluator(named), named.label, time.perf_counter, named.from_file, settings.max_runs, trials
-    )
+    clock = time.perf_counter if named.from_file else time.thread_time  # a pause of the machine would count often
+    costing = Costing(settings.evaluator(named), named.label, clock, named.from_file, settings.max_runs, trials)
     with named_errors(f"{named.label} on {scheme}"):
         cost = costing.cost(scheme, samples)
     return Workload(cost.engine, _words(named, scheme, cost, samples[0][0].vocab_size), cost.steps, cost.seconds)

@@ -206,8 +206,9 @@ def estimate_size(
     generator: np.random.Generator,
     samples: int = 12,
     cap: int = 500,
+    trees: int | None = None,
 ) -> Size:
-    """The size of an enumeration, from the runs on `samples` draft trees.
+    """The size of an enumeration, from the runs on `samples` draft trees. trees: how many there are, if that is known.
 
     On a tree of more than `cap` runs they are estimated from as many random ones: the product of the numbers of
     answers that were possible on the way has the number of all runs as its mean (Knuth 1975).
@@ -220,7 +221,7 @@ def estimate_size(
         estimated = sum(_ways(run, generator) for _ in range(cap)) / cap if counted > cap else 0.0
         runs += max(counted, estimated)
         tried += counted + (cap if counted > cap else 0)
-    return Size(scheme.count(draft), runs / samples, tried)
+    return Size(scheme.count(draft) if trees is None else trees, runs / samples, tried)
 
 
 def _ways(run: Callable[[Coin], Verdict], generator: np.random.Generator) -> float:

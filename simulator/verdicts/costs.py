@@ -6,7 +6,9 @@ Seconds are those of trials on small shapes, by the clock of whoever asks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -91,18 +93,28 @@ class Costing:
         generator = np.random.default_rng(0)
         arithmetic = arithmetic_named(self.evaluator.arithmetic)
         _look_for_state(self.evaluator, scheme, samples[-1])
-        tries = max(1, 12 // len(samples))
-        runs = trees = sampled = seconds = 0.0
+        tries = max(1, 6 // len(samples))
+        runs = trees = seconds = 0.0
         for target, draft in samples:
             instance = Instance.of(target, draft, scheme.depth, arithmetic)
-            started = self.clock()
-            size = estimate_size(self.verifier, instance.target, instance.draft, scheme, generator, tries)
-            seconds += self.clock() - started
-            runs += size.runs / len(samples)
-            trees += float(min(size.trees, 10**300)) / len(samples)
-            sampled += size.tried
+            count = scheme.count(instance.draft)
+            sized = partial(
+                estimate_size, self.verifier, instance.target, instance.draft, scheme, generator, trees=count
+            )
+            if not runs:
+                sized(1, 1)  # the first runs also load and compile
+            times = [self.clock()]
+            sizes = []
+            for _ in range(2):  # what a verifier keeps of an instance is computed once
+                sizes.append(sized(tries))
+                times.append(self.clock())
+            first, again = (end - start for start, end in pairwise(times))
+            wanted = (sizes[0].runs + sizes[1].runs) / 2
+            runs += wanted / len(samples)
+            seconds += (wanted * again / max(sizes[1].tried, 1) + max(first - again, 0.0)) / len(samples)
+            trees += float(min(count, 10**300)) / len(samples)
         assert_runs(self.verifier, scheme, runs, self.most_runs, samples[0][0].vocab_size, self.name, self.own)
-        return Cost("enumerate", runs, runs * seconds / max(sampled, 1), trees)
+        return Cost("enumerate", runs, seconds, trees)
 
     def _structured(self, scheme: Delayed, sample: Pair) -> Cost:
         arithmetic = arithmetic_named(self.evaluator.arithmetic)
@@ -111,6 +123,7 @@ class Costing:
         if self.own and scheme.K not in self.known:
             self._look_through(scheme, sample)
             self.known[scheme.K] = 0.0
+        self._trial_seconds(replace(scheme, L1=0, L2=min(scheme.L2, 1)), sample)  # the first one loads and compiles
         for most in TRIAL_STEPS:
             trial = self._trial(scheme, size, most)
             if trial not in self.known:
@@ -126,10 +139,10 @@ class Costing:
         return Cost(work.engine, work.steps, work.steps * each / shared + self.known[_CALL], work=work)
 
     def _call_seconds(self, sample: Pair) -> float:
-        """What a check takes where there is next to nothing to do; the first one also loads and compiles."""
-        for _ in range(2):
-            started = self.clock()
-            self.evaluator.check(*sample, Delayed(1, 0, 0))
+        """What a check takes where there is next to nothing to do."""
+        self.evaluator.check(*sample, Delayed(1, 0, 0))  # the first one loads and compiles
+        started = self.clock()
+        self.evaluator.check(*sample, Delayed(1, 0, 0))
         return self.clock() - started
 
     def _look_through(self, scheme: Delayed, sample: Pair) -> None:
