@@ -32,12 +32,12 @@ HOUSE = """
     simulator.theorems.proof.numbers simulator.theorems.algebra.nudging
     simulator.theorems.proof.coin simulator.theorems.algebra.oracle
     simulator.theorems
-    simulator.symbolic.where simulator.symbolic.events
+    simulator.symbolic.where
     simulator.symbolic.numbers
     simulator.symbolic.knowledge
     simulator.symbolic.arrays
-    simulator.symbolic.sources
-    simulator.symbolic.tensors simulator.symbolic.traced
+    simulator.symbolic.random
+    simulator.symbolic.frameworks
     simulator.symbolic
     simulator.audit.rows simulator.audit.bisecting
     simulator.audit.interfaces

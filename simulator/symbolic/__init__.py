@@ -5,11 +5,11 @@ probability of the answer. Nothing is ever sampled: what cannot be followed exac
 """
 
 from draftproof.simulator.symbolic.call import intercepted
-from draftproof.simulator.symbolic.events import BoundaryEvent, Reuse
+from draftproof.simulator.symbolic.knowledge.region import BoundaryEvent, Reuse
 from draftproof.simulator.symbolic.knowledge.session import Session
 from draftproof.simulator.symbolic.loading import load
+from draftproof.simulator.symbolic.random.arguments import ArgumentCoins
 from draftproof.simulator.symbolic.result import concrete
-from draftproof.simulator.symbolic.sources.arguments import ArgumentCoins
 from draftproof.simulator.symbolic.taking import Taken, take, taken
 from draftproof.simulator.symbolic.where import NotFollowed
 

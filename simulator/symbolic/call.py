@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic import patches, reach, warned, where
+from draftproof.simulator.symbolic import patches, reach, where
 from draftproof.simulator.symbolic.knowledge.session import Session, enter, leave
-from draftproof.simulator.symbolic.sources import numpy_random, python_random
-from draftproof.simulator.symbolic.sources.wide import widened
-from draftproof.simulator.symbolic.where import NotFollowed
+from draftproof.simulator.symbolic.patches import widened
+from draftproof.simulator.symbolic.random import numpy_random, python_random
+from draftproof.simulator.symbolic.where import NotFollowed, is_own, place
 
 
 @contextmanager
@@ -47,7 +49,7 @@ def intercepted(
     with ExitStack() as stack:
         where.listen(session.failed)
         stack.callback(where.unlisten, session.failed)
-        stack.enter_context(warned.noted(session.region.note))
+        stack.enter_context(noted_warnings(session.region.note))
         stack.enter_context(patches.applied())
         stack.enter_context(widened(patches.ORIGINALS) if wide else nullcontext())
         stack.enter_context(reach.swapped(watch, session.region.note))
@@ -77,7 +79,7 @@ def _torch_mode() -> Any:
     """The torch side, imported before anything is replaced; None where torch is not loaded."""
     if "torch" not in sys.modules:
         return None
-    from draftproof.simulator.symbolic.tensors import mode as torch_mode  # noqa: PLC0415 - only where torch is loaded
+    from draftproof.simulator.symbolic.frameworks import torch_mode  # noqa: PLC0415 - only where torch is loaded
 
     return torch_mode
 
@@ -86,19 +88,19 @@ def _jax_trace() -> Any:
     """The side of jax, likewise."""
     if "jax" not in sys.modules:
         return None
-    from draftproof.simulator.symbolic.traced import trace  # noqa: PLC0415 - only where jax is loaded
+    from draftproof.simulator.symbolic.frameworks import jax_trace  # noqa: PLC0415 - only where jax is loaded
 
-    trace.warm()
-    return trace
+    jax_trace.warm()
+    return jax_trace
 
 
 def _states() -> dict[str, Any]:
     """The true states of the global generators; of torch only where it is loaded."""
     states = {"random": python_random.state(), "numpy.random": numpy_random.state()}
     if "torch" in sys.modules:
-        from draftproof.simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
+        from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
 
-        states["torch"] = torch_generators.state()
+        states["torch"] = torch_random.state()
     if "jax" in sys.modules:
         states["jax"] = None  # it has no generator of its own
     return states
@@ -113,3 +115,21 @@ def _compare(before: dict[str, Any], after: dict[str, Any]) -> None:
                 f"the function draws from the global generator of {name} in a way that cannot be followed; "
                 f"load its file with `load`, so that every name it binds is a recorded one"
             )
+
+
+@contextmanager
+def noted_warnings(note: Callable[[str], None]) -> Iterator[None]:
+    """Within it every warning is told to `note`, each once; one that would name a file of ours names theirs."""
+    original = warnings.showwarning
+
+    def show(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+        found = place() if is_own(filename) else None
+        if found is not None:
+            filename, lineno = found
+        note(f"{category.__name__}: {message} ({os.path.basename(filename)}:{lineno})")
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = original

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from draftproof.simulator.symbolic.sources import empty, imports, lists, maths, numpy_random, python_random, system
+import numpy as np
+
+from draftproof.simulator.symbolic.arrays import numpy_lists
+from draftproof.simulator.symbolic.random import maths, numpy_random, python_random, system
 
 Patch = tuple[Any, str, Any]
 
@@ -21,9 +24,7 @@ def _always() -> tuple[Patch, ...]:
         *numpy_random.replacements(),
         *maths.replacements(),
         *system.replacements(),
-        *imports.replacements(),
-        *empty.replacements(),
-        *lists.replacements(),
+        *numpy_lists.replacements(),
     )
     _remember(found)
     return found
@@ -31,10 +32,10 @@ def _always() -> tuple[Patch, ...]:
 
 @functools.cache
 def _with_torch() -> tuple[Patch, ...]:
-    from draftproof.simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
-    from draftproof.simulator.symbolic.tensors import memory as torch_memory  # noqa: PLC0415 - only where torch is loaded
+    from draftproof.simulator.symbolic.frameworks import torch_mode  # noqa: PLC0415 - only where torch is loaded
+    from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
 
-    found = (*torch_generators.replacements(), *torch_memory.replacements())
+    found = (*torch_random.replacements(), *torch_mode.replacements())
     _remember(found)
     return found
 
@@ -50,7 +51,7 @@ ORIGINALS: dict[int, Any] = {}
 
 @functools.cache
 def _with_triton() -> tuple[Patch, ...]:
-    from draftproof.simulator.symbolic.sources import triton_kernels  # noqa: PLC0415 - only where triton is loaded
+    from draftproof.simulator.symbolic.frameworks import triton_kernels  # noqa: PLC0415 - only where triton is loaded
 
     found = tuple(triton_kernels.replacements())
     _remember(found)
@@ -103,3 +104,59 @@ def _by_module(torch: bool, triton: bool) -> tuple[list[tuple[dict[str, Any], di
         else:
             others.append((holder, name, replacement))
     return list(modules.values()), others
+
+
+_NUMPY = ("float32", "float16", "single", "half")
+_JAX = ("float32", "float16", "bfloat16", "single")
+_TORCH = ("float32", "float16", "bfloat16", "float", "half")
+_TORCH_KINDS = ("FloatTensor", "HalfTensor", "BFloat16Tensor")
+_METHODS = ("float", "half", "bfloat16")
+
+
+@contextmanager
+def widened(originals: dict[int, Any]) -> Iterator[None]:
+    """Within it the names of low precisions in numpy, torch and jax mean float64, and torch's default is float64.
+
+    originals: replacements by the identity of what they replace, for names that the function bound before. A precision
+    that is only named in a string stays.
+    """
+    undo: list[tuple[Any, str, Any]] = []
+    added: list[int] = []
+    default: Any = None
+    try:
+        for holder, name, wide in _replacements():
+            value = getattr(holder, name)
+            undo.append((holder, name, value))
+            setattr(holder, name, wide)
+            if not callable(value) or isinstance(value, type):
+                originals[id(value)] = wide
+                added.append(id(value))
+        if "torch" in sys.modules:
+            default = sys.modules["torch"].get_default_dtype()
+            sys.modules["torch"].set_default_dtype(sys.modules["torch"].float64)
+        yield
+    finally:
+        for key in added:
+            originals.pop(key, None)
+        for holder, name, value in reversed(undo):
+            setattr(holder, name, value)
+        if default is not None:
+            sys.modules["torch"].set_default_dtype(default)
+
+
+def _replacements() -> Iterator[tuple[Any, str, Any]]:
+    for name in _NUMPY:
+        yield np, name, np.float64
+    if "jax.numpy" in sys.modules:
+        jnp: Any = sys.modules["jax.numpy"]
+        for name in _JAX:
+            yield jnp, name, jnp.float64
+    if "torch" not in sys.modules:
+        return
+    torch: Any = sys.modules["torch"]
+    for name in _TORCH:
+        yield torch, name, torch.float64
+    for name in _TORCH_KINDS:
+        yield torch, name, torch.DoubleTensor
+    for name in _METHODS:
+        yield torch.Tensor, name, torch.Tensor.double

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from draftproof.simulator.symbolic import compiled, patches
-from draftproof.simulator.symbolic.sources import numpy_random, python_random, system
+from draftproof.simulator.symbolic.random import numpy_random, python_random, system
 from draftproof.simulator.symbolic.where import at_home, is_outsider, is_own, refusal
 
 #: Reads the value of a slot, writes it, and says where it is.
@@ -54,9 +54,9 @@ def _homes(functions: tuple[Any, ...]) -> set[str]:
 def _swap(value: Any) -> Any:
     found = python_random.swapped(value) or numpy_random.swapped(value) or system.swapped(value)
     if found is None and "torch" in sys.modules:
-        from draftproof.simulator.symbolic.sources import torch_generators  # noqa: PLC0415 - only where torch is loaded
+        from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
 
-        return torch_generators.swapped(value)
+        return torch_random.swapped(value)
     return found
 
 

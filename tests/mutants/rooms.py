@@ -45,26 +45,27 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/numbers": _symbolic(*_NUMBERS, "test_torch", "test_floats_of_python"),
     "simulator/symbolic/knowledge": _symbolic(*_NUMBERS, *_SOURCES),
     "simulator/symbolic/arrays": _symbolic(*_NUMBERS, "test_torch", "test_arguments", "test_not_a_number"),
-    "simulator/symbolic/sources": _symbolic(*_SOURCES, "test_torch", "test_races"),
-    "simulator/symbolic/tensors": _symbolic(*_TORCH, "test_generators", "test_arguments"),
+    "simulator/symbolic/random": _symbolic(*_SOURCES, "test_torch", "test_races"),
+    "simulator/symbolic/frameworks": _symbolic(*_TORCH, "test_generators", "test_arguments"),
     **dict.fromkeys(
-        (f"simulator/symbolic/{name}.py" for name in ("compiled", "lifting", "loading", "missing", "taking")),
+        (f"simulator/symbolic/{name}.py" for name in ("compiled", "lifting", "loading", "taking")),
         _symbolic("test_taking", "test_load", "test_torch", "test_generators"),
     ),
-    "simulator/symbolic/tensors/table.py": _symbolic(*_TORCH, "test_generators", "test_arguments", "test_leaks"),
-    "simulator/symbolic/numbers/unset.py": _symbolic("test_unset"),
-    "simulator/symbolic/sources/torch_random.py": _symbolic(
-        *_SOURCES, "test_torch", "test_torch_tensors", "test_races"
+    "simulator/symbolic/frameworks/torch_tensors.py": _symbolic(
+        *_TORCH, "test_generators", "test_arguments", "test_leaks"
     ),
-    "simulator/symbolic/sources/empty.py": _symbolic("test_unset"),
-    "simulator/symbolic/sources/lists.py": _symbolic("test_not_a_number", "test_floats_of_python"),
+    "simulator/symbolic/numbers/unset.py": _symbolic("test_unset"),
+    "simulator/symbolic/random/torch_random.py": _symbolic(*_SOURCES, "test_torch", "test_torch_tensors", "test_races"),
+    "simulator/symbolic/arrays/numpy_lists.py": _symbolic("test_not_a_number", "test_floats_of_python", "test_unset"),
     "simulator/symbolic/where.py": _symbolic("test_where", "test_uniforms", "test_load"),
     **dict.fromkeys(
-        ("simulator/symbolic/sources/jax_keys.py", "simulator/symbolic/traced"),
+        (
+            "simulator/symbolic/random/jax_keys.py",
+            *(f"simulator/symbolic/frameworks/jax_{part}.py" for part in ("functions", "rules", "trace", "values")),
+        ),
         _symbolic("test_jax"),  # the whole file: one that skips itself has no single tests
     ),
-    "simulator/symbolic/sources/triton_kernels.py": _symbolic("test_triton"),
-    "simulator/symbolic/tensors/memory.py": _symbolic("test_torch_tensors", "test_unset", "test_torch"),
+    "simulator/symbolic/frameworks/triton_kernels.py": _symbolic("test_triton"),
     "simulator/coins.py": ("tests/simulator/test_coins.py",),
     "simulator/laws": tuple(_LAWS + name for name in ("test_law.py", "test_enumerate.py", "test_published_numbers.py")),
     "simulator/laws/estimator.py": (

@@ -11,8 +11,7 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, exp, log, power
-from draftproof.simulator.symbolic.numbers.extreme import Extreme
-from draftproof.simulator.symbolic.numbers.forms import Chain, Linear, Product, Terms
+from draftproof.simulator.symbolic.numbers.forms import Chain, Extreme, Linear, Product, Terms
 from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable
 from draftproof.simulator.symbolic.numbers.unset import Unset
 from draftproof.simulator.symbolic.where import refused_operation

@@ -7,21 +7,123 @@ the exact probability of the answer given everything known; what is certain asks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 from flint import fmpq, fmpz
 
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic.events import BoundaryEvent, Reuse
 from draftproof.simulator.symbolic.knowledge import compare
-from draftproof.simulator.symbolic.knowledge.groups import Group, Tie, distinct, union
+from draftproof.simulator.symbolic.knowledge.measure import measure
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, exp, log
 from draftproof.simulator.symbolic.numbers.symbol import Variable
 from draftproof.simulator.symbolic.where import caller, refusal
+
+#: A constraint: coefficients by variable, constant; the sum must be <= 0.
+Tie: TypeAlias = tuple[dict[int, fmpq], fmpq]
+#: Where the uniform of a variable may lie.
+Interval: TypeAlias = tuple[fmpq, fmpq]
+
+
+@dataclass
+class Group:
+    """Variables that are tied on one level, each on one side (see `forms`).
+
+    mass: the probability of the whole group, where it is known without computing it.
+    """
+
+    level: int
+    sides: dict[int, int]
+    ties: list[Tie] = field(default_factory=list)
+    mass: fmpq | None = None
+
+    def probability(self, intervals: Mapping[int, Interval]) -> fmpq:
+        """The probability of all ties and of the intervals of the variables."""
+        if self.mass is not None:
+            return self.mass
+        order = {i: position for position, i in enumerate(sorted(self.sides))}
+        bounds = tuple(_bounds(self.level, intervals[i], self.sides[i]) for i in order)
+        rows = []
+        for coefficients, const in self.ties:
+            row = [ZERO] * len(order)
+            for i, a in coefficients.items():
+                row[order[i]] = a
+            rows.append((tuple(row), const))
+        return measure(self.level, bounds, tuple(rows))
+
+    def narrowed(self, tie: Tie) -> Group:
+        """The group with one more tie."""
+        return Group(self.level, self.sides, [*self.ties, tie])
+
+
+def _bounds(level: int, interval: Interval, side: int) -> tuple[fmpq, fmpq | None]:
+    low, high = interval
+    if level == 0:
+        return low, high
+    if side:
+        low, high = ONE - high, ONE - low
+    return -log(high), (-log(low) if low > 0 else None)
+
+
+def distinct(groups: Iterable[Group | None]) -> list[Group]:
+    """The groups among them, each once."""
+    found: list[Group] = []
+    for group in groups:
+        if group is not None and not any(group is other for other in found):
+            found.append(group)
+    return found
+
+
+def union(
+    level: int,
+    groups: Sequence[Group],
+    loose: Sequence[int],
+    terms: Sequence[tuple[Variable, fmpq, int]],
+    intervals: Mapping[int, Interval],
+) -> Group:
+    """One group of several groups and loose variables; terms say on which side a constraint sees each variable.
+
+    Raises `InvalidVerifier` where one variable is seen on both sides.
+    """
+    sides = {i: side for group in groups for i, side in group.sides.items()}
+    for v, _, side in terms:
+        if sides.setdefault(v.index, side) != side:
+            raise refusal("-log(u) and -log(1 - u) of one random number are compared with others; that is refused")
+    mass = ONE
+    for group in groups:
+        mass *= group.probability(intervals)
+    for i in loose:
+        mass *= intervals[i][1] - intervals[i][0]
+    return Group(level, sides, [tie for group in groups for tie in group.ties], mass)
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """One random number that made two decisions, at these lines."""
+
+    what: str
+    first: str
+    again: str
+
+    def __str__(self) -> str:
+        where = self.first if self.first == self.again else f"{self.first} and again {self.again}"
+        return f"{self.what} decides at {where}"
+
+
+@dataclass(frozen=True)
+class BoundaryEvent:
+    """A corner coin of this run: its exact value and the line whose comparison met it."""
+
+    what: str
+    value: fmpq
+    line: str
+
+    def __str__(self) -> str:
+        return f"{self.what} is exactly {self.value} at {self.line}"
+
 
 #: Weight of a corner coin beside the others: only which results it leads to matters.
 TINY = fmpq(1, 2**40)

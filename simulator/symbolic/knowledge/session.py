@@ -12,9 +12,8 @@ from flint import fmpq, fmpz
 
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.symbolic.events import BoundaryEvent, Reuse
 from draftproof.simulator.symbolic.knowledge.compare import count_below
-from draftproof.simulator.symbolic.knowledge.region import Region
+from draftproof.simulator.symbolic.knowledge.region import BoundaryEvent, Region, Reuse
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.forms import Linear
 from draftproof.simulator.symbolic.numbers.symbol import Symbol

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from draftproof.simulator.symbolic.sources.lists import replacements
+from draftproof.simulator.symbolic.arrays.numpy_lists import replacements
 
 TEXTS = (
     # Single draws are floats of Python, of all libraries; what stood in an array is none.

@@ -14,9 +14,10 @@ import numpy as np
 
 from draftproof.simulator.symbolic.arrays.array_functions import applied
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, dispatched, random_inside
-from draftproof.simulator.symbolic.knowledge.session import current
+from draftproof.simulator.symbolic.knowledge.session import current, followed
 from draftproof.simulator.symbolic.numbers.functions import is_random
-from draftproof.simulator.symbolic.where import is_own
+from draftproof.simulator.symbolic.numbers.unset import Unset
+from draftproof.simulator.symbolic.where import caller, is_audited, is_own
 
 #: Functions that make an array of their argument, and at which place that stands; the type stands behind it.
 _MAKERS = {
@@ -111,4 +112,20 @@ def replacements() -> list[tuple[Any, str, Any]]:
         elif type(value) is kind and name not in _MAKERS and name != "empty_like":
             found.append((np, name, _function(value.__name__, value)))
     found.append((np, "isscalar", lambda element, original=np.isscalar: is_random(element) or original(element)))
-    return found
+    return [*found, *((np, name, _unset_filled(getattr(np, name))) for name in ("empty", "empty_like"))]
+
+
+def _unset_filled(original: Any) -> Any:
+    def function(*arguments: Any, **options: Any) -> Any:
+        made = original(*arguments, **options)
+        if not followed() or not is_audited(sys._getframe(1).f_code.co_filename):
+            return made
+        if made.dtype.kind in "iu":
+            made.fill(np.iinfo(made.dtype).min if made.dtype.kind == "i" else np.iinfo(made.dtype).max)
+        if made.dtype.kind != "f":
+            return made
+        array = np.empty(made.shape, dtype=object)
+        array.fill(Unset(caller()))
+        return array.view(SymbolicArray)
+
+    return update_wrapper(function, original)

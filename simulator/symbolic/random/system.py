@@ -12,11 +12,14 @@ import threading
 import time
 import timeit
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import update_wrapper
 from typing import Any
 
-from draftproof.simulator.symbolic.knowledge.session import current, followed
+from draftproof.simulator.symbolic.knowledge.session import current, followed, suspended
 from draftproof.simulator.symbolic.numbers.unset import Reading
+from draftproof.simulator.symbolic.random import numpy_random, python_random
 from draftproof.simulator.symbolic.where import asked_by_them, caller, is_theirs, refusal
 
 
@@ -163,6 +166,29 @@ def _started(original: Any) -> Any:
     return start
 
 
+@contextmanager
+def _kept(get: Callable[[], Any], put: Callable[[Any], Any]) -> Iterator[None]:
+    """Afterwards a global generator is in the state that it was in."""
+    before = get()
+    try:
+        yield
+    finally:
+        put(before)
+
+
+def _imported_apart(original: Any) -> Any:
+    def function(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        if current() is None or (level == 0 and name in sys.modules and not fromlist):
+            return original(name, globals, locals, fromlist, level)
+        known = sys.modules.get(name) if level == 0 else None
+        if known is not None and all(hasattr(known, each) for each in fromlist):
+            return original(name, globals, locals, fromlist, level)
+        with suspended(), _kept(*python_random.STATE), _kept(*numpy_random.STATE):
+            return original(name, globals, locals, fromlist, level)
+
+    return function
+
+
 _CLOCKS = ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
 _TEXTS = ("ctime", "asctime", "strftime")
 
@@ -186,6 +212,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (os, "urandom", _recorded(os.urandom)),
         (_random, "_urandom", _recorded(os.urandom)),
         (threading.Thread, "start", _started(threading.Thread.start)),
+        (builtins, "__import__", _imported_apart(builtins.__import__)),
     ]
     if hasattr(os, "getrandom"):
         found.append((os, "getrandom", _recorded(os.getrandom)))

@@ -13,7 +13,7 @@ from draftproof.simulator.symbolic.arrays.arrays import FOREIGN, SymbolicArray, 
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.sources.jax_keys import Bits
+from draftproof.simulator.symbolic.random.jax_keys import Bits
 from draftproof.simulator.symbolic.where import refused_operation
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.lazy import jax_core, jax_lines, jnp
-from draftproof.simulator.symbolic.traced.values import is_followed, shaped, values, wrapped
+from draftproof.simulator.symbolic.frameworks.jax_values import is_followed, shaped, values, wrapped
 from draftproof.simulator.symbolic.where import is_audited, reading
 
 #: One primitive: of a trace, a primitive, its arguments and parameters.

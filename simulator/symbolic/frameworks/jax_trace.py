@@ -12,10 +12,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from draftproof.simulator.lazy import jax_core, jax_module
+from draftproof.simulator.symbolic.frameworks import jax_functions, jax_rules
+from draftproof.simulator.symbolic.frameworks.jax_values import followed_class, is_followed, of_jax, shaped, wrapped
 from draftproof.simulator.symbolic.knowledge.session import Session, current
-from draftproof.simulator.symbolic.sources.jax_keys import Keys
-from draftproof.simulator.symbolic.traced import jaxprs, moves, rules
-from draftproof.simulator.symbolic.traced.values import followed_class, is_followed, of_jax, shaped, wrapped
+from draftproof.simulator.symbolic.random.jax_keys import Keys
 from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 
@@ -89,8 +89,8 @@ def process(trace: Any, primitive: Any, args: Any, params: Any) -> Any:
     if session is None or session.keys is None:
         return primitive.bind(*args, **params)
     args = [of_jax(each) for each in args]
-    if name in jaxprs.CONTROL:
-        return jaxprs.CONTROL[name](trace, process, primitive, args, params)
+    if name in jax_functions.CONTROL:
+        return jax_functions.CONTROL[name](trace, process, primitive, args, params)
     if name in _KEYS and any(map(is_followed, args)):
         raise refusal("a jax key is made with a random number, which cannot be followed")
     if name in _KEYS:
@@ -99,7 +99,7 @@ def process(trace: Any, primitive: Any, args: Any, params: Any) -> Any:
         _unfollowed(name)
     if not any(map(is_followed, args)):
         return primitive.bind(*args, **params)
-    rule = rules.RULES.get(name) or moves.RULES.get(name)
+    rule = jax_rules.RULES.get(name)
     if rule is None:
         raise refused_operation(f"jax.lax.{name}")
     try:

@@ -5,7 +5,8 @@ A rule takes a primitive, its arguments and its parameters, and gives object arr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,56 @@ from flint import fmpq
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.arrays.arrays import accumulate, along, elementwise, fold, rows_along, tested
+from draftproof.simulator.symbolic.frameworks.jax_values import values
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.exact import ONE
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random
-from draftproof.simulator.symbolic.sources.jax_keys import MANTISSA, Bits
-from draftproof.simulator.symbolic.traced.values import values
+from draftproof.simulator.symbolic.random.jax_keys import MANTISSA, Bits
 from draftproof.simulator.symbolic.where import refused_operation
+
+#: Which arguments hold the elements; the others say where they go.
+_ELEMENTS: dict[str, Callable[[int], Iterable[int]]] = (
+    dict.fromkeys(("dynamic_slice", "gather"), lambda count: (0,))
+    | dict.fromkeys(("dynamic_update_slice", "pad"), lambda count: (0, 1))
+    | {"scatter": lambda count: (0, 2), "select_n": lambda count: range(1, count)}
+)
+_WHOLE = """broadcast_in_dim reshape transpose squeeze expand_dims slice rev copy copy_p concatenate split device_put
+optimization_barrier copy_to_host stop_gradient"""
+_ELEMENTS |= dict.fromkeys(_WHOLE.split(), range)
+
+
+def _moved(primitive: Any, args: Any, params: Any) -> Any:
+    """The arrays of elements that a primitive gives.
+
+    Elements are numbered from 1 on; jax gives a negative number where it fills in a value of its own.
+    """
+    holds = set(_ELEMENTS[primitive.name](len(args)))
+    pool: list[Any] = [0]
+    numbered = list(args)
+    for i in holds:
+        found = values(args[i])
+        numbered[i] = np.arange(len(pool), len(pool) + found.size, dtype=np.int32).reshape(found.shape)
+        pool += found.ravel().tolist()
+    if "fill_value" in params:
+        filler = math.nan if params["fill_value"] is None else params["fill_value"]
+        params = {**params, "fill_value": -1}
+    else:
+        filler = math.nan
+    made = primitive.bind(*numbered, **params)
+    arrays = [_taken(each, pool, filler) for each in (made if primitive.multiple_results else [made])]
+    return arrays if primitive.multiple_results else arrays[0]
+
+
+def _taken(numbers: Any, pool: list[Any], filler: Any) -> Any:
+    found = np.asarray(numbers)
+    result = np.empty(found.shape, dtype=object)
+    for index in np.ndindex(*found.shape):
+        result[index] = pool[found[index]] if found[index] >= 0 else filler
+    return result
+
+
+MOVES: dict[str, Callable[..., Any]] = dict.fromkeys(_ELEMENTS, _moved)
+
 
 #: A positive number below it changes no random number that it is added to, unless that is exactly 0.
 _ABSORBED = fmpq(1, 2**100)
@@ -191,7 +236,7 @@ def _remainder(primitive: Any, args: Any, params: Any) -> Any:
     return elementwise(left, *map(values, args))
 
 
-RULES: dict[str, Callable[..., Any]] = {
+RULES: dict[str, Callable[..., Any]] = MOVES | {
     "add": _map(_kept("add")), "add_any": _map(_kept("add")), "max": _map(_kept("maximum")), "clamp": _clamp,
     "integer_pow": _integer_pow, "rsqrt": _rsqrt, "convert_element_type": _converted, "reduce_precision": _rounded,
     "argmax": _best(race.argmax), "argmin": _best(race.argmin), "sort": _sort, "top_k": _top,

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.lazy import torch
+from draftproof.simulator.lazy import torch, torch_module
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, narrow, plain
-from draftproof.simulator.symbolic.knowledge.session import Session
+from draftproof.simulator.symbolic.frameworks import torch_operations
+from draftproof.simulator.symbolic.frameworks.torch_tensors import Tensors
+from draftproof.simulator.symbolic.knowledge.session import Session, current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.sources import torch_random
-from draftproof.simulator.symbolic.tensors import ops as torch_ops
-from draftproof.simulator.symbolic.tensors.table import Tensors
-from draftproof.simulator.symbolic.where import is_audited, is_own, refused_operation, shown
+from draftproof.simulator.symbolic.random import torch_random
+from draftproof.simulator.symbolic.where import is_audited, is_own, refusal, refused_operation, shown
 
 
 @contextmanager
@@ -149,7 +149,7 @@ def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
         func(*args, **options)
         tensors.written(into)
         return into
-    return torch_ops.apply(tensors, func, args, options)
+    return torch_operations.apply(tensors, func, args, options)
 
 
 _random_rules: dict[Any, Any] = {}
@@ -292,3 +292,39 @@ def _steps() -> tuple[dict[Any, Any], set[Any], set[Any], set[Any]]:
     makers = {torch.tensor, torch.as_tensor, torch.asarray, torch.full, kind.new_tensor, kind.new_full}
     sharing = {torch.as_tensor, torch.asarray, kind.numpy, kind.__array__, kind.data_ptr, kind.__dlpack__}
     return steps, makers, {kind.__getitem__, kind.__iter__}, sharing
+
+
+def _shared(original: Any) -> Any:
+    """`from_numpy` or `frombuffer`: random numbers are copied, any other memory is known to be shared."""
+
+    def function(*arguments: Any, **options: Any) -> Any:
+        session = current()
+        if session is not None and arguments and getattr(plain(arguments[0]), "dtype", None) == np.dtype(object):
+            return session.tensors.wrap(plain(arguments[0]), torch.float64)
+        found = original(*arguments, **options)
+        if session is not None:
+            session.tensors.share(found)
+        return found
+
+    function.original = original  # type: ignore[attr-defined]
+    return function
+
+
+def _pickled(original: Any) -> Any:
+    def method(self: Any, protocol: Any) -> Any:
+        session = current()
+        if session is not None and session.tensors.is_random(self):
+            raise refusal("a tensor of random numbers is pickled, or copied by copy.copy", "use clone")
+        return original(self, protocol)
+
+    return method
+
+
+def replacements() -> list[tuple[Any, str, Any]]:
+    """(holder, name, what to put there) for torch's functions on memory."""
+    module = torch_module()
+    return [
+        (module, "from_numpy", _shared(module.from_numpy)),
+        (module, "frombuffer", _shared(module.frombuffer)),
+        (module.Tensor, "__reduce_ex__", _pickled(module.Tensor.__reduce_ex__)),
+    ]

@@ -1,1 +1,0 @@
-"""torch, operation by operation, on tensors of which some elements are random. Needs torch."""

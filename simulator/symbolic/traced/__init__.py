@@ -1,1 +1,0 @@
-"""What jax computes with random numbers, primitive by primitive."""
