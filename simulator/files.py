@@ -38,7 +38,7 @@ def printable(text: str, kept: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(
-        each if each in kept or each.isprintable() else each.encode("unicode_escape").decode() for each in text
+        item if item in kept or item.isprintable() else item.encode("unicode_escape").decode() for item in text
     )
 
 

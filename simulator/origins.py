@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import site
 import sys
 import sysconfig
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from operator import is_
 from pathlib import Path
@@ -19,6 +22,10 @@ _FOLDERS = (
     *site.getsitepackages(), site.getusersitepackages(),
 )  # fmt: skip
 _INSTALLED = tuple({f"{path}/" for folder in _FOLDERS for path in (folder, Path(folder).resolve())})
+_SIMULATOR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+#: Packages whose own lines an audit never names, wherever they are installed.
+_LIBRARIES = ("numpy", "torch", "triton", "jax", "jaxlib")
 #: Set for classes that are made while Python runs (Py_TPFLAGS_HEAPTYPE).
 _HEAP_TYPE = 1 << 9
 #: Methods that `dataclasses` writes.
@@ -33,6 +40,60 @@ def is_trusted(file: str) -> bool:
     if file.startswith("<frozen ") or file.endswith(".pyx"):
         return True
     return file.startswith((HOME, *_INSTALLED))
+
+
+def in_simulator(file: str) -> bool:
+    """Whether a file of code belongs to `draftproof.simulator`."""
+    return file.startswith(_SIMULATOR)
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file of code is of the standard library or of Python itself."""
+    return file.startswith((_STANDARD, "<frozen")) and "-packages" not in file
+
+
+def folder_of(package: str) -> str:
+    """The folder that a loaded package was loaded from, with a separator at its end; any folder may be on the path."""
+    file = getattr(sys.modules[package], "__file__", None)
+    return os.path.dirname(os.path.abspath(file)) + os.sep if file else "<no file>"
+
+
+#: `is_audited` of the files that were asked about.
+_audited: dict[str, bool] = {}
+#: Folders of the installed packages whose functions are under audit.
+_audited_packages: list[str] = []
+
+
+def is_audited(file: str) -> bool:
+    """Whether an audit names lines of this file: it is neither of the simulator nor of Python, numpy, torch or jax."""
+    audited = _audited.get(file)
+    if audited is None:
+        library = any(file.startswith(folder_of(name)) for name in _LIBRARIES if name in sys.modules)
+        audited = not (in_simulator(file) or file.startswith("<frozen") or is_standard(file) or library)
+        _audited[file] = audited
+    return audited
+
+
+def is_user_code(file: str | None) -> bool:
+    """Whether a file is user code under audit: `is_audited`, and not installed."""
+    return file is not None and "site-packages" not in file and "dist-packages" not in file and is_audited(file)
+
+
+def is_under_audit(file: str) -> bool:
+    """Whether a file is user code, or of an installed package whose functions are under audit."""
+    return is_user_code(file) or (is_audited(file) and file.startswith(tuple(_audited_packages)))
+
+
+@contextmanager
+def auditing_packages(modules: Iterable[str]) -> Iterator[None]:
+    """Within it the files of these modules are `is_under_audit`, even if they are installed."""
+    before = list(_audited_packages)
+    loaded = (name for name in modules if name in sys.modules and name not in ("builtins", "__main__"))
+    _audited_packages.extend(map(folder_of, loaded))
+    try:
+        yield
+    finally:
+        _audited_packages[:] = before
 
 
 def is_foreign(code: CodeType) -> bool:
@@ -63,7 +124,7 @@ def is_library(thing: Any) -> bool:
     made_there = file is not None and file.startswith(HOME) and getattr(home, kind.__qualname__, None) is kind
     if not made_there or set(_ASKED) & set(held):
         return False
-    methods = [vars(each)[name] for each in kind.__mro__ for name in _ASKED if name in vars(each)]
+    methods = [vars(item)[name] for item in kind.__mro__ for name in _ASKED if name in vars(item)]
     return all(map(_is_library_part, (*held.values(), *methods))) and _is_library_module(home)
 
 

@@ -101,7 +101,7 @@ class Relay:
         told.update(node.end.get("told", {}))
         if "error" in node.end:
             raise error_from(node.end["error"])
-        return [_verdict(each) for each in node.end["verdicts"]]
+        return [_verdict(item) for item in node.end["verdicts"]]
 
     def _fetch(self, answers: list[int], shown: Sequence[DraftNode], arithmetic: Arithmetic) -> None:
         """Make the run after these answers known, and those that come next."""
@@ -200,7 +200,7 @@ class Runner:
             coin.start()
             told: dict[str, Any] = {}
             try:
-                end: dict[str, Any] = {"verdicts": [_verdict_fields(each) for each in run(roots, coin, told)]}
+                end: dict[str, Any] = {"verdicts": [_verdict_fields(item) for item in run(roots, coin, told)]}
                 _ = coin.weight  # complains of a run that ended before all was asked that was asked before
             except DraftproofError as error:
                 end = {"error": error_fields(error)}
@@ -225,8 +225,8 @@ class _Led(EnumeratingCoin):
     def record(self) -> dict[str, Any]:
         """What was asked in this run, and the answers."""
         script = self._script[: self._next]
-        answers = [int(each.answers[each.position][0]) for each in script]
-        return {"asked": [self._told(each.asked) for each in script], "answers": answers}
+        answers = [int(item.answers[item.position][0]) for item in script]
+        return {"asked": [self._told(element.asked) for element in script], "answers": answers}
 
     def _branch(self, asked: Any, answers: list[tuple[Any, Any]]) -> Any:
         place = self._next
@@ -242,7 +242,7 @@ class _Led(EnumeratingCoin):
 
     def _told(self, asked: Any) -> Any:
         if isinstance(asked, list):
-            return [self._told(each) for each in asked]
+            return [self._told(item) for item in asked]
         number = self._number(asked)
         return str(number) if self._arithmetic.exact else number
 
@@ -257,7 +257,7 @@ def error_from(fields: Mapping[str, Any]) -> DraftproofError:
     kinds: list[type[DraftproofError]] = [DraftproofError]
     for kind in kinds:
         kinds += kind.__subclasses__()
-    kind = next((each for each in kinds if each.__name__ == fields["kind"]), InvalidVerifier)
+    kind = next((item for item in kinds if item.__name__ == fields["kind"]), InvalidVerifier)
     more = fields.get("fields")
     return kind(**more) if more else kind(fields["text"])
 
@@ -270,7 +270,7 @@ def _exact(text: str | int) -> fmpq:
 
 def _numbers(asked: Any, arithmetic: Arithmetic) -> Any:
     if isinstance(asked, list):
-        return [_numbers(each, arithmetic) for each in asked]
+        return [_numbers(item, arithmetic) for item in asked]
     return _exact(asked) if arithmetic.exact else float(asked)
 
 
@@ -314,10 +314,10 @@ class _Rows:
 def _root(fields: list[list[Any]], arithmetic: Arithmetic) -> DraftNode:
     def process(place: int) -> _Rows:
         rows = {
-            tuple(each[0]): None if each[place] is None else arithmetic.vector(_numbers(each[place], arithmetic))
-            for each in fields
+            tuple(field[0]): None if field[place] is None else arithmetic.vector(_numbers(field[place], arithmetic))
+            for field in fields
         }
         return _Rows(rows, len(fields[0][2]))
 
-    children = {tuple(each[0]): tuple(each[1]) for each in fields if each[1]}
+    children = {tuple(field[0]): tuple(field[1]) for field in fields if field[1]}
     return DraftTree(children).root(process(2), process(3))

@@ -99,7 +99,7 @@ def set_step(layer: Sequence[Scored], listing: Listing, solver: Solver = race_we
 
 def _combined(forks: Sequence[Scored], listing: Listing, count: Callable[..., int]) -> int:
     """How many combinations of sets these nodes may draw."""
-    return prod(count(each.node.draft, each.node.draft, (listing, len(each.node.children))) for each in forks)
+    return prod(count(fork.node.draft, fork.node.draft, (listing, len(fork.node.children))) for fork in forks)
 
 
 def _count(_: Vector, q: Vector, key: tuple[Listing, int]) -> int:

@@ -45,7 +45,7 @@ class Race(NamedTuple):
     def layers(self) -> Iterator[Race]:
         """The races of the `B` layers, one by one."""
         parts = zip(self.blocks, self.weights, self.last.tolist(), self.nobody.tolist(), strict=True)
-        return (Race(*each) for each in parts)
+        return (Race(*part) for part in parts)
 
 
 def exact_law(race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int]) -> list[list[Any]]:

@@ -67,7 +67,7 @@ class Cases:
     def instances(self, case: SizedScheme, deep: bool) -> Iterator[Instance]:
         """The instances of one shape."""
         made = case_instances(case, self.count * (DEEP if deep else 1))
-        return (each for each in made if not self.only or each.about["family"] in self.only)
+        return (item for item in made if not self.only or item.about["family"] in self.only)
 
 
 @dataclass(frozen=True)

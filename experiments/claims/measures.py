@@ -84,9 +84,9 @@ def delay(improves: bool, times: int) -> Figures:
         late, early = (
             max(
                 sum(float(r.weight) * float(runs.check(r.target, r.draft, s).block_efficiency) for r in chosen)
-                for s in each
+                for s in item
             )
-            for each in (delayed, undelayed)
+            for item in (delayed, undelayed)
         )
         texts.append(f"{name} {late:.4f} against {early:.4f}")
         ahead += (late > early) is improves

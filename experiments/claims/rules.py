@@ -99,7 +99,7 @@ def antichains(size: int, depth: int) -> Iterator[tuple[Context, ...]]:
         if len(context) == depth:
             return [(), (context,)]
         parts = [below((*context, token)) for token in range(size)]
-        joined = [tuple(each for part in chosen for each in part) for chosen in product(*parts)]
+        joined = [tuple(item for part in chosen for item in part) for chosen in product(*parts)]
         return joined + ([(context,)] if context else [])
 
     yield from below(())

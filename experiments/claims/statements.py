@@ -61,7 +61,7 @@ class Lossless:
         return Look(found.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *other),))
 
     def shown(self, outputs: Outputs) -> bool:
-        return any(each.get("lossless") is self.lossy for each in outputs)
+        return any(output.get("lossless") is self.lossy for output in outputs)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Efficiency:
 
     def shown(self, outputs: Outputs) -> bool:
         """See `Statement`: the rows in the order of the commands."""
-        rows = [row for each in outputs for row in each["rows"]]
+        rows = [row for output in outputs for row in output["rows"]]
         one, other = (Fraction(row["block_efficiency"]) for row in rows)
         return not _RELATIONS[self.relation](one, other + self.margin)
 
@@ -131,7 +131,7 @@ class SameLaw:
 
     def shown(self, outputs: Outputs) -> bool:
         """See `Statement`: only laws with other means show it from the shell."""
-        return len({row["block_efficiency"] for each in outputs for row in each["rows"]}) > 1
+        return len({row["block_efficiency"] for output in outputs for row in output["rows"]}) > 1
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def compute(world: World) -> dict[str, Any]:
     return {
         **world.about,
         "distance": distance(floats, min(world.depth, 4)),
-        "schemes": [map_schemes.evaluated(each, exact, floats, world.seed) for each in fitting.values()],
+        "schemes": [map_schemes.evaluated(value, exact, floats, world.seed) for value in fitting.values()],
         "known": [_known(floats, nodes, passes) for nodes, passes in budgets_of(world)],
         "strong_id": identity(world),
         "versions": versions(),

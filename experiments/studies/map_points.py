@@ -78,11 +78,11 @@ def _point(row: Row, known: Row) -> Row:
 def _joined(key: Any, group: Sequence[Row]) -> Row:
     """The means over the worlds of a point; what not all of them have is left out."""
     (nodes, passes, size), kind, value, temperature = key
-    optima, pairs = (_means([each[part] for each in group]) for part in ("optima", "pairs"))
+    optima, pairs = (_means([item[part] for item in group]) for part in ("optima", "pairs"))
     kinds: dict[str, str] = {}
-    for each in group:
-        kinds |= each["kinds"]
-    rates = {time: _means([each["rates"][time] for each in group]) for time in DRAFT_TIMES}
+    for item in group:
+        kinds |= item["kinds"]
+    rates = {time: _means([item["rates"][time] for item in group]) for time in DRAFT_TIMES}
     return {
         "nodes": nodes,
         "passes": passes,
@@ -91,7 +91,7 @@ def _joined(key: Any, group: Sequence[Row]) -> Row:
         "value": value,
         "temperature": temperature,
         "worlds": len(group),
-        "distance": sum(each["distance"] for each in group) / len(group),
+        "distance": sum(item["distance"] for item in group) / len(group),
         "optima": optima,
         "pairs": {f"{scheme} {verifier}": mean for (scheme, verifier), mean in pairs.items()},
         "kinds": kinds,
@@ -100,8 +100,8 @@ def _joined(key: Any, group: Sequence[Row]) -> Row:
         "best pair": " ".join(_leading(pairs)[0]),
         "winning pair": _one({" ".join(pair) for pair in _leading(pairs)}),
         "fastest": {str(time): _one({pair[0] for pair in _leading(found)}) for time, found in rates.items()},
-        "open": sum(each["open"] for each in group),
-        "known": _means([each["known"] for each in group]),
+        "open": sum(item["open"] for item in group),
+        "known": _means([item["known"] for item in group]),
     }
 
 

@@ -94,7 +94,7 @@ def _winners(axes: Any, here: Sequence[Row], budget: Budget) -> None:
         if won:
             distances = [point["distance"] for point in won]
             axes.plot(distances, places, marker, color=colour, markersize=7, label=kind, alpha=0.9)
-    axes.set_yticks(range(len(temperatures)), [f"{each:g}" for each in temperatures])
+    axes.set_yticks(range(len(temperatures)), [f"{temperature:g}" for temperature in temperatures])
     axes.set_ylim(-0.6, len(temperatures) - 0.4)
     axes.set_title(f"N = {nodes}, {passes} passes, V = {size}", fontsize=9)
     quiet_axes(axes)

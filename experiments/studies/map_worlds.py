@@ -72,7 +72,7 @@ class World:
             pair = _pair(self.vocab_size, int(self.value))
             root = pair.frequent_roots(self.seed + 1)[-1][0]
             tables = [process.converted(FLOAT64, "rows") for process in pair.processes(root)]
-            target, draft = (_logs([each.table(depth) for depth in range(self.depth + 1)]) for each in tables)
+            target, draft = (_logs([table.table(depth) for depth in range(self.depth + 1)]) for table in tables)
             return target, draft
         generator = np.random.default_rng((self.seed, self.vocab_size))  # the same rows and noise at every distance
         shapes = [(self.vocab_size**depth, self.vocab_size) for depth in range(self.depth + 1)]

@@ -34,7 +34,7 @@ def as_verifier(verifier: Any) -> NamedVerifier:
 def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
     """One of them or several."""
     several = isinstance(verifiers, Iterable) and not isinstance(verifiers, str)
-    named = [as_verifier(each) for each in (verifiers if several else [verifiers])]
+    named = [as_verifier(verifier) for verifier in (verifiers if several else [verifiers])]
     if not named:
         raise InvalidInput("no verifier is given; name one, such as 'traversal'")
     return named
@@ -58,7 +58,7 @@ def on_pair(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme
 def as_schemes(schemes: Any) -> list[DraftScheme]:
     """One of them or several."""
     several = isinstance(schemes, Iterable) and not isinstance(schemes, str)
-    found = [as_scheme(each) for each in (schemes if several else [schemes])]
+    found = [as_scheme(scheme) for scheme in (schemes if several else [schemes])]
     if not found:
         raise InvalidInput("no scheme is given; give one, such as Delayed(K=2, L1=0, L2=2)")
     return found

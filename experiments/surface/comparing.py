@@ -63,7 +63,7 @@ def compare(
     pair = as_pair(target, draft)
     chosen = None if verifiers is None else as_verifiers(verifiers)
     rows = Comparison()
-    for scheme in (on_pair(each, pair) for each in as_schemes(schemes)):
+    for scheme in (on_pair(item, pair) for item in as_schemes(schemes)):
         best = _best(pair, scheme, optimum)
         for named in chosen if chosen is not None else _lossless_on(scheme):
             rows.append(

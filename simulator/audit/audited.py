@@ -27,7 +27,7 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, Verdict
 from draftproof.simulator.relay import Relay, Relayed
 from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
 from draftproof.simulator.symbolic.knowledge.session import Draw
-from draftproof.simulator.symbolic.replay import Replay, parting, point_of
+from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of
 
 _PLAIN = Presentation()
 #: Runs less probable than this come from a rejection loop, whose probabilities leave the floats in the end.
@@ -158,7 +158,7 @@ class Audited(Relayed):
             return self._bisected.verdicts(partial(self._call_with, nodes), roots, coin)
         sliver = self.rows.kind.sliver
         steady = _SliverCoin(coin, sliver, self.log) if sliver else coin
-        how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "corner_coin": coin}
+        how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "boundary_coin": coin}
         told, drawn = _Told(steady), _Told(steady)
         with intercepted(told, watch=(self.function,), **how) as session:
             try:
@@ -213,7 +213,7 @@ class Audited(Relayed):
             )
         raise NotFollowed(
             "it does something else with real random numbers than with those that stand for them "
-            f"({parting(followed, on_real_numbers)}), which cannot be followed"
+            f"({last_common_line(followed, on_real_numbers)}), which cannot be followed"
         )
 
     def _relayed(

@@ -58,7 +58,7 @@ def blamed(arguments: Sequence[Any], hint: str) -> Iterator[None]:
 
 
 def _shown(arguments: Sequence[Any]) -> str:
-    text = ", ".join(" ".join(repr(plain_values(each)).split()) for each in arguments)
+    text = ", ".join(" ".join(repr(plain_values(argument)).split()) for argument in arguments)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 

@@ -116,8 +116,8 @@ class Audit:
         """How many draft trees, or combinations of them, `judge` goes through."""
         if self.batch == 1:
             return scheme.count(self.met(instance, scheme).draft)
-        met = [(self.met(each, shape), shape) for each, shape in self._requests(instance, scheme)]
-        return int(np.prod([shape.count(each.draft) for each, shape in met]))
+        met = [(self.met(item, shape), shape) for item, shape in self._requests(instance, scheme)]
+        return int(np.prod([shape.count(element.draft) for element, shape in met]))
 
     def runs(self, instance: Instance, scheme: DraftScheme, samples: int = 3, seed: int = 0) -> float:
         """About how many calls of the function `judge` makes, from some draft trees. Raises `InvalidVerifier`."""
@@ -172,10 +172,10 @@ class Audit:
 
     def _first_roots(self, instance: Instance, scheme: DraftScheme) -> tuple[DraftNode, ...]:
         """The roots of the first draft trees of a batch."""
-        met = [(self.met(each, shape), shape) for each, shape in self._requests(instance, scheme)]
-        drawn = outcomes(lambda coin: [shape.draw(each.draft, coin) for each, shape in met], self._arithmetic)
+        met = [(self.met(item, shape), shape) for item, shape in self._requests(instance, scheme)]
+        drawn = outcomes(lambda coin: [shape.draw(entry.draft, coin) for entry, shape in met], self._arithmetic)
         trees, _ = next(drawn)
-        return tuple(tree.root(each.target, each.draft) for tree, (each, _) in zip(trees, met, strict=True))
+        return tuple(tree.root(element.target, element.draft) for tree, (element, _) in zip(trees, met, strict=True))
 
     def _requests(self, instance: Instance, scheme: DraftScheme) -> Sequence[tuple[Instance, DraftScheme]]:
         return requests_of(instance, scheme, self.batch, self.ragged)
@@ -185,7 +185,7 @@ class Audit:
         return Check(self.name, scheme, self._arithmetic.name, "enumerate", found, self._tolerance)
 
     def _judge_batch(self, instance: Instance, scheme: DraftScheme, progress: Progress | None) -> Finding:
-        requests = [(self.met(each, shape), shape) for each, shape in self._requests(instance, scheme)]
+        requests = [(self.met(item, shape), shape) for item, shape in self._requests(instance, scheme)]
 
         found = batch_law(self.audited.verify_all, requests, self._arithmetic, progress)
         checks = [self._check(law, met, shape) for law, (met, shape) in zip(found.rows, requests, strict=True)]

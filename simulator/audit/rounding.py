@@ -35,13 +35,13 @@ def only_rounding(audit: Audit, findings: Sequence[Finding]) -> Rounding | None:
     """
     if audit.audited.rows.kind.arithmetic.exact:
         return None
-    failed = [each for each in findings if not each.lossless]
-    bias = max((largest(each) for each in failed), default=0.0)
+    failed = [finding for finding in findings if not finding.lossless]
+    bias = max((largest(item) for item in failed), default=0.0)
     if not 0 < bias <= HALF:
         return None
     wide = audit.with_(wide=True)
     try:
-        if not all(wide.judge(each.instance, each.scheme).lossless for each in failed):
+        if not all(wide.judge(element.instance, element.scheme).lossless for element in failed):
             return None
     except DraftproofError:  # it wants its precision: nothing is known
         return None

@@ -96,11 +96,11 @@ def decide(
     optima: for each finding the largest block efficiency of a lossless verifier, where it is known. complete: whether
     every case was judged.
     """
-    failed = [] if rounding is not None and not strict else [each for each in findings if not each.lossless]
-    refuted = next((each for each in failed if not each.check.lossless), failed[0] if failed else None)
+    failed = [] if rounding is not None and not strict else [finding for finding in findings if not finding.lossless]
+    refuted = next((item for item in failed if not item.check.lossless), failed[0] if failed else None)
     alarm = rounding is None and any(
-        best is not None and each.check.block_efficiency > best + each.tolerance
-        for each, best in zip(findings, optima or [None] * len(findings), strict=True)
+        best is not None and finding.check.block_efficiency > best + finding.tolerance
+        for finding, best in zip(findings, optima or [None] * len(findings), strict=True)
     )
     lossless = complete and bool(findings) and not (refuted or failures or corners or alarm)
     return AuditVerdict(lossless, refuted, rounding, alarm)
@@ -214,7 +214,7 @@ def conclude(record: Record) -> AuditVerdict:
 
 def explain(record: Record) -> None:
     """Whether what failed so far is the rounding of a lower precision inside."""
-    if not all(each.lossless for each in record.findings):
+    if not all(finding.lossless for finding in record.findings):
         with quiet():
             record.rounding = only_rounding(record.request.audit, record.findings)
 

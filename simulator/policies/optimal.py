@@ -45,7 +45,7 @@ class Best:
 
 def best_static(tables: Tables) -> Any:
     """The choice of the action that is best where it is taken for ever, `(S,)`."""
-    position = best_position(each.rate for each in static_values(tables))
+    position = best_position(value.rate for value in static_values(tables))
     return np.full(tables.world.states, position)
 
 

@@ -65,7 +65,7 @@ def simulate(
     for block in range(blocks):
         core = state % world.cores
         if core not in pairs:
-            pairs[core] = tuple(_Kept(each, ()) for each in world.processes(core))  # type: ignore[assignment]
+            pairs[core] = tuple(_Kept(process, ()) for process in world.processes(core))  # type: ignore[assignment]
         target, draft = pairs[core]
         action = actions[choice[state]]
         root = action.scheme.draw(draft, coin).root(target, draft)

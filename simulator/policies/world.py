@@ -89,14 +89,14 @@ class World:
     def processes(self, state: int) -> tuple[MarkovProcess, MarkovProcess]:
         """Target and draft that go on from this state, or core."""
         tokens = context_at(state % self.cores, self.order, self.vocab_size)
-        return tuple(each.started(tokens[self.order - each.order :]) for each in (self.target, self.draft))  # type: ignore[return-value]
+        return tuple(item.started(tokens[self.order - item.order :]) for item in (self.target, self.draft))  # type: ignore[return-value]
 
     def known(self, state: int, draft_time: Any = 0, target_time: Any = 0) -> Known:
         """What is known where a block starts in this state; rows at the previous token if the window tells them."""
         if self.window == self.order:
             return known_at(*self.processes(state), (), draft_time, target_time)
         *before, last = context_at(state, self.window, self.vocab_size)
-        target, draft = (each.started(tuple(before[self.order - each.order :])) for each in (self.target, self.draft))
+        target, draft = (item.started(tuple(before[self.order - item.order :])) for item in (self.target, self.draft))
         return known_at(target, draft, (last,), draft_time, target_time)
 
     def choices(self, policy: Policy, actions: Sequence[Action], draft_time: Any = 0, target_time: Any = 0) -> Any:
@@ -169,7 +169,7 @@ class World:
         for core in range(self.cores):
             instance = Instance.of(*self.processes(core), action.scheme.depth, self.arithmetic)
             law = enumerate_law(action.verifier, instance.target, instance.draft, action.scheme)
-            masses = [each.reshape(1, -1) for each in law.correction]
+            masses = [item.reshape(1, -1) for item in law.correction]
             parts.append(ends_of_masses(masses, self.rows, range(core, core + 1)))
         return np.concatenate([ends for ends, _ in parts]), np.concatenate([means for _, means in parts])
 

@@ -8,21 +8,21 @@ from draftproof.simulator.symbolic.call import intercepted
 from draftproof.simulator.symbolic.knowledge.region import BoundaryEvent, Reuse
 from draftproof.simulator.symbolic.knowledge.session import Session
 from draftproof.simulator.symbolic.loading import load
+from draftproof.simulator.symbolic.locating import LocatedFunction, function_in_module, locate_function
 from draftproof.simulator.symbolic.random.arguments import ArgumentCoins
 from draftproof.simulator.symbolic.result import concrete
-from draftproof.simulator.symbolic.taking import Taken, take, taken
 from draftproof.simulator.symbolic.where import NotFollowed
 
 __all__ = [
     "ArgumentCoins",
     "BoundaryEvent",
+    "LocatedFunction",
     "NotFollowed",
     "Reuse",
     "Session",
-    "Taken",
     "concrete",
+    "function_in_module",
     "intercepted",
     "load",
-    "take",
-    "taken",
+    "locate_function",
 ]

@@ -10,12 +10,13 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from draftproof.simulator.errors import InvalidVerifier
+from draftproof.simulator.origins import in_simulator
 from draftproof.simulator.protocol import Coin
 from draftproof.simulator.symbolic import patches, reach, where
 from draftproof.simulator.symbolic.knowledge.session import Session, enter, leave
 from draftproof.simulator.symbolic.patches import widened
 from draftproof.simulator.symbolic.random import numpy_random, python_random
-from draftproof.simulator.symbolic.where import NotFollowed, is_own, place
+from draftproof.simulator.symbolic.where import NotFollowed, location
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def intercepted(
     watch: tuple[Any, ...] = (),
     fresh: str | None = None,
     wide: bool = False,
-    corner_coin: Coin | None = None,
+    boundary_coin: Coin | None = None,
     replay: Session | None = None,
 ) -> Iterator[Session]:
     """Within it `random`, `numpy.random` and torch give random numbers whose every decision is asked of the coin.
@@ -39,11 +40,11 @@ def intercepted(
     extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
     their globals, defaults and closures are swapped. fresh: "seeds" makes every generator independent whatever
     its seed, "fetches" every fetch of an argument coin. wide: every lower precision that is asked for by name is
-    float64. corner_coin: asked about corners, in place of the coin. replay: a session that gives real numbers.
+    float64. boundary_coin: asked about corners, in place of the coin. replay: a session that gives real numbers.
     Raises `InvalidVerifier` for what cannot be followed exactly, naming operation and line, also if the function
     swallowed that error, and for randomness that went another way. Everything is undone on leaving.
     """
-    session = replay or Session(coin, boundary, fresh, corner_coin)
+    session = replay or Session(coin, boundary, fresh, boundary_coin)
     torch_mode, jax_trace = _torch_mode(), _jax_trace()
     before = _states()
     with ExitStack() as stack:
@@ -123,7 +124,7 @@ def noted_warnings(note: Callable[[str], None]) -> Iterator[None]:
     original = warnings.showwarning
 
     def show(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
-        found = place() if is_own(filename) else None
+        found = location() if in_simulator(filename) else None
         if found is not None:
             filename, lineno = found
         note(f"{category.__name__}: {message} ({os.path.basename(filename)}:{lineno})")

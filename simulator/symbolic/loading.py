@@ -172,7 +172,7 @@ def type_of(ask: Any, value: Any) -> Any:
 def is_of_type(ask: Any, value: Any, kinds: Any) -> bool:
     """`ask(value, kinds)`, answered where all types agree that the number may have for which it stands."""
     if ask is isinstance and isinstance(value, Symbol):
-        answers = {issubclass(each, kinds) for each in value.kinds()}
+        answers = {issubclass(kind, kinds) for kind in value.kinds()}
         if len(answers) > 1:
             raise refusal("the type of a random number that stood in an array, or beside one, cannot be followed")
         return answers.pop()
@@ -183,7 +183,7 @@ def keep_random(convert: Any, value: Any) -> Any:
     """`convert(value)`, but a random number (also in an array or tensor of one element) as it is."""
     if convert is float:
         if isinstance(value, Symbol):
-            return value.of_python()
+            return value.as_python_float()
         if isinstance(value, SymbolicArray) and value.size == 1:
             return value.item()
         session = current()

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from draftproof.simulator.origins import auditing_packages, in_simulator, is_user_code
 from draftproof.simulator.symbolic import compiled, patches
 from draftproof.simulator.symbolic.random import numpy_random, python_random, system
-from draftproof.simulator.symbolic.where import at_home, is_outsider, is_own, refusal
+from draftproof.simulator.symbolic.where import refusal
 
 #: Reads the value of a slot, writes it, and says where it is.
 _Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
@@ -27,7 +28,7 @@ def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator
     tuple, set or dictionary is refused by name.
     """
     undo: list[tuple[Callable[[Any], None], Any]] = []
-    with at_home(_homes(functions)):
+    with auditing_packages(_homes(functions)):
         try:
             for read, write, name in _slots(functions):
                 value = read()
@@ -48,7 +49,7 @@ def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator
 
 def _homes(functions: tuple[Any, ...]) -> set[str]:
     """The packages that the functions belong to."""
-    return {str(getattr(each, "__module__", "")).split(".")[0] for each in functions}
+    return {str(getattr(function, "__module__", "")).split(".")[0] for function in functions}
 
 
 def _swap(value: Any) -> Any:
@@ -61,10 +62,10 @@ def _swap(value: Any) -> Any:
 
 
 def _refuse_inside(value: Any, name: str) -> None:
-    for each in value.values() if isinstance(value, dict) else value:
-        if not isinstance(each, (int, float, str)) and _swap(each) is not None:
+    for item in value.values() if isinstance(value, dict) else value:
+        if not isinstance(item, (int, float, str)) and _swap(item) is not None:
             raise refusal(
-                f"{name} holds a {type(each).__name__} that was made before the call",
+                f"{name} holds a {type(item).__name__} that was made before the call",
                 "keep it under a name of its own, or make it in the function",
             )
 
@@ -88,7 +89,7 @@ def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
         for slot in slots:
             value = slot[0]()
             value = compiled.source_of(value) or value
-            if _is_outsiders(value, homes):
+            if _is_audited_value(value, homes):
                 waiting.append(value)
             yield slot
 
@@ -102,22 +103,22 @@ def _parts(found: Any) -> list[Any]:
     if isinstance(found, types.FunctionType):
         return [found.__wrapped__] if hasattr(found, "__wrapped__") else []
     kind = found if isinstance(found, type) else type(found)
-    if not is_outsider(getattr(sys.modules.get(kind.__module__), "__file__", None)):
+    if not is_user_code(getattr(sys.modules.get(kind.__module__), "__file__", None)):
         return []
-    return [each for each in vars(kind).values() if isinstance(each, types.FunctionType)]
+    return [var for var in vars(kind).values() if isinstance(var, types.FunctionType)]
 
 
-def _is_outsiders(value: Any, homes: set[str]) -> bool:
+def _is_audited_value(value: Any, homes: set[str]) -> bool:
     """Whether to look into a value: code and objects of the outsider, and functions of the package that is audited."""
     if isinstance(value, types.FunctionType):
         file = value.__code__.co_filename
-        return is_outsider(file) or (value.__module__.split(".")[0] in homes and not is_own(file))
+        return is_user_code(file) or (value.__module__.split(".")[0] in homes and not in_simulator(file))
     if isinstance(value, types.ModuleType):
-        return is_outsider(getattr(value, "__file__", None))
+        return is_user_code(getattr(value, "__file__", None))
     if isinstance(value, (types.MethodType, functools.partial)):
         return True
     kind = value if isinstance(value, type) else type(value)
-    return is_outsider(getattr(sys.modules.get(kind.__module__), "__file__", None))
+    return is_user_code(getattr(sys.modules.get(kind.__module__), "__file__", None))
 
 
 def _of_function(function: types.FunctionType) -> Iterator[_Slot]:

@@ -1,4 +1,4 @@
-"""The same run once more on real numbers: what tells followed numbers from real ones is noticed by what it returns.
+"""The same run once more on real numbers: what tells followed numbers from real ones is note_float_types by what it returns.
 
 A point is chosen among the random numbers for which the run makes the decisions that it made. On real numbers of that
 point the function must return the same.
@@ -17,12 +17,13 @@ from itertools import accumulate, takewhile
 from types import FrameType
 from typing import Any
 
+from draftproof.simulator.origins import is_audited
 from draftproof.simulator.symbolic.knowledge.region import Region
 from draftproof.simulator.symbolic.knowledge.session import Draw, Session, Stream
 from draftproof.simulator.symbolic.numbers.exact import ZERO, as_float
-from draftproof.simulator.symbolic.where import is_audited, refusal
+from draftproof.simulator.symbolic.where import refusal
 
-#: Points tried until one meets all that ties numbers to each other.
+#: Points tried until one meets all that constraints numbers to each other.
 TRIES = 400
 #: Of the width of an interval, at each end: what lies there is not chosen.
 MARGIN = 0.1
@@ -63,7 +64,7 @@ class Replay(Session):
         if stream.key is None:
             return self.choose(stream, weights, what)
         total = sum(weights, start=ZERO)
-        edges = [as_float(each / total) for each in accumulate(weights)][:-1]
+        edges = [as_float(item / total) for item in accumulate(weights)][:-1]
         return bisect_right(edges, self._number("uniform"))
 
     def _number(self, kind: str) -> float:
@@ -101,8 +102,8 @@ def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 
             if len(tried) < len(inside):
                 return None
             values = {i: _on_level(group.level, u, group.sides[i]) for i, u in tried.items()}
-            narrow = max(NARROW[bits.get(i, 53)] for i in group.sides)
-            if all(_sum(tie, values) < -narrow for tie in group.ties):
+            note_narrow_type = max(NARROW[bits.get(i, 53)] for i in group.sides)
+            if all(_sum(tie, values) < -note_narrow_type for tie in group.constraints):
                 found |= tried
                 break
         else:
@@ -151,7 +152,7 @@ def _steps(seen: list[tuple[str, int, int]]) -> Iterator[None]:
         sys.settrace(before)
 
 
-def parting(one: Callable[[], Any], other: Callable[[], Any]) -> str:
+def last_common_line(one: Callable[[], Any], other: Callable[[], Any]) -> str:
     """`FILE:line` of the last step that two runs have in common."""
     walks: list[list[tuple[str, int, int]]] = [[], []]
     for walk, run in zip(walks, (one, other), strict=True):

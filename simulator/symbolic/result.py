@@ -10,7 +10,7 @@ import numpy as np
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.numbers.unset import Reading, Unset
+from draftproof.simulator.symbolic.numbers.unset import Nondeterministic, Unset
 
 _LEFT = "the function returned a random number that nothing decided; it must return tokens"
 
@@ -21,7 +21,7 @@ def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of 
     Tuples, lists and dictionaries keep their kind; other objects are returned as they are. Raises `InvalidVerifier`
     if a random number is left in the result.
     """
-    if isinstance(value, Reading):
+    if isinstance(value, Nondeterministic):
         return value
     if isinstance(value, Unset):
         raise InvalidVerifier(f"it returned a number that was never set, in memory taken at {value.line}")
@@ -30,11 +30,11 @@ def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of 
     if _is_random_tensor(value):
         return concrete(current().tensors.values(value))  # type: ignore[union-attr]
     if isinstance(value, dict):
-        return {concrete(key): concrete(each) for key, each in value.items()}
+        return {concrete(key): concrete(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [concrete(each) for each in value]
+        return [concrete(element) for element in value]
     if isinstance(value, tuple):
-        items = tuple(concrete(each) for each in value)
+        items = tuple(concrete(entry) for entry in value)
         return type(value)(*items) if hasattr(value, "_fields") else items
     if isinstance(value, (np.ndarray, np.generic)) or _is_tensor(value):
         found = value.tolist()
@@ -47,9 +47,9 @@ def plain_values(value: Any) -> Any:
     if isinstance(value, Symbol) or _is_random_tensor(value):
         return value
     if isinstance(value, (list, tuple)):
-        return type(value)(plain_values(each) for each in value) if type(value) in (list, tuple) else list(value)
+        return type(value)(plain_values(element) for element in value) if type(value) in (list, tuple) else list(value)
     if isinstance(value, dict):
-        return {key: plain_values(each) for key, each in value.items()}
+        return {key: plain_values(item) for key, item in value.items()}
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) or _is_tensor(value) else value
 
 

@@ -48,7 +48,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "simulator/symbolic/random": _symbolic(*_SOURCES, "test_torch", "test_races"),
     "simulator/symbolic/frameworks": _symbolic(*_TORCH, "test_generators", "test_arguments"),
     **dict.fromkeys(
-        (f"simulator/symbolic/{name}.py" for name in ("compiled", "lifting", "loading", "taking")),
+        (f"simulator/symbolic/{name}.py" for name in ("compiled", "loading", "locating", "partial_module")),
         _symbolic("test_taking", "test_load", "test_torch", "test_generators"),
     ),
     "simulator/symbolic/frameworks/torch_tensors.py": _symbolic(

@@ -22,7 +22,7 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.relay import Relay
-from draftproof.simulator.symbolic import Taken, take, taken
+from draftproof.simulator.symbolic import LocatedFunction, function_in_module, locate_function
 
 
 def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
@@ -43,11 +43,11 @@ def load_audit(spec: str, arguments: Sequence[str], **options: Any) -> Audit:
     around = {key: value for key, value in keywords.items() if "." in key}
     plain = {key: value for key, value in keywords.items() if key not in around}
     with quiet():
-        found = take(place, name, around) if place.endswith(".py") else _from_module(place, name, around)
+        found = locate_function(place, name, around) if place.endswith(".py") else _from_module(place, name, around)
     return make_audit(found.function, name=name, keywords=plain, typed=typed, notes=found.notes, **options)
 
 
-def _from_module(module: str, name: str, around: Mapping[str, Any]) -> Taken:
+def _from_module(module: str, name: str, around: Mapping[str, Any]) -> LocatedFunction:
     if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module):
         raise InvalidInput(f"no file {module}; give your function as FILE.py:FUNCTION")
     try:
@@ -59,7 +59,7 @@ def _from_module(module: str, name: str, around: Mapping[str, Any]) -> Taken:
         ) from None
     except AttributeError:
         raise InvalidInput(f"{module} has no {name}; this may be another version of it") from None
-    return taken(name, found, around)
+    return function_in_module(name, found, around)
 
 
 #: What an expression among the arguments may use.

@@ -47,18 +47,18 @@ class Evidence:
 
         suspect: a verifier, or what gives one for the instance of a finding.
         """
-        return self.audit.batch == 1 and all(self._agrees(suspect, each) for each in self.compared)
+        return self.audit.batch == 1 and all(self._agrees(suspect, item) for item in self.compared)
 
     @cached_property
     def compared(self) -> list[Finding]:
         """The finding, its smallest witness, some refuted and some passed instances; the quickest first."""
-        passed = [each for each in self.findings if each.lossless and each is not self.finding]
+        passed = [finding for finding in self.findings if finding.lossless and finding is not self.finding]
         found = [self.finding, *([self.witness] if self.witness else []), *self._refuted()[:OTHERS], *passed[:OTHERS]]
         return sorted(found, key=lambda each: each.instance.vocab_size**each.scheme.nodes)
 
     def _refuted(self) -> list[Finding]:
         """Other refuted instances; where the audit has none, one more that it is run on."""
-        others = [each for each in self.findings if each is not self.finding and not each.lossless]
+        others = [finding for finding in self.findings if finding is not self.finding and not finding.lossless]
         if others:
             return others
         made = self._run("probe", self.finding, lambda at, scheme: self.audit.judge(probe(at, scheme), scheme))

@@ -33,7 +33,7 @@ def processed_target(evidence: Evidence) -> str | None:
     if not float(evidence.finding.check.max_deviation) > TELLING * FITTED:  # p itself would fit as well
         return None
     for processing in processings(evidence.finding):
-        if all(meets(each, processing) for each in evidence.compared):
+        if all(meets(item, processing) for item in evidence.compared):
             return f"the whole block has the law of p with {_words(processing)}"
     return None
 

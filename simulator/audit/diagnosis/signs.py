@@ -20,7 +20,7 @@ def same_law(name: str, given: Sequence[Suspect]) -> Callable[[Evidence], str | 
     """The law is that of a suspect, number by number."""
 
     def test(evidence: Evidence) -> str | None:
-        for suspect in (*given, *(each for each in evidence.known if each.name == name)):
+        for suspect in (*given, *(item for item in evidence.known if item.name == name)):
             if evidence.behaves_like(suspect.verifier):
                 return f"its law is, number by number, that of {suspect.text}"
         return None
@@ -100,16 +100,18 @@ def context(evidence: Evidence) -> str | None:
 
 def shape_bonus(evidence: Evidence) -> str | None:
     """Only the last token of a whole path is wrong."""
-    refuted = [each for each in evidence.compared if not each.check.lossless]
-    if not refuted or any(not each.law.depth or any(map(each.at_depth, range(each.law.depth))) for each in refuted):
+    refuted = [item for item in evidence.compared if not item.check.lossless]
+    if not refuted or any(
+        not element.law.depth or any(map(element.at_depth, range(element.law.depth))) for element in refuted
+    ):
         return None
     return "on every instance that is refuted, everything before it is right"
 
 
 def joint(evidence: Evidence) -> str | None:
     """The first token is right everywhere."""
-    refuted = [each for each in evidence.findings if not each.check.lossless]
-    if not refuted or any(each.at_depth(0) for each in evidence.findings):
+    refuted = [finding for finding in evidence.findings if not finding.check.lossless]
+    if not refuted or any(finding.at_depth(0) for finding in evidence.findings):
         return None
     return "on every instance the first token has exactly the law p, and later ones do not"
 

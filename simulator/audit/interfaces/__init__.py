@@ -20,7 +20,7 @@ __all__ = ["INTERFACES", "Call", "Interface", "SelfDrafted", "interface_named", 
 
 #: Every interface by its name.
 INTERFACES: Mapping[str, Interface] = MappingProxyType(
-    {each.name: each for each in (TREE, CHAIN, PATHS, POSTERIOR, COINS, TRANSFORMERS, STEP, LOOP)}
+    {item.name: item for item in (TREE, CHAIN, PATHS, POSTERIOR, COINS, TRANSFORMERS, STEP, LOOP)}
 )
 
 

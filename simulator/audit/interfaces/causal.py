@@ -97,7 +97,7 @@ def _texts(tokens: Any, positions: Any, count: int, mask: Any, placed: bool) -> 
     for request, (line, places) in enumerate(zip(tokens, positions, strict=True)):
         first = len(line) - count
         seen = [_visible(mask, request, query, first, len(line)) for query in range(count)]
-        found.append([_text(line, places, each, placed) for each in seen])
+        found.append([_text(line, places, item, placed) for item in seen])
     return found
 
 

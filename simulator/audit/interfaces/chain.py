@@ -37,8 +37,8 @@ def _call(call: Call) -> list[Verdict]:
         **_noise(call, 4, (len(paths),), longest, size),
     )
     return [
-        read_block(each, nodes[-1].context, f"the chain interface wants {CHAIN.returns}, for each request")
-        for each, nodes in zip(by_request(result, len(paths)), paths, strict=True)
+        read_block(item, nodes[-1].context, f"the chain interface wants {CHAIN.returns}, for each request")
+        for item, nodes in zip(by_request(result, len(paths)), paths, strict=True)
     ]
 
 

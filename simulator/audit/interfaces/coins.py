@@ -69,7 +69,11 @@ def _asked(function: Callable[..., Any]) -> list[str]:
         raise InvalidInput(
             "the coins interface reads the names of the parameters; wrap the function in Python"
         ) from None
-    return [each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
 
 
 def _call(call: Call) -> list[Verdict]:
@@ -90,8 +94,8 @@ def _call(call: Call) -> list[Verdict]:
     result = call(**arguments)
     wants = f"the coins interface wants {COINS.returns}"
     return [
-        read_block(_as_list(each), path[-1].context, wants)
-        for each, path in zip(by_request(_as_list(result), len(paths)), paths, strict=True)
+        read_block(_as_list(item), path[-1].context, wants)
+        for item, path in zip(by_request(_as_list(result), len(paths)), paths, strict=True)
     ]
 
 

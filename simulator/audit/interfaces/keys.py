@@ -25,7 +25,7 @@ def _wants(parameter: inspect.Parameter) -> bool:
 
 def keys_of(function: Callable[..., Any]) -> list[str]:
     """The parameters that want a key."""
-    return [each.name for each in _parameters(function) if _wants(each)]
+    return [parameter.name for parameter in _parameters(function) if _wants(parameter)]
 
 
 def with_keys(
@@ -36,7 +36,7 @@ def with_keys(
     The arguments without names keep their order around the keys. make: a key, from the name of its parameter.
     """
     keys = {name: make(name) for name in keys_of(function) if name not in named}
-    placed = [each.name for each in _parameters(function) if each.kind in _PLACES]
+    placed = [parameter.name for parameter in _parameters(function) if parameter.kind in _PLACES]
     return tuple(_ordered(placed, arguments, keys)), {**named, **keys}
 
 

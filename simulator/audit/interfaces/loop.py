@@ -66,7 +66,7 @@ class Model:
     def __call__(self, text: Any) -> Any:
         plain = concrete(text)
         if isinstance(plain, (list, tuple)) and plain and isinstance(plain[0], (list, tuple)):
-            return self._rows.array([self._table.row(tuple(each)) for each in plain])
+            return self._rows.array([self._table.row(tuple(item)) for item in plain])
         return self._rows.array(self._table.row(tokens(plain, "a text")))
 
 

@@ -45,8 +45,12 @@ def wanted(function: Callable[..., Any], places: int, known: Any) -> dict[str, s
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return {}
-    later = [each for number, each in enumerate(parameters) if number >= places or each.kind is each.KEYWORD_ONLY]
-    found = {each.name: kind_of(each.name) for each in later if each.name not in known}
+    later = [
+        parameter
+        for number, parameter in enumerate(parameters)
+        if number >= places or parameter.kind is parameter.KEYWORD_ONLY
+    ]
+    found = {item.name: kind_of(item.name) for item in later if item.name not in known}
     return {name: kind for name, kind in found.items() if kind is not None}
 
 

@@ -39,8 +39,8 @@ def _call(call: Call) -> list[Verdict]:
     if isinstance(result, tuple) and len(result) == 3 and not all(isinstance(part, tuple) for part in result):
         result = list(zip(*(by_request(part, len(call.nodes)) for part in result), strict=True))
     return [
-        _read(call, each, root, paths)
-        for each, root, paths in zip(by_request(result, len(call.nodes)), call.nodes, requests, strict=True)
+        _read(call, item, root, paths)
+        for item, root, paths in zip(by_request(result, len(call.nodes)), call.nodes, requests, strict=True)
     ]
 
 
@@ -60,9 +60,13 @@ def _wants_draft(call: Call) -> bool:
     except (TypeError, ValueError):  # compiled functions tell nothing
         return False
     places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    required = [each for each in parameters if each.kind in places and each.default is inspect.Parameter.empty]
+    required = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in places and parameter.default is inspect.Parameter.empty
+    ]
     given = call.keywords if call.rows.library != "jax" else {**call.keywords, **dict.fromkeys(keys_of(call.function))}
-    return len([each for each in required if each.name not in given]) > 2
+    return len([item for item in required if item.name not in given]) > 2
 
 
 def _read(call: Call, result: Any, root: DraftNode, paths: list[Context]) -> Verdict:

@@ -86,7 +86,7 @@ def _expand(structure: LeafToRoot, rows: RowSource, depth: int, level: _Level) -
         weights += [part[2] for part in parts]
         after = [part[3] for part in parts]
         fields = ("context", "entry", "left", "p", "q", "weight", "origin", "share")
-        stage = _Stage(**{name: joined([getattr(each, name) for each in after]) for name in fields}, child=begun)
+        stage = _Stage(**{name: joined([getattr(item, name) for item in after]) for name in fields}, child=begun)
         begun += len(stage.context)
     return _Level(joined(contexts), joined(paths), joined(weights), [])
 

@@ -58,7 +58,7 @@ class TableRows:
         """The rows of one instance; device: a torch device to put them on (None: stay with numpy)."""
         tables = [target.tables, draft.tables]
         if device is not None:
-            tables = [_tensors(each, device) for each in tables]
+            tables = [_tensors(table, device) for table in tables]
         return cls(tables[0], tables[1])
 
     @property

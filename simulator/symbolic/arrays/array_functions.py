@@ -15,12 +15,12 @@ from draftproof.simulator.symbolic.arrays.arrays import (
     SymbolicArray,
     boxed,
     dispatched,
-    noticed,
+    note_float_types,
     objects,
     plain,
     random_inside,
-    settled,
     stored,
+    without_symbols,
     wrapped,
 )
 from draftproof.simulator.symbolic.arrays.rules import RULES
@@ -59,11 +59,13 @@ _WRITES = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis
 
 def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
     """One numpy function with random numbers among its arguments; raises `InvalidVerifier` if it has no rule."""
-    noticed(arguments)
+    note_float_types(arguments)
     if name not in _WRITES:
-        arguments = tuple(settled(each) for each in arguments)
+        arguments = tuple(without_symbols(argument) for argument in arguments)
         followed = (SymbolicArray, Symbol, list, tuple)
-        if function is not None and not any(isinstance(each, followed) for each in (*arguments, *options.values())):
+        if function is not None and not any(
+            isinstance(argument, followed) for argument in (*arguments, *options.values())
+        ):
             return function(*arguments, **options)
     rule = RULES.get(name)
     if rule is not None:
@@ -99,9 +101,11 @@ def _tried(function: Any, arguments: Any, options: Any) -> None:
 def _example(value: Any) -> Any:
     """Some number in the place of every random one."""
     if isinstance(value, (list, tuple)):
-        return type(value)(_example(each) for each in value)
+        return type(value)(_example(item) for item in value)
     if isinstance(value, SymbolicArray):
-        return np.array([0.5 if isinstance(each, Symbol) else each for each in value.flat]).reshape(value.shape)
+        return np.array([0.5 if isinstance(element, Symbol) else element for element in value.flat]).reshape(
+            value.shape
+        )
     return 0.5 if isinstance(value, Symbol) else value
 
 
@@ -114,7 +118,7 @@ def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
         raise refused_operation(f"numpy.{name}, of NaN and")
     try:
         kept = {key: _stripped(name, value) for key, value in options.items()}
-        return _wrapped_all(function(*(_stripped(name, each) for each in arguments), **kept))
+        return _wrapped_all(function(*(_stripped(name, argument) for argument in arguments), **kept))
     except InvalidVerifier:
         raise
     except (TypeError, ValueError, IndexError, AttributeError) as error:
@@ -139,7 +143,7 @@ def _stripped(name: str, value: Any) -> Any:
 
 def _wrapped_all(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return type(value)(_wrapped_all(each) for each in value)
+        return type(value)(_wrapped_all(item) for item in value)
     return wrapped(value) if isinstance(value, np.ndarray) and plain(value).dtype == object else value
 
 
@@ -147,7 +151,7 @@ def _shaped(name: str, function: Any, arguments: Any, options: Any) -> Any:
     if name.endswith("_like"):  # floats, unless asked for otherwise: the numbers are
         options = {"dtype": np.float64} | options | {"subok": False}
         return function(np.empty(np.shape(plain(arguments[0]))), *arguments[1:], **options)
-    return function(*(_stripped(name, each) for each in arguments), **options)
+    return function(*(_stripped(name, argument) for argument in arguments), **options)
 
 
 def _ufunc(self: Symbol, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
@@ -200,7 +204,7 @@ def _as_array(self: Symbol, name: str) -> Any:
     if self.variable.index not in self.variable.region.in_arrays:
         raise AttributeError(f"'float' object has no attribute {name!r}")
     if name == "item":
-        return self.of_python
+        return self.as_python_float
     return getattr(boxed(self).view(SymbolicArray), name)
 
 

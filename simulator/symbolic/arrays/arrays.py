@@ -18,7 +18,7 @@ from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.numbers import race
 from draftproof.simulator.symbolic.numbers.functions import BINARY, TESTS, UNARY, is_random, where
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.where import refusal, refused_operation, shown
+from draftproof.simulator.symbolic.where import refusal, refused_operation, text_if_shown
 
 
 def plain(value: Any) -> Any:
@@ -52,7 +52,7 @@ def random_inside(value: Any) -> bool:
 def boxed(value: Any) -> Any:
     """An object array from a number or nested sequences of numbers."""
     if isinstance(value, (list, tuple)):
-        return np.array([objects(each) if isinstance(each, np.ndarray) else each for each in value], dtype=object)
+        return np.array([objects(item) if isinstance(item, np.ndarray) else item for item in value], dtype=object)
     result = np.empty((), dtype=object)
     result[()] = value.item() if isinstance(value, np.generic) else value
     return result
@@ -67,7 +67,7 @@ def wrapped(array: Any) -> Any:
         return array
     if array.shape == ():
         value: Any = array[()]
-        return value.of_array() if is_random(value) else value
+        return value.as_array_element() if is_random(value) else value
     if any(is_random(value) for value in array.flat):
         return array.view(SymbolicArray)
     return array.astype(np.float64) if all(isinstance(value, (int, float)) for value in array.flat) else array
@@ -96,7 +96,7 @@ def _elementwise(function: Callable[..., Any], arity: int) -> Any:
 def elementwise(function: Callable[..., Any], *arguments: Any) -> Any:
     """A function of numbers on arrays, broadcast; an object array."""
     with np.errstate(all="ignore"):  # numbers here say for themselves what is wrong with them; torch says nothing
-        result = _elementwise(function, len(arguments))(*(objects(each) for each in arguments))
+        result = _elementwise(function, len(arguments))(*(objects(argument) for argument in arguments))
     return result if isinstance(result, np.ndarray) else boxed(result)
 
 
@@ -149,9 +149,9 @@ def reduced(name: str, array: Any, axis: Any, keepdims: bool = False, initial: A
     """A row, or what several axes span (None: all), reduced by a function of two numbers, by its ufunc name."""
     found = objects(array)
     axes = range(found.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, found.ndim)
-    for each in sorted(axes, reverse=True):
-        found = along(fold(name), found, each)
-        found = np.expand_dims(found, each) if keepdims else found
+    for item in sorted(axes, reverse=True):
+        found = along(fold(name), found, item)
+        found = np.expand_dims(found, item) if keepdims else found
     return wrapped(found if initial is None else elementwise(BINARY[name], initial, found))
 
 
@@ -183,13 +183,13 @@ class SymbolicArray(np.ndarray):
     def __getitem__(self, index: Any) -> Any:
         found = super().__getitem__(index)
         if isinstance(found, Symbol):
-            found.of_array()
+            found.as_array_element()
         if self.fetches is None:
             return found
         session = self.fetches
         fetch, fresh = session.region.next_fetch(), session.fresh == "fetches"
         if isinstance(found, Symbol):
-            return found.fetched(fetch, fresh).of_array()
+            return found.fetched(fetch, fresh).as_array_element()
         copied = elementwise(lambda x: x.fetched(fetch, fresh) if is_random(x) else x, found).view(SymbolicArray)
         copied.fetches = session
         copied.flags.writeable = False  # it stands for a part of the coins, and what is written would not reach them
@@ -203,12 +203,12 @@ class SymbolicArray(np.ndarray):
 
     def tolist(self) -> Any:
         """Floats of Python, in lists."""
-        return elementwise(lambda x: x.of_python() if is_random(x) else x, self).tolist()
+        return elementwise(lambda x: x.as_python_float() if is_random(x) else x, self).tolist()
 
     def item(self, *index: Any) -> Any:
         """One float of Python."""
         found = super().item(*index)
-        return found.of_python() if is_random(found) else found
+        return found.as_python_float() if is_random(found) else found
 
     def astype(self, dtype: Any, *arguments: Any, **options: Any) -> Any:
         """A float type keeps the numbers random; whole numbers and booleans are decided now."""
@@ -216,7 +216,7 @@ class SymbolicArray(np.ndarray):
         if kind == "O":
             return plain(self.copy())
         if kind == "f" and np.dtype(dtype).itemsize > 2:
-            narrow(dtype)
+            note_narrow_type(dtype)
             return self.copy()
         if kind == "b":
             return tested(TESTS["not_equal"], self, 0)
@@ -237,7 +237,7 @@ class SymbolicArray(np.ndarray):
     tobytes = tofile = dump = dumps = byteswap = getfield = _bytes
 
     def __repr__(self) -> str:
-        return shown(f"<array {self.shape} of random numbers>", "a text is made of an array of random numbers")
+        return text_if_shown(f"<array {self.shape} of random numbers>", "a text is made of an array of random numbers")
 
     __str__ = __repr__
 
@@ -245,32 +245,36 @@ class SymbolicArray(np.ndarray):
         return repr(self)
 
 
-def narrow(dtype: Any) -> None:
+def note_narrow_type(dtype: Any) -> None:
     """From here on arrays of random numbers may be of another type than float64."""
     session = current()
     if session is not None and np.dtype(dtype) != np.float64:
         session.region.narrowed = True
 
 
-def noticed(values: Sequence[Any]) -> None:
+def note_float_types(values: Sequence[Any]) -> None:
     """Likewise, where arrays of other floats, or of objects, are among these."""
-    for each in values:
-        if isinstance(each, (np.ndarray, np.generic)) and type(each) is not SymbolicArray and each.dtype.kind in "fO":
-            narrow(each.dtype)
+    for value in values:
+        if (
+            isinstance(value, (np.ndarray, np.generic))
+            and type(value) is not SymbolicArray
+            and value.dtype.kind in "fO"
+        ):
+            note_narrow_type(value.dtype)
 
 
-def settled(value: Any) -> Any:
+def without_symbols(value: Any) -> Any:
     """An array that was followed and holds no random number any more as one of floats; anything else as it is."""
-    if isinstance(value, SymbolicArray) and not any(isinstance(each, Symbol) for each in value.flat):
+    if isinstance(value, SymbolicArray) and not any(isinstance(element, Symbol) for element in value.flat):
         return plain(value).astype(np.float64)
     return value
 
 
 def dispatched(ufunc: Any, method: str, inputs: Sequence[Any], out: Any, options: dict[str, Any]) -> Any:
     """What numpy asks for when a ufunc meets a random number."""
-    inputs = tuple(settled(each) for each in inputs)
-    noticed(inputs)
-    if not any(isinstance(each, (SymbolicArray, Symbol, list, tuple)) for each in inputs):
+    inputs = tuple(without_symbols(item) for item in inputs)
+    note_float_types(inputs)
+    if not any(isinstance(element, (SymbolicArray, Symbol, list, tuple)) for element in inputs):
         result = getattr(ufunc, method)(*inputs, **options)
     else:
         result = ufunc_applied(ufunc.__name__, method, inputs, options)
@@ -298,7 +302,7 @@ def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[s
             smaller = elementwise(BINARY["maximum"], inputs[0], inputs[1])
             return wrapped(elementwise(BINARY["minimum"], smaller, inputs[2]))
     if method == "__call__" and name == "matmul":
-        return wrapped(np.matmul(*(objects(each) for each in inputs)))
+        return wrapped(np.matmul(*(objects(item) for item in inputs)))
     if method == "reduce" and name in BINARY:
         if options.get("where", True) is not True:
             raise refused_operation(f"numpy.{name}.reduce with where=")

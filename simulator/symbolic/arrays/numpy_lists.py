@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.simulator.origins import in_simulator, is_audited
 from draftproof.simulator.symbolic.arrays.array_functions import applied
 from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, as_floats, dispatched, random_inside
 from draftproof.simulator.symbolic.knowledge.session import current, followed
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.unset import Unset
-from draftproof.simulator.symbolic.where import caller, is_audited, is_own
+from draftproof.simulator.symbolic.where import caller
 
 #: Functions that make an array of their argument, and at which place that stands; the type stands behind it.
 _MAKERS = {
@@ -33,7 +34,7 @@ def _listed(values: Any) -> bool:
     """Whether one of the arguments is a list with random numbers, and the call does not come from here."""
     for value in values:
         if isinstance(value, (list, tuple)) and random_inside(value):
-            return not is_own(sys._getframe(2).f_code.co_filename)
+            return not in_simulator(sys._getframe(2).f_code.co_filename)
     return False
 
 
@@ -42,7 +43,7 @@ def _maker(name: str, original: Any) -> Any:
 
     def function(*arguments: Any, **options: Any) -> Any:
         given = arguments[place] if len(arguments) > place else options.get(keyword)
-        if current() is None or not random_inside(given) or is_own(sys._getframe(1).f_code.co_filename):
+        if current() is None or not random_inside(given) or in_simulator(sys._getframe(1).f_code.co_filename):
             return original(*arguments, **options)
         options = dict(zip((keyword, "dtype", "order"), arguments[place:], strict=False)) | options
         dtype = options.pop("dtype", None)
@@ -55,7 +56,9 @@ def _maker(name: str, original: Any) -> Any:
             original(*arguments[:place], value, **options, dtype=object), isinstance(given, SymbolicArray)
         )
         if dtype is not None and np.dtype(dtype).kind in "iu" and isinstance(given, (list, tuple)):
-            original([0 if is_random(each) else each for each in found.flat], dtype)  # raises what only lists raise
+            original(
+                [0 if is_random(element) else element for element in found.flat], dtype
+            )  # raises what only lists raise
         return found if dtype is None else found.astype(dtype)
 
     return update_wrapper(function, original)

@@ -134,7 +134,7 @@ def _parts(sort: Any) -> Any:
     """`partition` and `argpartition`: numpy leaves open in which order the two sides of the pivot stand."""
 
     def function(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: Any = None) -> Any:
-        first = next((each for each in objects(a).flat if isinstance(each, Symbol)), None)
+        first = next((element for element in objects(a).flat if isinstance(element, Symbol)), None)
         if first is not None:
             first.variable.region.note(f"both sides of a partition are taken in sorted order at {caller()}")
         return sort(a, axis)

@@ -48,7 +48,7 @@ def bisected(before: Callable[[Any], bool], thresholds: Sequence[Any], low: int,
 
 def increasing(thresholds: Sequence[Any]) -> bool:
     """Whether nothing in a row is random, and it is sorted."""
-    if any(isinstance(each, Symbol) for each in thresholds):
+    if any(isinstance(threshold, Symbol) for threshold in thresholds):
         return False
     return all(x <= y for x, y in itertools.pairwise([*thresholds, math.inf]))
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.lazy import jax_core, jax_lines, jnp
+from draftproof.simulator.origins import is_audited
 from draftproof.simulator.symbolic.frameworks.jax_values import is_followed, shaped, values, wrapped
-from draftproof.simulator.symbolic.where import is_audited, reading
+from draftproof.simulator.symbolic.where import with_lines_from
 
 #: One primitive: of a trace, a primitive, its arguments and parameters.
 Process = Callable[[Any, Any, Any, Any], Any]
@@ -27,8 +28,8 @@ def draws(jaxpr: Any) -> bool:
 
 def _inside(params: Any) -> list[Any]:
     """The functions among the parameters of a primitive."""
-    listed = [each for value in params.values() for each in (value if isinstance(value, (tuple, list)) else [value])]
-    return [each for each in listed if isinstance(each, (jax_core.Jaxpr, jax_core.ClosedJaxpr))]
+    listed = [item for value in params.values() for item in (value if isinstance(value, (tuple, list)) else [value])]
+    return [element for element in listed if isinstance(element, (jax_core.Jaxpr, jax_core.ClosedJaxpr))]
 
 
 def _open(jaxpr: Any) -> Any:
@@ -47,7 +48,7 @@ def run(trace: Any, process: Process, jaxpr: Any, args: Sequence[Any]) -> list[A
     def read(atom: Any) -> Any:
         return atom.val if isinstance(atom, jax_core.Literal) else known[atom]
 
-    with reading(lambda: _line(at[0])):
+    with with_lines_from(lambda: _line(at[0])):
         for eqn in inner.eqns:
             at[0] = eqn
             found = process(trace, eqn.primitive, [read(atom) for atom in eqn.invars], eqn.params)
@@ -65,7 +66,7 @@ def _line(eqn: Any) -> tuple[str, int] | None:
     if eqn is None:
         return None
     frames = jax_lines.user_frames(eqn.source_info.traceback)
-    return next(((each.file_name, each.start_line) for each in frames if is_audited(each.file_name)), None)
+    return next(((frame.file_name, frame.start_line) for frame in frames if is_audited(frame.file_name)), None)
 
 
 def _called(trace: Any, process: Process, primitive: Any, args: Any, params: Any) -> Any:
@@ -100,12 +101,12 @@ def _scan(trace: Any, process: Process, primitive: Any, args: Any, params: Any) 
     carry, rows = list(args[consts : consts + carried]), args[consts + carried :]
     steps: list[list[Any]] = []
     for i in reversed(range(length)) if params["reverse"] else range(length):
-        found = run(trace, process, body, [*args[:consts], *carry, *(_row(trace, each, i) for each in rows)])
+        found = run(trace, process, body, [*args[:consts], *carry, *(_row(trace, row, i) for row in rows)])
         carry = found[:carried]
         steps.append(found[carried:])
     if params["reverse"]:
         steps.reverse()
-    kinds = [each.aval for each in _open(body).outvars[carried:]]
+    kinds = [var.aval for var in _open(body).outvars[carried:]]
     return [*carry, *(_stacked(trace, [step[j] for step in steps], kind) for j, kind in enumerate(kinds))]
 
 
@@ -118,7 +119,7 @@ def _row(trace: Any, array: Any, i: int) -> Any:
 def _stacked(trace: Any, parts: list[Any], kind: Any) -> Any:
     if not any(map(is_followed, parts)):
         return jnp.stack(parts) if parts else jnp.zeros((0, *kind.shape), kind.dtype)
-    stacked = np.stack([values(each) for each in parts])
+    stacked = np.stack([values(part) for part in parts])
     return wrapped(trace, stacked, shaped(stacked.shape, kind.dtype))
 
 

@@ -50,7 +50,7 @@ def _moved(primitive: Any, args: Any, params: Any) -> Any:
     else:
         filler = math.nan
     made = primitive.bind(*numbered, **params)
-    arrays = [_taken(each, pool, filler) for each in (made if primitive.multiple_results else [made])]
+    arrays = [_taken(item, pool, filler) for item in (made if primitive.multiple_results else [made])]
     return arrays if primitive.multiple_results else arrays[0]
 
 
@@ -103,7 +103,7 @@ _RUNNING = {"cumsum": "add", "cumprod": "multiply", "cummax": "maximum", "cummin
 def _numbers(value: Any) -> Any:
     """The elements of an array that holds no bits."""
     found = values(value)
-    if any(isinstance(each, Bits) for each in found.flat):
+    if any(isinstance(element, Bits) for element in found.flat):
         raise refused_operation("arithmetic on the bits")
     return found
 
@@ -176,7 +176,7 @@ def _sort(primitive: Any, args: Any, params: Any) -> Any:
         raise refused_operation("sorting by several arrays")
     keys = elementwise(lambda x: x.uniform() if isinstance(x, Bits) else x, values(args[0]))
     places = rows_along(race.argsort, keys, params["dimension"]).astype(np.int64)
-    return [np.take_along_axis(values(each), places, params["dimension"]) for each in args]
+    return [np.take_along_axis(values(argument), places, params["dimension"]) for argument in args]
 
 
 def _top(primitive: Any, args: Any, params: Any) -> Any:
@@ -242,8 +242,8 @@ RULES: dict[str, Callable[..., Any]] = MOVES | {
     "argmax": _best(race.argmax), "argmin": _best(race.argmin), "sort": _sort, "top_k": _top,
     "shift_right_logical": _shifted, "or": _with_exponent, "bitcast_convert_type": _as_float, "rem": _remainder,
 }  # fmt: skip
-RULES |= {name: _map(BINARY[theirs]) for name, theirs in _BINARY.items()}
-RULES |= {name: _map(UNARY[theirs]) for name, theirs in _UNARY.items()}
-RULES |= {name: _test(TESTS[theirs]) for name, theirs in _TESTS.items()}
-RULES |= {name: _reduced(theirs) for name, theirs in _REDUCED.items()}
-RULES |= {name: _running(theirs) for name, theirs in _RUNNING.items()}
+RULES |= {name: _map(BINARY[ufunc]) for name, ufunc in _BINARY.items()}
+RULES |= {name: _map(UNARY[ufunc]) for name, ufunc in _UNARY.items()}
+RULES |= {name: _test(TESTS[ufunc]) for name, ufunc in _TESTS.items()}
+RULES |= {name: _reduced(ufunc) for name, ufunc in _REDUCED.items()}
+RULES |= {name: _running(ufunc) for name, ufunc in _RUNNING.items()}

@@ -77,7 +77,7 @@ def _unfollowed(name: str) -> Any:
 
 def _plain_call(self: Any, primitive: Any, function: Any, *rest: Any, **options: Any) -> Any:
     """A function with its own derivative, run as it is."""
-    args = next(each for each in rest if isinstance(each, (list, tuple)))
+    args = next(item for item in rest if isinstance(item, (list, tuple)))
     with jax_core.set_current_trace(self):
         return function.call_wrapped(*args)
 
@@ -88,7 +88,7 @@ def process(trace: Any, primitive: Any, args: Any, params: Any) -> Any:
     name = primitive.name
     if session is None or session.keys is None:
         return primitive.bind(*args, **params)
-    args = [of_jax(each) for each in args]
+    args = [of_jax(argument) for argument in args]
     if name in jax_functions.CONTROL:
         return jax_functions.CONTROL[name](trace, process, primitive, args, params)
     if name in _KEYS and any(map(is_followed, args)):
@@ -109,7 +109,7 @@ def process(trace: Any, primitive: Any, args: Any, params: Any) -> Any:
     avals, _ = primitive.abstract_eval(*map(jax_core.typeof, args), **params)
     if not primitive.multiple_results:
         return wrapped(trace, found, avals)
-    return [wrapped(trace, each, aval) for each, aval in zip(found, avals, strict=True)]
+    return [wrapped(trace, item, aval) for item, aval in zip(found, avals, strict=True)]
 
 
 def _bits(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:

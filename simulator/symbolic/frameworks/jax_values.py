@@ -117,7 +117,7 @@ def values(value: Any) -> Any:
 def wrapped(trace: Any, array: Any, aval: Any) -> Any:
     """The result of an operation: followed, if anything in it is random, else an array of jax."""
     array = np.asarray(array)
-    if array.dtype == object and any(is_random(each) or isinstance(each, Bits) for each in array.flat):
+    if array.dtype == object and any(is_random(element) or isinstance(element, Bits) for element in array.flat):
         if aval.dtype.kind in "fV" and aval.dtype.itemsize < 4:
             raise refused_operation(f"rounding to {aval.dtype}")
         return followed_class()(trace, aval, array.reshape(aval.shape))

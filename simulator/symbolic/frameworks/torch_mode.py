@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.lazy import torch, torch_module
-from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, narrow, plain
+from draftproof.simulator.origins import in_simulator, is_audited
+from draftproof.simulator.symbolic.arrays.arrays import SymbolicArray, boxed, note_narrow_type, plain
 from draftproof.simulator.symbolic.frameworks import torch_operations
 from draftproof.simulator.symbolic.frameworks.torch_tensors import Tensors
 from draftproof.simulator.symbolic.knowledge.session import Session, current
 from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
 from draftproof.simulator.symbolic.random import torch_random
-from draftproof.simulator.symbolic.where import is_audited, is_own, refusal, refused_operation, shown
+from draftproof.simulator.symbolic.where import refusal, refused_operation, text_if_shown
 
 
 @contextmanager
@@ -77,7 +78,7 @@ def _modes() -> tuple[Any, Any]:
                 self.note(_STAYS)
                 return args[0]
             if "device" in options or "pin_memory" in options or func is torch.Tensor.to:
-                args, options = _at_home(self.note, args, options)
+                args, options = _on_cpu(self.note, args, options)
             if func is torch.Tensor.data_ptr and _from_kernel():
                 self.tensors.lend(args[0])
                 return func(*args)
@@ -89,12 +90,12 @@ def _modes() -> tuple[Any, Any]:
                 if made is not None:
                     return made
             elif _any_symbol(args) or (options and _any_symbol(options.values())):
-                args = tuple(_tensor(self.tensors, each) for each in args)
-                options = {key: _tensor(self.tensors, each) for key, each in options.items()}
+                args = tuple(_tensor(self.tensors, argument) for argument in args)
+                options = {key: _tensor(self.tensors, argument) for key, argument in options.items()}
             found = func(*args, **options)
             if func in self.sharing:
-                for each in (found, *args):
-                    self.tensors.share(each)
+                for argument in (found, *args):
+                    self.tensors.share(argument)
             return _fetched(self.tensors, args[0], found) if func in self.fetches and self.tensors.stores else found
 
     return Operations, Functions
@@ -105,10 +106,10 @@ _DEVICES = ("cuda", "npu", "xpu", "hpu", "mps")
 _STAYS = "tensors stay on the CPU where it asks for another device or for pinned memory"
 
 
-def _at_home(note: Any, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _on_cpu(note: Any, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The arguments without another device and without pinned memory, which is noted."""
 
-    def home(value: Any) -> Any:
+    def on_cpu(value: Any) -> Any:
         name = value.type if isinstance(value, torch.device) else value
         if not (isinstance(name, str) and name.partition(":")[0] in _DEVICES):
             return value
@@ -117,9 +118,9 @@ def _at_home(note: Any, args: Any, options: dict[str, Any]) -> tuple[Any, dict[s
 
     if options.get("pin_memory"):
         note(_STAYS)
-    kept = {name: home(value) if name == "device" else value for name, value in options.items()}
+    kept = {name: on_cpu(value) if name == "device" else value for name, value in options.items()}
     kept.pop("pin_memory", None)
-    return (*args[:1], *map(home, args[1:])), kept
+    return (*args[:1], *map(on_cpu, args[1:])), kept
 
 
 def _from_kernel() -> bool:
@@ -160,7 +161,7 @@ _EMPTY = {f"aten::{name}" for name in ("empty", "empty_like", "empty_strided", "
 def _maker() -> str:
     """The file of the code that called torch."""
     frame: Any = sys._getframe(2)
-    while frame is not None and is_own(frame.f_code.co_filename):
+    while frame is not None and in_simulator(frame.f_code.co_filename):
         frame = frame.f_back
     return "" if frame is None else str(frame.f_code.co_filename)
 
@@ -178,11 +179,11 @@ def _random_rule(func: Any) -> Any:
 
 
 def _any_random(tensors: Tensors, args: Any, options: Any) -> bool:
-    for each in (*args, *options.values()) if options else args:
-        if isinstance(each, torch.Tensor):
-            if tensors.store_of(each) is not None and tensors.is_random(each):
+    for argument in (*args, *options.values()) if options else args:
+        if isinstance(argument, torch.Tensor):
+            if tensors.store_of(argument) is not None and tensors.is_random(argument):
                 return True
-        elif isinstance(each, (list, tuple)) and _any_random(tensors, each, {}):
+        elif isinstance(argument, (list, tuple)) and _any_random(tensors, argument, {}):
             return True
     return False
 
@@ -194,12 +195,12 @@ def _fetched(tensors: Tensors, source: Any, found: Any) -> Any:
         return found
     if isinstance(found, torch.Tensor):
         return tensors.fetched(found) if tensors.is_random(found) else found
-    return iter([_fetched(tensors, source, each) for each in found])
+    return iter([_fetched(tensors, source, item) for item in found])
 
 
 def _any_symbol(values: Any) -> bool:
-    for each in values:  # noqa: SIM110 - a generator would double the cost of every call
-        if isinstance(each, (Symbol, SymbolicArray)):
+    for value in values:  # noqa: SIM110 - a generator would double the cost of every call
+        if isinstance(value, (Symbol, SymbolicArray)):
             return True
     return False
 
@@ -219,7 +220,7 @@ def _made(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
     if isinstance(data, torch.Tensor):
         return None
     array = _nested(tensors, data)
-    if array is None or not any(is_random(each) for each in array.flat):
+    if array is None or not any(is_random(element) for element in array.flat):
         return None
     own = func in (torch.Tensor.new_tensor, torch.Tensor.new_full)
     dtype = options.get("dtype") or (args[0].dtype if own else torch.get_default_dtype())
@@ -236,15 +237,15 @@ def _nested(tensors: Tensors, data: Any) -> Any:
         return boxed(data) if isinstance(data, Symbol) else tensors.values(data)
     if not isinstance(data, (list, tuple)):
         return None
-    items = [_nested(tensors, each) for each in data]
-    if all(each is None for each in items):
+    items = [_nested(tensors, item) for item in data]
+    if all(item is None for item in items):
         return None
-    filled = [boxed(each) if item is None else item for each, item in zip(data, items, strict=True)]
+    filled = [boxed(element) if item is None else item for element, item in zip(data, items, strict=True)]
     return np.stack(filled)
 
 
 def _numpy(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> Any:
-    narrow(str(tensor.dtype).removeprefix("torch."))
+    note_narrow_type(str(tensor.dtype).removeprefix("torch."))
     array = tensors.values(tensor).view(SymbolicArray)
     array.flags.writeable = False  # a copy: what is written to it would not reach the tensor
     return array
@@ -259,7 +260,9 @@ def _float(tensors: Tensors, tensor: Any) -> float:
 
 
 def _repr(tensors: Tensors, tensor: Any, *args: Any, **options: Any) -> str:
-    return shown(f"<tensor {tuple(tensor.shape)} of random numbers>", "a text is made of a tensor of random numbers")
+    return text_if_shown(
+        f"<tensor {tuple(tensor.shape)} of random numbers>", "a text is made of a tensor of random numbers"
+    )
 
 
 def _refuse(name: str) -> Any:

@@ -46,7 +46,7 @@ class _Catalogue:
     def numbered(self, value: Any) -> Any:
         """A tensor of the numbers of its elements; lists one by one, anything else as it is."""
         if isinstance(value, (list, tuple)):
-            return type(value)(self.numbered(each) for each in value)
+            return type(value)(self.numbered(item) for item in value)
         if not isinstance(value, torch.Tensor):
             return value
         rank = value.is_floating_point(), value.dtype.itemsize
@@ -69,15 +69,17 @@ def moved(tensors: Tensors, func: Any, name: str, args: Any, options: Any) -> An
     catalogue = _Catalogue(tensors)
     kept, numbers = MOVES[name], _NUMBERS.get(name, ())
     inputs = []
-    for i, each in enumerate(args):
+    for i, argument in enumerate(args):
         if i in kept:
-            if any(tensors.is_random(index) for index in (each if isinstance(each, (list, tuple)) else [each])):
+            if any(
+                tensors.is_random(index) for index in (argument if isinstance(argument, (list, tuple)) else [argument])
+            ):
                 raise refused_operation(f"an index or mask of torch {name}, which holds what was never set,")
-            inputs.append(each)
-        elif i in numbers and isinstance(each, (int, float)):
-            inputs.append(catalogue.number(each))
+            inputs.append(argument)
+        elif i in numbers and isinstance(argument, (int, float)):
+            inputs.append(catalogue.number(argument))
         else:
-            inputs.append(catalogue.numbered(each))
+            inputs.append(catalogue.numbered(argument))
     found = func(*inputs, **{key: value for key, value in options.items() if key != "memory_format"})
     array = catalogue.looked_up(found)
     if name.endswith("_"):
@@ -143,7 +145,9 @@ def apply(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
 def _shares_memory(func: Any) -> bool:
     """Whether the operation only gives another view."""
     returns = func._schema.returns
-    return bool(returns) and all(each.alias_info is not None and not each.alias_info.is_write for each in returns)
+    return bool(returns) and all(
+        returned.alias_info is not None and not returned.alias_info.is_write for returned in returns
+    )
 
 
 def _rule(name: str) -> Callable[..., Any] | None:
@@ -157,16 +161,16 @@ def _rule(name: str) -> Callable[..., Any] | None:
 
 
 def _first(args: Any) -> Any:
-    return next(each for each in args if isinstance(each, torch.Tensor))
+    return next(argument for argument in args if isinstance(argument, torch.Tensor))
 
 
 def _dtype(args: Any) -> Any:
     """The type of the result, by torch's own promotion; a float type in any case."""
     found = None
-    for each in args:
-        if isinstance(each, torch.Tensor):
-            found = each if found is None else torch.empty((), dtype=torch.result_type(found, each))
-            if each.dim():
+    for argument in args:
+        if isinstance(argument, torch.Tensor):
+            found = argument if found is None else torch.empty((), dtype=torch.result_type(found, argument))
+            if argument.dim():
                 found = torch.empty((1,), dtype=found.dtype)
     return found.dtype if found is not None and found.is_floating_point() else torch.get_default_dtype()
 
@@ -175,7 +179,7 @@ def _map(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
         if any(value not in (None, 0) for value in options.values()):
             raise refused_operation(f"torch with {', '.join(options)}")
-        found = elementwise(function, *(tensors.values(each) for each in args))
+        found = elementwise(function, *(tensors.values(argument) for argument in args))
         return tensors.wrap(found, _dtype(args), _first(args).device)
 
     return rule
@@ -183,7 +187,7 @@ def _map(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _test(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        found = tested(function, *(tensors.values(each) for each in args))
+        found = tested(function, *(tensors.values(argument) for argument in args))
         return torch.from_numpy(np.asarray(found)).to(_first(args).device)
 
     return rule
@@ -227,7 +231,7 @@ def _clamp(tensors: Tensors, args: Any, options: Any) -> Any:
 
 
 def _where(tensors: Tensors, args: Any, options: Any) -> Any:
-    found = elementwise(where, *(tensors.values(each) for each in args))
+    found = elementwise(where, *(tensors.values(argument) for argument in args))
     return tensors.wrap(found, _dtype(args[1:]), args[0].device)
 
 

@@ -94,7 +94,9 @@ def _best(choose: Callable[..., Any], function: Callable[..., Any], name: str) -
 
 
 def _sort(tensors: Tensors, args: Any, options: Any) -> Any:
-    names = ["dim", "descending"] if not any(isinstance(each, bool) for each in args[1:2]) else ["stable", "dim"]
+    names = (
+        ["dim", "descending"] if not any(isinstance(argument, bool) for argument in args[1:2]) else ["stable", "dim"]
+    )
     given = dict(zip(names, args[1:], strict=False)) | options
     return _ordered(tensors, args[0], given.get("dim", -1), given.get("descending", False), None)
 

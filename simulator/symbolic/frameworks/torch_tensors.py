@@ -58,7 +58,7 @@ class Tensors:
         if not self.stores or not isinstance(value, self.torch.Tensor):
             return False
         store = self.store_of(value)
-        return store is not None and any(each is not None for each in self.view(store, value).flat)
+        return store is not None and any(element is not None for element in self.view(store, value).flat)
 
     def values(self, value: Any) -> Any:
         """The elements of a tensor, or a number, as object array of Python numbers and symbols."""
@@ -99,8 +99,8 @@ class Tensors:
                 symbols[index] = value
             else:
                 known[index] = value
-        any_random = any(each is not None for each in symbols.flat)
-        if any(each is not None and not isinstance(each, Unset) for each in symbols.flat):
+        any_random = any(element is not None for element in symbols.flat)
+        if any(element is not None and not isinstance(element, Unset) for element in symbols.flat):
             self._check_target(tensor)
         store = self.store_of(tensor)
         if store is not None and store.copied:

@@ -145,8 +145,8 @@ def _guarded(name: str, original: Any) -> Any:
     """An operation of the interpreter; what it cannot do with random numbers is refused, not raised in the kernel."""
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        handles = [getattr(each, "handle", each) for each in _flat(arguments)]
-        if current() is None or not any(_is_followed(getattr(each, "data", None)) for each in handles):
+        handles = [getattr(item, "handle", item) for item in _flat(arguments)]
+        if current() is None or not any(_is_followed(getattr(handle, "data", None)) for handle in handles):
             return original(self, *arguments, **options)
         try:
             return original(self, *arguments, **options)
@@ -159,7 +159,7 @@ def _guarded(name: str, original: Any) -> Any:
 
 
 def _flat(values: Any) -> list[Any]:
-    return [each for value in values for each in (value if isinstance(value, (tuple, list)) else [value])]
+    return [item for value in values for item in (value if isinstance(value, (tuple, list)) else [value])]
 
 
 def _atomic(name: str, original: Any) -> Any:
@@ -167,9 +167,9 @@ def _atomic(name: str, original: Any) -> Any:
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         session: Any = current()
-        for each in arguments if session is not None else ():
-            data: Any = getattr(each, "data", None)
-            addresses = data.flat if data is not None and each.dtype.is_ptr() else ()
+        for argument in arguments if session is not None else ():
+            data: Any = getattr(argument, "data", None)
+            addresses = data.flat if data is not None and argument.dtype.is_ptr() else ()
             if _is_followed(data) or any(session.tensors.at(int(address)) is not None for address in addresses):
                 raise refused_operation(f"{name} in a Triton kernel")
         return original(self, *arguments, **options)
@@ -198,7 +198,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     language: Any = sys.modules["triton.language"]
     builder, reductions = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
     found = []
-    for name in (each for each in dir(builder) if each in _METHODS or each.startswith("create_")):
+    for name in (item for item in dir(builder) if item in _METHODS or item.startswith("create_")):
         original = getattr(builder, name)
         rule = _METHODS.get(name)
         guard = _atomic if name.startswith("create_atomic") else _guarded

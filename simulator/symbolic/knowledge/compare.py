@@ -22,9 +22,9 @@ MAX_CELLS = 4096
 
 def compare(region: Any, operation: str, x: Any, y: Any) -> bool:
     """The truth of `x operation y`; at least one is a symbol. Raises `InvalidVerifier` where there is no exact rule."""
-    for each in (x, y):
-        if isinstance(each, Unset):
-            each.refuse()
+    for item in (x, y):
+        if isinstance(item, Unset):
+            item.refuse()
     if operation == "<":
         return _less(region, x, y, True)
     if operation == ">":
@@ -156,10 +156,13 @@ def _chains(region: Any, x: Symbol, y: Symbol, strict: bool) -> bool:
     """Two chains that end with the same step are ordered as they are before it."""
     if isinstance(x, Chain) and isinstance(y, Chain) and x.steps and y.steps and x.steps[-1] == y.steps[-1]:
         name, c = x.steps[-1]
-        inner = [Chain(each.form, each.steps[:-1], each.ideal) if each.steps[:-1] else each.form for each in (x, y)]
+        inner = [
+            Chain(element.form, element.steps[:-1], element.ideal) if element.steps[:-1] else element.form
+            for element in (x, y)
+        ]
         falling = name in ("mul", "pow") and c < 0
         return _less(region, inner[1], inner[0], strict) if falling else _less(region, inner[0], inner[1], strict)
-    ideals: list[Any] = [each.ideal if isinstance(each, Chain) else each for each in (x, y)]
+    ideals: list[Any] = [item.ideal if isinstance(item, Chain) else item for item in (x, y)]
     if ideals[0] is None or ideals[1] is None:
         raise refused_operation("a comparison with another random number of a different kind")
     region.note_guard()

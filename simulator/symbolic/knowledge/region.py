@@ -23,7 +23,7 @@ from draftproof.simulator.symbolic.numbers.symbol import Variable
 from draftproof.simulator.symbolic.where import caller, refusal
 
 #: A constraint: coefficients by variable, constant; the sum must be <= 0.
-Tie: TypeAlias = tuple[dict[int, fmpq], fmpq]
+LinearConstraint: TypeAlias = tuple[dict[int, fmpq], fmpq]
 #: Where the uniform of a variable may lie.
 Interval: TypeAlias = tuple[fmpq, fmpq]
 
@@ -37,26 +37,26 @@ class Group:
 
     level: int
     sides: dict[int, int]
-    ties: list[Tie] = field(default_factory=list)
+    constraints: list[LinearConstraint] = field(default_factory=list)
     mass: fmpq | None = None
 
     def probability(self, intervals: Mapping[int, Interval]) -> fmpq:
-        """The probability of all ties and of the intervals of the variables."""
+        """The probability of all constraints and of the intervals of the variables."""
         if self.mass is not None:
             return self.mass
         order = {i: position for position, i in enumerate(sorted(self.sides))}
         bounds = tuple(_bounds(self.level, intervals[i], self.sides[i]) for i in order)
         rows = []
-        for coefficients, const in self.ties:
+        for coefficients, const in self.constraints:
             row = [ZERO] * len(order)
             for i, a in coefficients.items():
                 row[order[i]] = a
             rows.append((tuple(row), const))
         return measure(self.level, bounds, tuple(rows))
 
-    def narrowed(self, tie: Tie) -> Group:
+    def narrowed(self, tie: LinearConstraint) -> Group:
         """The group with one more tie."""
-        return Group(self.level, self.sides, [*self.ties, tie])
+        return Group(self.level, self.sides, [*self.constraints, tie])
 
 
 def _bounds(level: int, interval: Interval, side: int) -> tuple[fmpq, fmpq | None]:
@@ -97,7 +97,7 @@ def union(
         mass *= group.probability(intervals)
     for i in loose:
         mass *= intervals[i][1] - intervals[i][0]
-    return Group(level, sides, [tie for group in groups for tie in group.ties], mass)
+    return Group(level, sides, [tie for group in groups for tie in group.constraints], mass)
 
 
 @dataclass(frozen=True)
@@ -135,13 +135,13 @@ CLOSEST = fmpq(1, fmpz(2) ** 100_000)
 CORNERS = 2
 
 
-def _given(known: _Known, value: fmpq) -> bool:
+def _is_generated(known: _VariableState, value: fmpq) -> bool:
     """Whether the generator of a uniform gives this number: a multiple of its smallest step."""
     return known.largest is not None and (value / (ONE - known.largest)).q == 1
 
 
 @dataclass
-class _Known:
+class _VariableState:
     """What is known of one variable.
 
     largest: the largest value below 1 that its generator gives, None if it has no corners. point: its exact value.
@@ -154,7 +154,7 @@ class _Known:
     high: fmpq = ONE
     group: Group | None = None
     point: fmpq | None = None
-    corners_asked: bool = False
+    boundary_asked: bool = False
     decided: tuple[str, int] | None = None
 
 
@@ -162,12 +162,12 @@ class Region:
     """The variables of one run of the audited function.
 
     coin: answers the questions. boundary: whether uniforms may also be 0, the largest float below 1 or exactly a
-    threshold that their generator gives. corner_coin: answers questions about those, None for the coin.
+    threshold that their generator gives. boundary_coin: answers questions about those, None for the coin.
     """
 
-    def __init__(self, coin: Coin, boundary: bool = False, corner_coin: Coin | None = None) -> None:
+    def __init__(self, coin: Coin, boundary: bool = False, boundary_coin: Coin | None = None) -> None:
         self.coin = coin
-        self.corner_coin = corner_coin or coin
+        self.boundary_coin = boundary_coin or coin
         self.boundary = boundary
         self.reuse: list[Reuse] = []
         self.events: list[BoundaryEvent] = []
@@ -176,13 +176,13 @@ class Region:
         self.in_arrays: set[int] = set()  # numbers that code has fetched from an array, where a division by 0 is none
         self.beside_numpy: set[int] = set()  # those that were ever fetched from one, or computed with a number of numpy
         self.narrowed = False  # whether an array of random numbers may be of another type than float64
-        self._known: list[_Known] = []
+        self._known: list[_VariableState] = []
         self._fetches = 0
 
     # Variables.
     def variable(self, what: str, largest: fmpq | None = None) -> Variable:
         """A new variable; largest: the largest value below 1 that its generator gives, None for no corners."""
-        self._known.append(_Known(what, largest if self.boundary else None))
+        self._known.append(_VariableState(what, largest if self.boundary else None))
         return Variable(self, len(self._known) - 1)
 
     def next_fetch(self) -> int:
@@ -202,7 +202,7 @@ class Region:
         self.check(variable)
         known = self._known[variable.index]
         untouched = known.low == 0 and known.high == 1 and known.group is None and known.point is None
-        return untouched and (known.largest is None or known.corners_asked)
+        return untouched and (known.largest is None or known.boundary_asked)
 
     def interval(self, variable: Variable) -> tuple[fmpq, fmpq]:
         """Where its uniform may still lie."""
@@ -261,10 +261,10 @@ class Region:
                 self._record(variable)
             return bool(threshold >= known.high)
         if known.group is not None:
-            return self._tied(0, [(variable, ONE, 0)], -threshold)
+            return self._decided(0, [(variable, ONE, 0)], -threshold)
         self._record(variable)
         heads = (threshold - known.low) / (known.high - known.low)
-        if len(self.events) < CORNERS and _given(known, threshold) and self.corner_coin.choose([ONE, TINY]):
+        if len(self.events) < CORNERS and _is_generated(known, threshold) and self.boundary_coin.choose([ONE, TINY]):
             self._fix(known, threshold)
             return not strict
         below = self.coin.flip(heads)
@@ -306,7 +306,7 @@ class Region:
             self._ask_corners(self._known[v.index])
         if any(self._known[v.index].point is not None for v, _, _ in terms):
             return self._without_points(level, terms, const, strict)
-        return self._tied(level, terms, const)
+        return self._decided(level, terms, const)
 
     def race(self, variables: Sequence[tuple[Variable, int]], weights: Sequence[fmpq]) -> int:
         """The winner of a race of free exponential variables over their weights: the smallest `x / weight`.
@@ -322,7 +322,7 @@ class Region:
         for (v, _), weight in zip(variables, weights, strict=True):
             self._known[v.index].group = group
             if v.index != winner:
-                group.ties.append(({winner: weight, v.index: -weights[best]}, ZERO))
+                group.constraints.append(({winner: weight, v.index: -weights[best]}, ZERO))
         return best
 
     # How.
@@ -343,17 +343,17 @@ class Region:
             return bool(const < 0 or (not strict and const == 0))
         return self.holds(level, rest, const, strict)
 
-    def _ask_corners(self, known: _Known) -> None:
+    def _ask_corners(self, known: _VariableState) -> None:
         """In boundary mode, before the first question: is the coin exactly 0 or the largest float below 1?"""
-        if known.largest is None or known.corners_asked:
+        if known.largest is None or known.boundary_asked:
             return
-        known.corners_asked = True
+        known.boundary_asked = True
         if len(self.events) < CORNERS:
-            answer = self.corner_coin.choose([ONE, TINY, TINY])
+            answer = self.boundary_coin.choose([ONE, TINY, TINY])
             if answer:
                 self._fix(known, (ZERO, known.largest)[answer - 1])
 
-    def _fix(self, known: _Known, value: fmpq) -> None:
+    def _fix(self, known: _VariableState, value: fmpq) -> None:
         known.point = value
         self.events.append(BoundaryEvent(known.what, value, caller()))
 
@@ -368,7 +368,7 @@ class Region:
             if found not in self.reuse:
                 self.reuse.append(found)
 
-    def _tied(self, level: int, terms: Sequence[tuple[Variable, fmpq, int]], const: fmpq) -> bool:
+    def _decided(self, level: int, terms: Sequence[tuple[Variable, fmpq, int]], const: fmpq) -> bool:
         groups = distinct(self._known[v.index].group for v, _, _ in terms)
         levels = {group.level for group in groups}
         if levels == {1} and level == 0:
@@ -380,7 +380,7 @@ class Region:
         members = {i for group in groups for i in group.sides} | {v.index for v, _, _ in terms}
         intervals = {i: (self._known[i].low, self._known[i].high) for i in members}
         loose = [v.index for v, _, _ in terms if self._known[v.index].group is None]
-        tie: Tie = {v.index: a for v, a, _ in terms}, const
+        tie: LinearConstraint = {v.index: a for v, a, _ in terms}, const
         try:
             whole = union(level, groups, loose, terms, intervals)
             mass = whole.probability(intervals)
@@ -393,7 +393,7 @@ class Region:
         if inside <= noise or inside >= mass - noise:
             return bool(inside > noise)
         answer = self.coin.flip(inside / mass)
-        whole.ties.append(tie if answer else ({i: -a for i, a in tie[0].items()}, -const))
+        whole.constraints.append(tie if answer else ({i: -a for i, a in tie[0].items()}, -const))
         whole.mass = inside if answer else mass - inside
         for i in whole.sides:
             self._known[i].group = whole

@@ -1,4 +1,4 @@
-"""One call of an audited function: its variables, its generators, and what was noticed on the way."""
+"""One call of an audited function: its variables, its generators, and what was note_float_types on the way."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Session:
     real = False  # whether it gives real numbers
 
     def __init__(
-        self, coin: Coin, boundary: bool = False, fresh: str | None = None, corner_coin: Coin | None = None
+        self, coin: Coin, boundary: bool = False, fresh: str | None = None, boundary_coin: Coin | None = None
     ) -> None:
         if fresh not in FRESH:
             raise InvalidInput(f"fresh = {fresh!r}; give 'seeds', 'fetches' or None")
         self.coin = coin
-        self.region = Region(coin, boundary, corner_coin)
+        self.region = Region(coin, boundary, boundary_coin)
         self.fresh = fresh
         self.tensors: Any = None
         self.keys: Any = None
@@ -211,7 +211,7 @@ class Session:
         total = sum(weights, start=ZERO)
         if not total > 0:
             raise ValueError("the weights must be positive in sum")
-        edges = [each / total for each in accumulate(weights)][:-1]
+        edges = [item / total for item in accumulate(weights)][:-1]
         return count_below(self.region, self.uniform(stream, what), edges, strict=False)
 
     def _check_kind(self, stream: Stream, kind: Any) -> None:

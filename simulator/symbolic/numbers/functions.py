@@ -27,7 +27,7 @@ def _finite(value: Any) -> bool:
 def divide(x: Any, y: Any) -> Any:
     """`x / y`; infinite or NaN where y is 0."""
     if is_random(x) and not is_random(y) and y == 0:
-        return x.over_zero(np.float64(y))
+        return x.divided_by_zero(np.float64(y))
     if is_random(x) or is_random(y):
         return x / y
     if y == 0:

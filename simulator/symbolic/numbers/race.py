@@ -67,35 +67,35 @@ def _best(values: Sequence[Any], largest: bool) -> int:
 
 def _race(values: Sequence[Any], largest: bool) -> int | None:
     """The winner, if this is a race of free exponential variables; None if it is anything else."""
-    places, runners, rates = [], [], []
+    places, variables, rates = [], [], []
     kinds = set()
     for place, value in enumerate(values):
         if not isinstance(value, Symbol):
             if _loses(value, largest, values):
                 continue
             return None
-        runner = _runner(value)
-        if runner is None:
+        exponential = _exponential(value)
+        if exponential is None:
             return None
-        kind, variable, side, rate = runner
+        kind, variable, side, rate = exponential
         kinds.add(kind)
         places.append(place)
-        runners.append((variable, side))
+        variables.append((variable, side))
         rates.append(rate)
     if len(kinds) != 1 or len(places) < 2:
         return None
     kind = kinds.pop()
-    if kind.rising == largest or len({v.index for v, _ in runners}) < len(runners):
+    if kind.rising == largest or len({v.index for v, _ in variables}) < len(variables):
         return None
-    region = runners[0][0].region
-    if not all(region.is_free(v) for v, _ in runners):
+    region = variables[0][0].region
+    if not all(region.is_free(v) for v, _ in variables):
         return None
     if kind.name == "log":
         top = max(rates)
         weights: list[Any] = [exp(rate - top) for rate in rates]
     else:
         weights = rates
-    return places[int(region.race(runners, weights))]
+    return places[int(region.race(variables, weights))]
 
 
 class _Kind(NamedTuple):
@@ -105,8 +105,8 @@ class _Kind(NamedTuple):
     rising: bool
 
 
-def _runner(value: Symbol) -> tuple[_Kind, Variable, int, fmpq] | None:
-    """(kind, variable, side, rate): the value is a function of `x / rate` that all runners of the kind share."""
+def _exponential(value: Symbol) -> tuple[_Kind, Variable, int, fmpq] | None:
+    """(kind, variable, side, rate): the value is a function of `x / rate` that all variables of the kind share."""
     while isinstance(value, Chain) and value.ideal is not None:
         value.variable.region.note_guard()
         value = value.ideal

@@ -14,16 +14,15 @@ import numpy as np
 from flint import fmpq
 
 from draftproof.simulator.arithmetic import real
+from draftproof.simulator.origins import in_simulator, is_audited
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO, as_float, log
 from draftproof.simulator.symbolic.where import (
-    asked_by_us,
-    is_audited,
-    is_own,
+    called_from_simulator,
     is_shown,
     method_called,
     refusal,
     refused_operation,
-    shown,
+    text_if_shown,
 )
 
 
@@ -32,7 +31,7 @@ class Element:
 
     __slots__ = ()
 
-    def over_zero(self: Any, zero: Any) -> float:
+    def divided_by_zero(self: Any, zero: Any) -> float:
         """Infinite, as arrays have it and what stood in one; a float of Python raises `ZeroDivisionError`."""
         if not isinstance(zero, np.generic) and self.variable.index not in self.variable.region.in_arrays:
             raise ZeroDivisionError("float division by zero")
@@ -68,20 +67,20 @@ class Element:
     def variables(self: Any) -> Any:
         """All variables that it depends on."""
         if hasattr(self, "members"):
-            return [v for each in self.members if isinstance(each, Element) for v in each.variables()]
+            return [v for member in self.members if isinstance(member, Element) for v in member.variables()]
         return [v for v, _, _ in getattr(self, "form", self).terms]
 
-    def of_python(self: Any) -> Any:
+    def as_python_float(self: Any) -> Any:
         """Itself, from now on a float of Python, that stands in no array."""
         self.variable.region.in_arrays.discard(self.variable.index)
         return self
 
-    def of_array(self: Any) -> Any:
+    def as_array_element(self: Any) -> Any:
         """Itself, fetched from an array or computed by one."""
         self.variable.region.in_arrays.add(self.variable.index)
-        return self.of_numpy()
+        return self.as_numpy_number()
 
-    def of_numpy(self: Any) -> Any:
+    def as_numpy_number(self: Any) -> Any:
         """Itself, which may from now on be a number of numpy."""
         self.variable.region.beside_numpy.add(self.variable.index)
         return self
@@ -105,7 +104,7 @@ class Element:
     @property
     def __array_struct__(self: Any) -> Any:
         """Numpy asks for it where it makes an array by itself: of objects, which do not compare as floats do."""
-        if asked_by_us() or method_called(2) == "searchsorted":  # which only asks what is smaller
+        if called_from_simulator() or method_called(2) == "searchsorted":  # which only asks what is smaller
             raise AttributeError("__array_struct__")
         raise refusal(
             "a random number or a list of them becomes an array within an operation, which cannot be followed",
@@ -140,7 +139,7 @@ class Symbol(Element):
         asks = sys._getframe(1)
         while asks.f_code.co_filename == "<frozen abc>" and asks.f_back is not None:
             asks = asks.f_back
-        if is_own(asks.f_code.co_filename):
+        if in_simulator(asks.f_code.co_filename):
             return type(self)
         kinds = self.kinds()
         if len(kinds) == 1 or not is_audited(asks.f_code.co_filename):
@@ -189,7 +188,7 @@ class Symbol(Element):
     def _constant(self, other: Any) -> Any:
         """The other operand as `real` has it."""
         if isinstance(other, np.generic):
-            self.of_numpy()
+            self.as_numpy_number()
         return real(other)
 
     def __add__(self, other: Any) -> Any:
@@ -240,7 +239,7 @@ class Symbol(Element):
         if type(c) is not fmpq:
             return c if math.isnan(c) else 0.0
         if c == 0:
-            return self.over_zero(other)
+            return self.divided_by_zero(other)
         return self.scale(1 / c)
 
     def __rtruediv__(self, other: Any) -> Any:
@@ -369,7 +368,7 @@ class Symbol(Element):
         raise refused_operation("pickling")
 
     def __repr__(self) -> str:
-        return shown("<random number>", "a text is made of a random number")
+        return text_if_shown("<random number>", "a text is made of a random number")
 
     def __format__(self, specification: str) -> str:
         return repr(self)

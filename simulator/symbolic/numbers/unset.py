@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from draftproof.simulator.arithmetic import real
 from draftproof.simulator.symbolic.numbers.symbol import Symbol
-from draftproof.simulator.symbolic.where import caller, is_shown, refusal, shown
+from draftproof.simulator.symbolic.where import caller, is_shown, refusal, text_if_shown
 
 
 class Unset(Symbol):
@@ -34,10 +34,10 @@ class Unset(Symbol):
         return (float,)
 
     def __repr__(self) -> str:
-        return shown("<unset>", "a text is made of a number that was never set")
+        return text_if_shown("<unset>", "a text is made of a number that was never set")
 
 
-class Reading(Unset):
+class Nondeterministic(Unset):
     """What differs from run to run and is drawn from no generator: a time, an address, a number of the process.
 
     It may be computed with, stored and shown; whatever is decided by it is refused. what: in words. like: the type of
@@ -59,7 +59,12 @@ class Reading(Unset):
         return (self.like,) if self.like is not None else (int, float)
 
     def _compare(self, operation: str, other: Any) -> Any:
-        if operation == "==" and self.address is not None and isinstance(other, Reading) and other.address is not None:
+        if (
+            operation == "=="
+            and self.address is not None
+            and isinstance(other, Nondeterministic)
+            and other.address is not None
+        ):
             return self.address == other.address
         return self.refuse()
 
@@ -74,13 +79,13 @@ class Reading(Unset):
 
     def __getattr__(self, name: str) -> Any:
         likes = (self.like, timedelta) if self.like in (date, datetime) else (self.like,)
-        found = next((getattr(each, name) for each in likes if each is not None and hasattr(each, name)), None)
+        found = next((getattr(like, name) for like in likes if like is not None and hasattr(like, name)), None)
         if name.startswith("_") or found is None:
             raise AttributeError(f"{getattr(self.like, '__name__', 'number')!r} object has no attribute {name!r}")
         return (lambda *_, **__: self) if callable(found) else self
 
     def __repr__(self) -> str:
-        return shown(f"<{self.what}>", f"a text is made of {self.what}")
+        return text_if_shown(f"<{self.what}>", f"a text is made of {self.what}")
 
 
 def _same(self: Unset, *others: Any) -> Unset:
@@ -103,10 +108,10 @@ _COMPUTES = (
         "__mod__",
         "__rfloordiv__",
         "__rmod__",
-        "over_zero",
-        "of_python",
-        "of_array",
-        "of_numpy",
+        "divided_by_zero",
+        "as_python_float",
+        "as_array_element",
+        "as_numpy_number",
         "conjugate",
     ),
 )
@@ -117,10 +122,10 @@ for _name in (*_DECIDES, "__hash__", "__float__"):
     setattr(Unset, _name, _refuse)
 
 
-def _computed(self: Reading, *others: Any) -> Reading:
-    return self if self.like is not int else Reading(self.what, None)
+def _computed(self: Nondeterministic, *others: Any) -> Nondeterministic:
+    return self if self.like is not int else Nondeterministic(self.what, None)
 
 
 for _name in _COMPUTES:
     if _name.startswith("__"):
-        setattr(Reading, _name, _computed)
+        setattr(Nondeterministic, _name, _computed)

@@ -93,4 +93,4 @@ def _coins(session: Session, values: Any) -> _Coins:
 
 
 def _listed(session: Session, array: Any) -> _Coins:
-    return _coins(session, [_listed(session, each) if isinstance(each, np.ndarray) else each for each in array])
+    return _coins(session, [_listed(session, item) if isinstance(item, np.ndarray) else item for item in array])

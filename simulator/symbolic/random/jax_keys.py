@@ -142,7 +142,7 @@ _WORDS = 2
 
 def _data(keys: Any) -> list[tuple[int, ...]]:
     """What each key of an array is made of."""
-    return [tuple(each) for each in np.asarray(keys._base_array).reshape(-1, _WORDS).tolist()]
+    return [tuple(element) for element in np.asarray(keys._base_array).reshape(-1, _WORDS).tolist()]
 
 
 def _check(keys: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import real
-from draftproof.simulator.symbolic.arrays.arrays import narrow, wrapped
+from draftproof.simulator.symbolic.arrays.arrays import note_narrow_type, wrapped
 from draftproof.simulator.symbolic.knowledge.session import Session, Stream, current, seed_key, suspended
 from draftproof.simulator.symbolic.numbers.exact import ONE, ZERO
 from draftproof.simulator.symbolic.numbers.functions import UNARY
@@ -18,7 +18,7 @@ from draftproof.simulator.symbolic.where import refusal
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     if size is None:
-        return np.broadcast_shapes(*(np.shape(each) for each in parameters))
+        return np.broadcast_shapes(*(np.shape(parameter) for parameter in parameters))
     return tuple(int(n) for n in np.ravel(size))
 
 
@@ -44,7 +44,7 @@ def _random(s: Session, g: Stream, size: Any = None, dtype: Any = np.float64, ou
     if np.dtype(dtype).itemsize < 4:
         raise TypeError(f"Unsupported dtype {dtype} for random")
     bits = 24 if np.dtype(dtype) == np.float32 else 53
-    narrow(dtype)
+    note_narrow_type(dtype)
     found = _filled(_shape(size), lambda: s.uniform(g, "numpy uniform", bits))
     return found.astype(dtype) if s.real and np.shape(found) else found
 

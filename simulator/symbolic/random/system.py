@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from functools import update_wrapper
 from typing import Any
 
+from draftproof.simulator.origins import is_under_audit
 from draftproof.simulator.symbolic.knowledge.session import current, followed, suspended
-from draftproof.simulator.symbolic.numbers.unset import Reading
+from draftproof.simulator.symbolic.numbers.unset import Nondeterministic
 from draftproof.simulator.symbolic.random import numpy_random, python_random
-from draftproof.simulator.symbolic.where import asked_by_them, caller, is_theirs, refusal
+from draftproof.simulator.symbolic.where import called_from_audited_code, caller, refusal
 
 
 def _recorded(original: Any) -> Any:
@@ -40,7 +41,7 @@ def _read(what: str, like: Any) -> Any:
 
     def recorded(original: Any) -> Any:
         def function(*arguments: Any, **options: Any) -> Any:
-            return Reading(what, like) if _asked() else original(*arguments, **options)
+            return Nondeterministic(what, like) if _asked() else original(*arguments, **options)
 
         return update_wrapper(function, original)
 
@@ -50,7 +51,7 @@ def _read(what: str, like: Any) -> Any:
 def _asked() -> bool:
     """Whether the code that called a function of ours is audited."""
     name = sys._getframe(2).f_code.co_filename
-    return followed() and is_theirs(name)
+    return followed() and is_under_audit(name)
 
 
 def _moments(kind: Any) -> Any:
@@ -58,7 +59,7 @@ def _moments(kind: Any) -> Any:
 
     def now(name: str) -> Any:
         def method(cls: Any, *arguments: Any) -> Any:
-            return Reading("the clock", kind) if _asked() else getattr(kind, name)(*arguments)
+            return Nondeterministic("the clock", kind) if _asked() else getattr(kind, name)(*arguments)
 
         return classmethod(method)
 
@@ -69,7 +70,7 @@ def _moments(kind: Any) -> Any:
 
 def _addressed(original: Any) -> Any:
     def function(value: Any) -> Any:
-        return Reading("an address (id)", int, original(value)) if _asked() else original(value)
+        return Nondeterministic("an address (id)", int, original(value)) if _asked() else original(value)
 
     return update_wrapper(function, original)
 
@@ -77,7 +78,7 @@ def _addressed(original: Any) -> Any:
 def _hashed(original: Any) -> Any:
     def function(value: Any) -> Any:
         found = original(value)
-        return Reading("a hash", int) if _asked() and not _is_steady(value) else found
+        return Nondeterministic("a hash", int) if _asked() and not _is_steady(value) else found
 
     return update_wrapper(function, original)
 
@@ -89,7 +90,7 @@ def _is_steady(value: Any) -> bool:
 
 def _refused(name: str, original: Any) -> Any:
     def function(*arguments: Any, **options: Any) -> Any:
-        if current() is not None and asked_by_them():
+        if current() is not None and called_from_audited_code():
             raise refusal(f"{name} cannot be enumerated")
         return original(*arguments, **options)
 
@@ -99,7 +100,7 @@ def _refused(name: str, original: Any) -> Any:
 def _of_environment(original: Any) -> Any:
     def function(self: Any, key: Any) -> Any:
         session = current()
-        if session is not None and asked_by_them():
+        if session is not None and called_from_audited_code():
             session.region.note(f"the environment variable {key}, read at {caller()}, counts as fixed")
         return original(self, key)
 
@@ -123,7 +124,7 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
     what = _OUTSIDE.get(event)
     if event == "open":
         what = None if _is_a_file(arguments[0]) else f"{arguments[0]}, which is no file that keeps its content,"
-    if what is not None and asked_by_them():
+    if what is not None and called_from_audited_code():
         raise refusal(f"{what} cannot be followed")
 
 
@@ -181,7 +182,7 @@ def _imported_apart(original: Any) -> Any:
         if current() is None or (level == 0 and name in sys.modules and not fromlist):
             return original(name, globals, locals, fromlist, level)
         known = sys.modules.get(name) if level == 0 else None
-        if known is not None and all(hasattr(known, each) for each in fromlist):
+        if known is not None and all(hasattr(known, item) for item in fromlist):
             return original(name, globals, locals, fromlist, level)
         with suspended(), _kept(*python_random.STATE), _kept(*numpy_random.STATE):
             return original(name, globals, locals, fromlist, level)
@@ -216,4 +217,4 @@ def replacements() -> list[tuple[Any, str, Any]]:
     ]
     if hasattr(os, "getrandom"):
         found.append((os, "getrandom", _recorded(os.getrandom)))
-    return [each for each in found if hasattr(each[0], each[1])]
+    return [item for item in found if hasattr(item[0], item[1])]

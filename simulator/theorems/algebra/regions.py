@@ -110,7 +110,7 @@ def vanishes(polynomial: Polynomial, region: Region) -> bool:
         values = list(ring.variables)
         values[solved[0]] = solved[1]
         polynomial = polynomial.compose(*values)
-        zeros = [zero for zero in (each.compose(*values) for each in zeros) if not zero.is_zero()]
+        zeros = [zero for zero in (zero.compose(*values) for zero in zeros) if not zero.is_zero()]
 
 
 def _has_factor(ring: Ring, polynomial: Polynomial, zeros: Sequence[Polynomial]) -> bool:

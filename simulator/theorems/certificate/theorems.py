@@ -151,7 +151,7 @@ def points_in(certificate: Mapping[str, Any], size: int) -> list[Point | None]:
     answers = certificate.get("answers")
     try:
         assert isinstance(answers, list)
-        points = [None if each is None else tuple(_number(value) for value in each) for each in answers]
+        points = [None if answer is None else tuple(_number(value) for value in answer) for answer in answers]
         assert all(point is None or len(point) == size for point in points)
     except (AssertionError, AttributeError, TypeError, ValueError):
         raise InvalidInput(f"its answers must be null or {size} fractions each") from None

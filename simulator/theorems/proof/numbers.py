@@ -146,8 +146,8 @@ def _refuse(what: str) -> Callable[..., NoReturn]:
         )  # of the code that is followed
         sys.setprofile(watching)
         theirs = [frame for frame in frames if not is_trusted(frame.filename)]
-        library = [each for each in frames if "theorems" not in each.filename and "site-packages" not in each.filename]
-        frame = next(each for each in (*theirs[:1], *library, *whole) if each.line)
+        library = [item for item in frames if "theorems" not in item.filename and "site-packages" not in item.filename]
+        frame = next(item for item in (*theirs[:1], *library, *whole) if item.line)
         name = frame.filename.rpartition("/")[2]
         self.of_run.fail(
             NotFollowed(

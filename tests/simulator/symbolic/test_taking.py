@@ -9,7 +9,7 @@ import pytest
 from flint import fmpq
 
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
-from draftproof.simulator.symbolic import take
+from draftproof.simulator.symbolic import locate_function
 
 FILE = """
 import random
@@ -114,19 +114,19 @@ def file(tmp_path):
     [("plain", (0.5,), fmpq(1, 4)), ("constant", (), None), ("neighbours", (), fmpq(1, 4))],
 )
 def test_a_function_out_of_a_file_that_cannot_be_imported(file, law, name, arguments, chance):
-    found = take(file, name)
+    found = locate_function(file, name)
     expected = fmpq(*(1 / 3).as_integer_ratio()) if chance is None else chance
     assert law(lambda: found.function(*arguments))[True] == expected
     assert any(f"{name} was taken out of theirs.py by its source" in note for note in found.notes)
 
 
 def test_decorators_of_missing_packages_are_left_out_and_noted(file):
-    assert any("the decorator jit of plain was left out" in note for note in take(file, "plain").notes)
+    assert any("the decorator jit of plain was left out" in note for note in locate_function(file, "plain").notes)
 
 
 @pytest.mark.parametrize("name", ["logged", "swallowed", "limited", "untouched"])
 def test_what_is_done_with_a_missing_name_is_refused_by_name(file, law, name):
-    found = take(file, name)
+    found = locate_function(file, name)
     if name == "untouched":  # a name that is only mentioned decides nothing, as long as nobody asks for its truth
         assert law(lambda: found.function() is True) == {True: fmpq(1, 2), False: fmpq(1, 2)}
         return
@@ -135,17 +135,17 @@ def test_what_is_done_with_a_missing_name_is_refused_by_name(file, law, name):
 
 
 def test_a_missing_name_that_is_given_is_used(file, law):
-    found = take(file, "limited", {"global.LIMIT": 4})
+    found = locate_function(file, "limited", {"global.LIMIT": 4})
     assert law(found.function) == {True: fmpq(1, 2), False: fmpq(1, 2)}
-    assert law(take(file, "limited", {"global.LIMIT": 3}).function) == {False: fmpq(1)}
+    assert law(locate_function(file, "limited", {"global.LIMIT": 3}).function) == {False: fmpq(1)}
 
 
 def test_functions_that_call_each_other(file):
-    assert take(file, "even").function(10) is True
+    assert locate_function(file, "even").function(10) is True
 
 
 def test_a_method_with_a_bare_self_that_no_call_hands_on(file, law):
-    found = take(file, "Verifier.verify", {"self.scale": 1, "self.calls": []})
+    found = locate_function(file, "Verifier.verify", {"self.scale": 1, "self.calls": []})
     assert law(found.function) == {(True, 1): fmpq(1, 4), (False, 1): fmpq(3, 4)}
     assert law(found.function) == {(True, 1): fmpq(1, 4), (False, 1): fmpq(3, 4)}
     assert law(lambda: found.function(shift=0.25))[True, 1] == fmpq(1, 2)
@@ -154,9 +154,9 @@ def test_a_method_with_a_bare_self_that_no_call_hands_on(file, law):
 
 def test_what_self_lacks_is_refused_by_name(file, law):
     with pytest.raises(InvalidVerifier, match=r"self\.nowhere"):
-        law(take(file, "Verifier.unknown").function)
+        law(locate_function(file, "Verifier.unknown").function)
     with pytest.raises(InvalidVerifier, match=r"self\.scale"):
-        law(take(file, "Verifier.verify", {"self.calls": []}).function)
+        law(locate_function(file, "Verifier.verify", {"self.calls": []}).function)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_what_self_lacks_is_refused_by_name(file, law):
 )
 def test_what_is_not_there_is_one_line(file, name, given, words):
     with pytest.raises(InvalidInput, match=words):
-        take(file, name, given)
+        locate_function(file, name, given)
 
 
 COMPILED = """
@@ -203,7 +203,7 @@ def test_numba_functions_by_their_source(tmp_path, law):
     path = tmp_path / "compiled.py"
     path.write_text(COMPILED)
     for name, expected in (("first", {True: fmpq(1, 2), False: fmpq(1, 2)}), ("second", None)):
-        found = take(path, name)
+        found = locate_function(path, name)
         result = law(found.function)
         assert expected is None or result == expected
         assert any(f"{name} is compiled by numba" in note for note in found.notes)
@@ -226,7 +226,7 @@ def test_scripted_and_compiled_functions_of_torch_by_their_source(tmp_path, law)
     path = tmp_path / "scripted.py"
     path.write_text(SCRIPTED)
     before = torch.jit.script, torch.compile
-    found = take(path, "outer")
+    found = locate_function(path, "outer")
     assert (torch.jit.script, torch.compile) == before
     assert law(lambda: found.function(0.25))[True] == fmpq(1, 4)
     assert {note.split()[0] for note in found.notes} == {"inner", "outer"}
@@ -255,4 +255,4 @@ def test_without_jax_a_file_that_uses_it_is_refused_by_name(tmp_path, monkeypatc
     with pytest.raises(
         InvalidInput, match=r"theirs.py needs jax, which is not installed: pip install 'draftproof\[jax"
     ):
-        take(path, "f")
+        locate_function(path, "f")

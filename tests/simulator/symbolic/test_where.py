@@ -7,19 +7,19 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
-from draftproof.simulator.symbolic.where import caller, place, reading
+from draftproof.simulator.symbolic.where import caller, location, with_lines_from
 
 
 def test_a_line_that_is_read_comes_before_that_of_the_frame():
     own = caller()
     assert own.startswith("test_where.py:")
-    with reading(lambda: ("folder/theirs.py", 7)):
-        assert (caller(), place()) == ("theirs.py:7", ("folder/theirs.py", 7))
-        with reading(lambda: None):  # knows of no line: the one outside is asked
+    with with_lines_from(lambda: ("folder/theirs.py", 7)):
+        assert (caller(), location()) == ("theirs.py:7", ("folder/theirs.py", 7))
+        with with_lines_from(lambda: None):  # knows of no line: the one outside is asked
             assert caller() == "theirs.py:7"
-        with reading(lambda: ("other.py", 9)):
+        with with_lines_from(lambda: ("other.py", 9)):
             assert caller() == "other.py:9"
-    with reading(lambda: None):
+    with with_lines_from(lambda: None):
         assert caller().startswith("test_where.py:")
     assert caller().startswith("test_where.py:")
     assert caller() != own
@@ -36,5 +36,5 @@ def test_lines_of_a_library_are_never_named_wherever_it_is_installed(tmp_path, m
     spec.loader.exec_module(package)
     assert package.asks(caller).startswith("__init__.py:")  # not loaded as that library, it is anybody's
     monkeypatch.setitem(sys.modules, "jaxlib", package)
-    monkeypatch.setattr("draftproof.simulator.symbolic.where._verdicts", {})
+    monkeypatch.setattr("draftproof.simulator.origins._audited", {})
     assert package.asks(caller).startswith("test_where.py:")

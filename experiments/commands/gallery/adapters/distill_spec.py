@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from draftproof.simulator.symbolic import take
+from draftproof.simulator.symbolic import locate_function
 
 #: The pending token that every path begins with.
 _PENDING = 0
@@ -27,7 +27,7 @@ def block(checkout: Path, path: str) -> Any:
 
 
 def _verifier(file: Path, method: str) -> Any:
-    made = take(file, "TreeVerifier").function
+    made = locate_function(file, "TreeVerifier").function
 
     def verify(paths: Any, p: Any, q: Any) -> Any:
         drafted = [[_PENDING, *path] for path in paths]

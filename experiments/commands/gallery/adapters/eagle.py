@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from draftproof.simulator.symbolic import take
+from draftproof.simulator.symbolic import locate_function
 
 
 def token_wise(checkout: Path, path: str) -> Any:
     """`evaluate_posterior` with a logits processor that changes nothing."""
-    judge = take(checkout / path, "evaluate_posterior").function
+    judge = locate_function(checkout / path, "evaluate_posterior").function
 
     def evaluate_posterior(p: Any, candidates: Any) -> Any:
         return judge(p, candidates, _unchanged)
@@ -20,7 +20,7 @@ def token_wise(checkout: Path, path: str) -> Any:
 
 def hierarchical(checkout: Path, path: str) -> Any:
     """The same with `hsd=True`."""
-    judge = take(checkout / path, "evaluate_posterior").function
+    judge = locate_function(checkout / path, "evaluate_posterior").function
 
     def evaluate_posterior(p: Any, candidates: Any) -> Any:
         return judge(p, candidates, _unchanged, hsd=True)

@@ -12,19 +12,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from draftproof.simulator.lazy import torch_module
-from draftproof.simulator.symbolic import take
+from draftproof.simulator.symbolic import locate_function
 
 
 def spec_tree(checkout: Path, path: str) -> Any:
     """`SpecTree.accept_step`, with the residual that its graph computes."""
-    step = take(checkout / path, "SpecTree.accept_step").function
-    residual = take(checkout / "utils.py", "get_residual").function
+    step = locate_function(checkout / path, "SpecTree.accept_step").function
+    residual = locate_function(checkout / "utils.py", "get_residual").function
     return _verifier(_unbound(step), residual, distinct=True)
 
 
 def specinfer_tree(checkout: Path, path: str) -> Any:
     """`SpecInferTree.accept_step`."""
-    step = take(checkout / path, "SpecInferTree.accept_step").function
+    step = locate_function(checkout / path, "SpecInferTree.accept_step").function
     return _verifier(_unbound(step), None, distinct=False)
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.simulator.lazy import torch_module
-from draftproof.simulator.symbolic import take
+from draftproof.simulator.symbolic import locate_function
 
 
 def chain(checkout: Path, path: str) -> Any:
     """`chain_speculative_sampling_triton` with fresh uniform numbers; both thresholds are 1, which leaves them out."""
-    sample = take(checkout / path, "chain_speculative_sampling_triton").function
+    sample = locate_function(checkout / path, "chain_speculative_sampling_triton").function
     torch = torch_module("the gallery")
 
     def verify(tokens: Any, q: Any, p: Any) -> Any:

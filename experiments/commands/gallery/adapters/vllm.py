@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from draftproof.simulator.lazy import torch_module
-from draftproof.simulator.symbolic import take
+from draftproof.simulator.symbolic import locate_function
 
 
 def kernels(checkout: Path, path: str) -> Any:
     """`rejection_sample`, with a bonus token that is drawn beforehand."""
-    sample = take(checkout / path, "rejection_sample").function
+    sample = locate_function(checkout / path, "rejection_sample").function
     torch = torch_module("the gallery")
 
     def verify(tokens: Any, q: Any, p: Any) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.simulator.lazy import torch_module
-from draftproof.simulator.symbolic import take
+from draftproof.simulator.symbolic import locate_function
 
 _NAMES = {"global.PLACEHOLDER_TOKEN_ID": -1}
 
@@ -27,7 +27,7 @@ def block(checkout: Path, path: str) -> Any:
 
 
 def _sampler(file: Path, judging: str, recovering: str) -> Any:
-    judge, recover = (take(file, name, _NAMES).function for name in (judging, recovering))
+    judge, recover = (locate_function(file, name, _NAMES).function for name in (judging, recovering))
     torch = torch_module("the gallery")
 
     def rejection_sample(tokens: Any, q: Any, p: Any) -> Any:

@@ -58,14 +58,16 @@ ABOVE = 6
 _LATE_ANNOTATIONS = __future__.annotations.compiler_flag
 
 
-class Lifted:
+class PartialModule:
     """The names of a file, run one by one as they are asked for.
 
     given: names that are given from outside. notes: what was left out. Raises `InvalidInput` for a file that is no
     Python.
     """
 
-    def __init__(self, file: Path, given: Mapping[str, Any], notes: list[str], known: dict[Path, Lifted]) -> None:
+    def __init__(
+        self, file: Path, given: Mapping[str, Any], notes: list[str], known: dict[Path, PartialModule]
+    ) -> None:
         self.file = file
         self.notes = notes
         self.known = known
@@ -101,18 +103,18 @@ class Lifted:
         for statement in self._bound.get(owner, ()):
             if not isinstance(statement, ast.ClassDef):
                 continue
-            for each in statement.body:
-                if isinstance(each, ast.FunctionDef) and each.name == name:
-                    return self._function(each)
+            for item in statement.body:
+                if isinstance(item, ast.FunctionDef) and item.name == name:
+                    return self._function(item)
             for base in statement.bases:
-                if isinstance(base, ast.Name) and isinstance(self._home(base.id), Lifted):
+                if isinstance(base, ast.Name) and isinstance(self._home(base.id), PartialModule):
                     home = self._home(base.id)
                     found = home.method(base.id, name) if home else None
                     if found is not None:
                         return found
         return None
 
-    def _home(self, name: str) -> Lifted | None:
+    def _home(self, name: str) -> PartialModule | None:
         """The file in which a name of this file is made."""
         for statement in self._bound.get(name, ()):
             if isinstance(statement, ast.ClassDef):
@@ -150,7 +152,7 @@ class Lifted:
             self._run([statement])
 
     def _run(self, statements: list[ast.stmt]) -> None:
-        kept = [self._without_missing(each) for each in statements]
+        kept = [self._without_missing(statement) for statement in statements]
         code = ast.Module(kept, type_ignores=[])
         flags = _LATE_ANNOTATIONS
         try:
@@ -192,7 +194,7 @@ class Lifted:
                 self.names[name] = Missing(name, module or "this package")
                 self.notes.append(f"{name} could not be imported from {module or 'this package'}")
 
-    def _neighbour(self, statement: ast.ImportFrom) -> Lifted | None:
+    def _neighbour(self, statement: ast.ImportFrom) -> PartialModule | None:
         """The file of the same checkout that a statement imports from; None for installed packages."""
         parts = statement.module.split(".") if statement.module else []
         if statement.level:
@@ -205,10 +207,10 @@ class Lifted:
             place = root.joinpath(*parts)
             for file in (place.with_suffix(".py"), place / "__init__.py"):
                 if parts and file.is_file():
-                    return self.known.get(file.resolve()) or Lifted(file, {}, self.notes, self.known)
+                    return self.known.get(file.resolve()) or PartialModule(file, {}, self.notes, self.known)
         return None
 
-    def _starred(self, name: str) -> Lifted | None:
+    def _starred(self, name: str) -> PartialModule | None:
         for statement in self._stars:
             neighbour = self._neighbour(statement)
             if neighbour is not None and neighbour is not self and neighbour.has(name):
@@ -253,7 +255,7 @@ def _reads(statement: ast.AST) -> list[str]:
         for field, value in ast.iter_fields(node):
             if field in ("annotation", "returns"):
                 continue
-            waiting += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, ast.AST)]
+            waiting += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.AST)]
     return list(found)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.symbolic import patches
 from draftproof.simulator.symbolic.compiled import decorators_left_out, noted, source_of
-from draftproof.simulator.symbolic.lifting import Lifted, signature_without_self
 from draftproof.simulator.symbolic.loading import load_module, parsed
+from draftproof.simulator.symbolic.partial_module import PartialModule, signature_without_self
 from draftproof.simulator.symbolic.where import refusal
 
 #: Gives an attribute of a class by its name: None where it has none.
@@ -23,14 +23,14 @@ Lookup = Callable[[str], Any]
 
 
 @dataclass(frozen=True)
-class Taken:
+class LocatedFunction:
     """A function as it was found. notes: what was done to have it, for the report."""
 
     function: Callable[..., Any]
     notes: tuple[str, ...] = ()
 
 
-def take(path: str | Path, name: str, given: Mapping[str, Any] | None = None) -> Taken:
+def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None = None) -> LocatedFunction:
     """The function `name`, or `CLASS.METHOD`, of a Python file, followed as `load` does.
 
     given: "self.NAME" are attributes of the `self` of a method, "global.NAME" are names of the file. A file that cannot
@@ -48,9 +48,9 @@ def take(path: str | Path, name: str, given: Mapping[str, Any] | None = None) ->
             module = load_module(file)
         except ImportError as error:
             notes.append(f"{name} was taken out of {file.name} by its source: {_first_line(error)}")
-            lifted = Lifted(file, names, notes, {})
-            lookup: Lookup = functools.partial(lifted.method, owner)
-            found = lookup(method) if dot else lifted.get(name)
+            partial = PartialModule(file, names, notes, {})
+            lookup: Lookup = functools.partial(partial.method, owner)
+            found = lookup(method) if dot else partial.get(name)
         else:
             holder = getattr(module, owner, None)
             lookup = functools.partial(_static, holder)
@@ -60,7 +60,7 @@ def take(path: str | Path, name: str, given: Mapping[str, Any] | None = None) ->
     return _finished(name, found, lookup, own, notes, bool(dot))
 
 
-def taken(name: str, found: Any, given: Mapping[str, Any]) -> Taken:
+def function_in_module(name: str, found: Any, given: Mapping[str, Any]) -> LocatedFunction:
     """A function or class of an installed module, likewise; name: `FUNCTION` or `CLASS.METHOD`."""
     own = {key.partition(".")[2]: value for key, value in given.items() if key.startswith("self.")}
     _, dot, method = name.partition(".")
@@ -70,7 +70,9 @@ def taken(name: str, found: Any, given: Mapping[str, Any]) -> Taken:
     return _finished(name, function, functools.partial(_static, found), own, [], bool(dot))
 
 
-def _finished(name: str, found: Any, lookup: Lookup, own: Mapping[str, Any], notes: list[str], of_class: bool) -> Taken:
+def _finished(
+    name: str, found: Any, lookup: Lookup, own: Mapping[str, Any], notes: list[str], of_class: bool
+) -> LocatedFunction:
     plain = source_of(found)
     if plain is not None:
         notes.append(noted(name))
@@ -82,7 +84,7 @@ def _finished(name: str, found: Any, lookup: Lookup, own: Mapping[str, Any], not
         notes.append(f"self is bare: {', '.join(own) or 'nothing'} is given, methods are those of the class")
     elif own:
         raise InvalidInput(f"{name} is no method; leave out self.{next(iter(own))}")
-    return Taken(found, tuple(dict.fromkeys(notes)))
+    return LocatedFunction(found, tuple(dict.fromkeys(notes)))
 
 
 def _with_bare_self(name: str, method: Any, lookup: Lookup, own: Mapping[str, Any]) -> Callable[..., Any]:
