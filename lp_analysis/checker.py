@@ -161,14 +161,14 @@ def _numbers(name: str, values: Any, lengths: list[int]) -> list[list[Any]]:
     return [[fmpq(*map(fmpz, value.split("/"))) for value in part] for part in values]
 
 
-def _same_tables(name: str, stated: Any, found: Any) -> None:
-    for depth, (held, own) in enumerate(zip(stated, found, strict=True)):
+def _same_tables(name: str, stated: Any, recomputed: Any) -> None:
+    for depth, (held, own) in enumerate(zip(stated, recomputed, strict=True)):
         for number, (row, wanted) in enumerate(zip(held.tolist(), own.tolist(), strict=True)):
             _same(f"{name} row {number} at depth {depth} of this instance", row, wanted)
 
 
-def _same(name: str, stated: Any, found: Any) -> None:
-    if stated != found:
-        texts = [str(value) if str(value).isprintable() else repr(value) for value in (stated, found)]
+def _same(name: str, stated: Any, recomputed: Any) -> None:
+    if stated != recomputed:
+        texts = [str(value) if str(value).isprintable() else repr(value) for value in (stated, recomputed)]
         short = [text if len(text) <= 100 else f"{text[:100]}.. ({len(text):,} characters)" for text in texts]
         raise InvalidInput(f"{name}: the certificate states {short[0]}, recomputed it is {short[1]}")

@@ -66,12 +66,12 @@ def read_bytes(path: str | Path, what: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except (OSError, ValueError) as error:
         raise InvalidInput(f"cannot read {what} {cut(path)}: {getattr(error, 'strerror', None) or error}") from None
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise InvalidInput(f"cannot read {what} {cut(path)}: it is no regular file; save it as one first")
     with os.fdopen(descriptor, "rb") as file:
-        check_size(found.st_size, what, path)
+        check_size(status.st_size, what, path)
         return file.read(_allowed + 1)
 
 

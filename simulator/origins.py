@@ -138,10 +138,10 @@ def _is_library_module(module: Any) -> bool:
     known = _known.get(module.__name__, [])
     if len(codes) == len(known) and all(map(is_, codes, known)):
         return True
-    found = all(map(_is_library_part, functions))
-    if found:
+    unchanged = all(map(_is_library_part, functions))
+    if unchanged:
         _known[module.__name__] = codes
-    return found
+    return unchanged
 
 
 def _is_library_part(value: Any) -> bool:

@@ -287,12 +287,12 @@ def _verdict(fields: Any) -> Verdict:
 
 def _tree_fields(root: DraftNode) -> list[list[Any]]:
     """Every node: context, drafted tokens, rows."""
-    found, waiting = [], [root]
+    nodes, waiting = [], [root]
     while waiting:
         node = waiting.pop()
-        found.append([list(node.context), list(node.children), _row_fields(node.target), _row_fields(node.draft)])
+        nodes.append([list(node.context), list(node.children), _row_fields(node.target), _row_fields(node.draft)])
         waiting += [node.child(token) for token in dict.fromkeys(node.children)]
-    return found
+    return nodes
 
 
 def _row_fields(row: Vector) -> list[Any] | None:

@@ -48,9 +48,9 @@ def _over_sets(factors: Sequence[Any], mass: Any, below: float) -> Any:
     least = np.zeros(2**size)
     last = np.zeros(2**size, dtype=int)
     for sets, without in levels:
-        found = np.where(member[sets] > 0, least[without] + cost[np.arange(size), without], np.inf)
-        last[sets] = found.argmin(axis=1)
-        least[sets] = found.min(axis=1)
+        costs = np.where(member[sets] > 0, least[without] + cost[np.arange(size), without], np.inf)
+        last[sets] = costs.argmin(axis=1)
+        least[sets] = costs.min(axis=1)
     order, left = [], 2**size - 1
     while left:
         order.append(int(last[left]))

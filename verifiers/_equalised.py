@@ -64,9 +64,9 @@ def equalised(owed: Any, draft: Any, branches: tuple[int, ...], rounds: int = RO
     Raises `TooLarge` where the hulls of a single layer would not fit in memory.
     """
     batch, n, J = owed.shape
-    each = HELD * (n * J) ** 2
-    check_room("the hull of a layer", each, owed[0, 0])
-    most = max(int(MOST_NUMBERS / max(each, 1)), 1)
+    held = HELD * (n * J) ** 2
+    check_room("the hull of a layer", held, owed[0, 0])
+    most = max(int(MOST_NUMBERS / max(held, 1)), 1)
     if batch > most:
         starts = range(0, batch, most)
         parts = [equalised(owed[i : i + most], draft[i : i + most], branches, rounds) for i in starts]

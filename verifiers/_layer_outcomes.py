@@ -21,7 +21,7 @@ def race_outcomes(
 
     race, draft: arrays of shape `(n, V)`, of one layer. kept: `min(1, t/r)` where `r > 0`, the same shape.
     """
-    found = []
+    outcomes = []
     pairs = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(race.weights, draft, strict=True)]
     for block in sorted({int(race.blocks[c][j]) for c, row in enumerate(pairs) for j in row}):
         if race.best([block]) < block:  # nobody is ahead of the rest
@@ -44,8 +44,8 @@ def race_outcomes(
                 ]
                 chance = prod((mass for _, mass in drawn[1:]), start=drawn[0][1])
                 if scored and chance > 0:
-                    found.append((chance, scored))
-    return found
+                    outcomes.append((chance, scored))
+    return outcomes
 
 
 def _counts(

@@ -152,9 +152,9 @@ class _Half:
             ]
         )
         wanted = np.concatenate([-single.ravel(), _FIRM * (self.owed - single[0]), np.full(len(sums), _FIRM)])
-        found = scipy.optimize.nnls(matrix, wanted, maxiter=100 * matrix.shape[1])[0]
-        firm = (matrix @ found - wanted)[K * size : (K + 1) * size]
-        return found[:count], single + np.tensordot(found[:count], stack, axes=1) + _FIRM * firm
+        weights = scipy.optimize.nnls(matrix, wanted, maxiter=100 * matrix.shape[1])[0]
+        firm = (matrix @ weights - wanted)[K * size : (K + 1) * size]
+        return weights[:count], single + np.tensordot(weights[:count], stack, axes=1) + _FIRM * firm
 
     def _cheapest(self, k: int, prices: Any) -> Any:
         """The order of the least cost for `k` alive branches."""

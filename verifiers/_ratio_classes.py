@@ -89,8 +89,8 @@ def table(values: Any, like: Vector) -> Any:
 
 def spread(values: Any, node: Sorted, like: Vector, part: slice = WHOLE) -> Vector:
     """What belongs to the class of each token of a part, where the rows are."""
-    found, place = table(values, like), node.place[part]
-    return found[place] if is_tensor(like) else found.take(place)
+    entries, place = table(values, like), node.place[part]
+    return entries[place] if is_tensor(like) else entries.take(place)
 
 
 def classes_of(node: Sorted, tokens: Sequence[int]) -> list[int]:

@@ -116,9 +116,9 @@ def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int
     owed = scores * target
     posed, masses = _floats(owed).round(DECIMALS), _floats(draft).round(DECIMALS)
     races = equalised(posed, masses, branches)
-    each = list(races.layers())
+    layers = list(races.layers())
     if draft.dtype == object:
-        flat = [law_of(race, q.reshape(-1), branches) for race, q in zip(each, draft, strict=True)]
+        flat = [law_of(race, q.reshape(-1), branches) for race, q in zip(layers, draft, strict=True)]
         law = np.array(flat, dtype=object).reshape(draft.shape)
     else:
         law = race_law(races, draft, branches)
@@ -126,7 +126,7 @@ def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int
     kept = met / (law + (law <= 0))
     return met, (
         race_outcomes(race, q.tolist(), branches, rate.tolist())
-        for race, q, rate in zip(each, draft, kept, strict=True)
+        for race, q, rate in zip(layers, draft, kept, strict=True)
     )
 
 

@@ -128,12 +128,12 @@ def _outcomes(
 
 def _drawn(ask: Any, q: Sequence[Any], k: int, share: Any, capacity: Any) -> list[tuple[Any, tuple[Any, ...]]]:
     """What one node may draw: the probability, and each token with the branches through it and its score."""
-    found: dict[tuple[Any, ...], Any] = {}
+    masses: dict[tuple[Any, ...], Any] = {}
     for drafted in product([token for token, mass in enumerate(q) if mass > 0], repeat=k):
         given = sorted((token, chance) for token, chance in ask(drafted).given.items() if chance > 0)
         scored = tuple((token, drafted.count(token), chance * share / capacity) for token, chance in given)
-        found[scored] = found.get(scored, 0) + prod(q[token] for token in drafted)
-    return [(chance, scored) for scored, chance in found.items()]
+        masses[scored] = masses.get(scored, 0) + prod(q[token] for token in drafted)
+    return [(chance, scored) for scored, chance in masses.items()]
 
 
 def _together(by_node: Sequence[Callable[[], list[Any]]]) -> Iterator[tuple[Any, list[Any]]]:

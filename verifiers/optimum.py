@@ -155,11 +155,9 @@ class Optimum:
         if (self.plan.K, self.plan.depth) != (K, L1 + L2) or (K > 1 and self.plan.L1 != L1):
             raise UnsupportedTree(self._expected(f"K = {K}, L1 = {L1} and depth {L1 + L2}"))
 
-    def _expected(self, found: str) -> str:
+    def _expected(self, seen: str) -> str:
         plan = self.plan
-        return (
-            f"the plan is for K = {plan.K}, L1 = {plan.L1}, L2 = {plan.L2}; the tree has {found}: plan for that shape"
-        )
+        return f"the plan is for K = {plan.K}, L1 = {plan.L1}, L2 = {plan.L2}; the tree has {seen}: plan for that shape"
 
 
 def _paths(node: DraftNode) -> Iterator[Context]:

@@ -253,10 +253,10 @@ class OthersAreLossy:
             return Look(True, asked=False)
         if SameLaw(self.spec, "nss").look(instance, scheme).holds:
             return Look(True)
-        found, nss = judged(self.spec, instance, scheme), judged("nss", instance, scheme)
-        text = f"{self.spec} is lossless and brings {found.block_efficiency}, nss {nss.block_efficiency}"
+        check, nss = judged(self.spec, instance, scheme), judged("nss", instance, scheme)
+        text = f"{self.spec} is lossless and brings {check.block_efficiency}, nss {nss.block_efficiency}"
         compare = ("compare", self.spec, "nss", "--instance", FILE, "--arithmetic", "rational")
-        return Look(not found.lossless, text, (("check", self.spec, "--instance", FILE), compare))
+        return Look(not check.lossless, text, (("check", self.spec, "--instance", FILE), compare))
 
     def shown(self, outputs: list[dict[str, Any]]) -> bool:
         verdict, compared = outputs

@@ -31,8 +31,8 @@ def greedy_growth(largest: bool, instance: Instance, scheme: DraftScheme) -> str
     assert isinstance(scheme, DySpec)
     root: list[Slot] = [(RATIONAL.number(1), (), instance.draft.row(()))]
     best = _value(instance.draft, root, scheme.nodes, None)
-    found = _value(instance.draft, root, scheme.nodes, max if largest else min)
-    return None if found == best else f"the rule fills {as_python(found)}, the best way {as_python(best)}"
+    filled = _value(instance.draft, root, scheme.nodes, max if largest else min)
+    return None if filled == best else f"the rule fills {as_python(filled)}, the best way {as_python(best)}"
 
 
 def _value(draft: TokenProcess, slots: list[Slot], left: int, rule: Any) -> Any:
@@ -62,18 +62,18 @@ def largest_sum(by_draft: bool, instance: Instance, scheme: DraftScheme) -> str 
     """OPT-Tree has the largest sum of draft probabilities of all trees of its size; by_draft False: of the target's."""
     assert isinstance(scheme, OptTree)
     process = instance.draft if by_draft else instance.target
-    found = sum(reach(process, context) for context in drafted(scheme, instance.draft))
+    mass = sum(reach(process, context) for context in drafted(scheme, instance.draft))
     every = small_trees(instance.vocab_size, scheme.nodes, scheme.nodes)
     best = max(sum((reach(process, context) for context in tree), RATIONAL.number(0)) for tree in every)
-    return None if found == best else f"the tree has {as_python(found)}, the best {as_python(best)}"
+    return None if mass == best else f"the tree has {as_python(mass)}, the best {as_python(best)}"
 
 
 def fixed_tree_efficiency(by_target: bool, instance: Instance, scheme: DraftScheme) -> str | None:
     """On a tree without coins naive sampling brings 1 and the target's mass of its nodes; False: the draft's mass."""
     process = instance.target if by_target else instance.draft
     claimed = 1 + as_python(sum((reach(process, c) for c in drafted(scheme, instance.draft)), RATIONAL.number(0)))
-    found = judged("nss", instance, scheme).block_efficiency
-    return None if found == claimed else f"nss {found}, claimed {claimed}"
+    efficiency = judged("nss", instance, scheme).block_efficiency
+    return None if efficiency == claimed else f"nss {efficiency}, claimed {claimed}"
 
 
 def drafted(scheme: DraftScheme, draft: TokenProcess) -> list[Context]:
@@ -109,8 +109,10 @@ def sequoia_plan(planned: bool, instance: Instance, scheme: DraftScheme) -> str 
     vector = acceptance_vector(instance.target, instance.draft, 1, instance.vocab_size)
     tree = plan(vector, nodes, depth) if planned else (*(1,) * min(nodes, depth), 0)
     every = [made for count in range(nodes + 1) for made in topologies(count) if Topology(made).depth <= depth]
-    found, best = gain(tree, vector), max(gain(made, vector) for made in every)
-    return None if found == best else f"{tree} accepts {as_python(found)}, the best tree {as_python(best)}"
+    planned_gain, best = gain(tree, vector), max(gain(made, vector) for made in every)
+    return (
+        None if planned_gain == best else f"{tree} accepts {as_python(planned_gain)}, the best tree {as_python(best)}"
+    )
 
 
 def topologies(nodes: int) -> Iterator[tuple[int, ...]]:

@@ -98,8 +98,8 @@ def traversal_by_depth(growing: bool, times: int) -> Figures:
     gains = []
     for length in (1, 2, 3):
         scheme = Delayed(2, 0, length)
-        found = [_gain(instance, scheme) for instance in _close(2, length, 4 * times)]
-        gains.append(sum(found) / len(found))
+        at_length = [_gain(instance, scheme) for instance in _close(2, length, 4 * times)]
+        gains.append(sum(at_length) / len(at_length))
     text = f"mean gain over naive_tree at L = 1, 2, 3: {', '.join(f'{gain:.2%}' for gain in gains)}"
     families = tuple(dict.fromkeys(name for name, _ in CLOSE))
     return Figures(gains == sorted(gains, reverse=not growing), text, 3 * 4 * times * len(CLOSE), families)
@@ -128,11 +128,11 @@ def draft_confidence(sign: int, times: int) -> Figures:
         (f"{name} {parameters or ''}".strip(), _family_rows(name, parameters, 50 * times)) for name, parameters in CLOSE
     ]
     kinds.append(("dirichlet", _family_rows("dirichlet", {}, 50 * times)))
-    found = {name: _correlation(rows) for name, rows in kinds}
-    text = ", ".join(f"{name} {value:+.2f}" for name, value in found.items())
-    shown = all(sign * value > 0 for name, value in found.items() if name != "dirichlet")
+    correlations = {name: _correlation(rows) for name, rows in kinds}
+    text = ", ".join(f"{name} {value:+.2f}" for name, value in correlations.items())
+    shown = all(sign * value > 0 for name, value in correlations.items() if name != "dirichlet")
     return Figures(
-        shown, f"correlation: {text} (dirichlet: p and q unrelated)", sum(len(r) for _, r in kinds), tuple(found)
+        shown, f"correlation: {text} (dirichlet: p and q unrelated)", sum(len(r) for _, r in kinds), tuple(correlations)
     )
 
 

@@ -196,9 +196,9 @@ class NotComputed:
     """The optimum is not known up to 1e-6."""
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        found = optimum(instance.target, instance.draft, scheme)
-        text = f"{float(found.lower):.7f} is attained, {float(found.upper):.7f} is not exceeded"
-        return Look(found.gap > rules.GAP, text, (("bound", "--instance", FILE),))
+        bounds = optimum(instance.target, instance.draft, scheme)
+        text = f"{float(bounds.lower):.7f} is attained, {float(bounds.upper):.7f} is not exceeded"
+        return Look(bounds.gap > rules.GAP, text, (("bound", "--instance", FILE),))
 
     def shown(self, outputs: list[dict[str, Any]]) -> bool:
         return Fraction(outputs[0]["gap"]) <= rules.GAP

@@ -32,14 +32,14 @@ def branching(spec: str, by: str, instance: Instance, scheme: DraftScheme) -> st
     assert branch is not None
     p, q = instance.target.row(()), instance.draft.row(())
     for tree, _ in outcomes(partial(scheme.draw, instance.draft), RATIONAL):
-        found = RATIONAL.zeros(instance.vocab_size)
+        law = RATIONAL.zeros(instance.vocab_size)
         run = verdicts(verifier(spec), tree, instance.target, instance.draft, RATIONAL)
         for (accepted, token), mass in run.items():
-            found[(*accepted, token)[0]] += mass
+            law[(*accepted, token)[0]] += mass
         drafted = tree.root(instance.target, instance.draft).children
         claimed = branch(p, q, drafted)
-        if claimed.tolist() != found.tolist():
-            return f"{spec} on drafts {drafted}: {_row(found)}, not {_row(claimed)}"
+        if claimed.tolist() != law.tolist():
+            return f"{spec} on drafts {drafted}: {_row(law)}, not {_row(claimed)}"
     return None
 
 
@@ -50,8 +50,8 @@ def estimated(spec: str, distinct: bool, instance: Instance, scheme: DraftScheme
     mean = RATIONAL.number(0)
     for tree, weight in outcomes(partial(scheme.draw, instance.draft), RATIONAL):
         mean += weight * _estimate(branch, tree.root(instance.target, instance.draft), distinct)
-    found = judged(spec, instance, scheme).block_efficiency
-    return None if as_python(mean) == found else f"{spec}: mean {as_python(mean)}, block efficiency {found}"
+    efficiency = judged(spec, instance, scheme).block_efficiency
+    return None if as_python(mean) == efficiency else f"{spec}: mean {as_python(mean)}, block efficiency {efficiency}"
 
 
 def _estimate(branch: Branch, node: DraftNode, distinct: bool) -> Any:
@@ -146,9 +146,9 @@ def selection_suffices(specs: Sequence[str], instance: Instance, scheme: DraftSc
     if not best.lossless or bounds.upper - best.block_efficiency > GAP:
         return f"path selection attains {best.block_efficiency}, the bound is {bounds.upper}"
     for spec in specs:
-        found = judged(spec, instance, scheme).block_efficiency
-        if found > bounds.upper:
-            return f"{spec} {found} exceeds {bounds.upper}"
+        efficiency = judged(spec, instance, scheme).block_efficiency
+        if efficiency > bounds.upper:
+            return f"{spec} {efficiency} exceeds {bounds.upper}"
     return None
 
 

@@ -55,10 +55,10 @@ class Lossless:
         if not self.only(instance, scheme):
             return Look(True, asked=False)
         meant = self.scheme(scheme) if self.scheme else scheme
-        found = judged(self.spec, instance, meant)
+        check = judged(self.spec, instance, meant)
         other = ("--scheme", scheme_spec(meant)) if self.scheme else ()
-        text = f"{self.spec} is lossless" if found.lossless else f"{self.spec}: {found.violation}"
-        return Look(found.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *other),))
+        text = f"{self.spec} is lossless" if check.lossless else f"{self.spec}: {check.violation}"
+        return Look(check.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *other),))
 
     def shown(self, outputs: Outputs) -> bool:
         return any(output.get("lossless") is self.lossy for output in outputs)
@@ -143,8 +143,8 @@ class Acceptance:
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
         """See `Statement`; the engine is the enumeration."""
-        found = check(verifier(self.spec), instance.target, instance.draft, scheme, engine="enumerate")
-        rate = found.block_efficiency - 1
+        checked = check(verifier(self.spec), instance.target, instance.draft, scheme, engine="enumerate")
+        rate = checked.block_efficiency - 1
         k = scheme.as_dict().get("K", 2)
         claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), k))
         text = f"{self.spec} accepts with {rate}, not {claimed}"
@@ -166,11 +166,11 @@ class Attains:
     least: Fraction = Fraction(1)
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        found = judged(self.spec, instance, scheme).block_efficiency
+        check = judged(self.spec, instance, scheme).block_efficiency
         upper = optimum(instance.target, instance.draft, scheme).upper
-        text = f"{self.spec} {found}, while {float(upper):.6f} is not exceeded"
+        text = f"{self.spec} {check}, while {float(upper):.6f} is not exceeded"
         commands = (("check", self.spec, "--instance", FILE), ("bound", "--instance", FILE))
-        return Look(found >= self.least * upper, text, commands)
+        return Look(check >= self.least * upper, text, commands)
 
     def shown(self, outputs: Outputs) -> bool:
         return Fraction(outputs[0]["block_efficiency"]) < self.least * Fraction(outputs[1]["upper"])

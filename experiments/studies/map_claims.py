@@ -25,18 +25,21 @@ def claims(rows: Sequence[Row]) -> str:
 
 
 def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
-    found = points(rows)
+    all_points = points(rows)
     tried = [made for row in rows for made in row["schemes"]]
     drawn = [made for made in tried if made["drawn"]]
     errors = [error for made in drawn for error in made["errors"].values()]
-    yield "worlds", f"{len(rows):,}, points {len(found):,}, in {sum(row['seconds'] for row in rows) / 60:.0f} minutes"
+    yield (
+        "worlds",
+        f"{len(rows):,}, points {len(all_points):,}, in {sum(row['seconds'] for row in rows) / 60:.0f} minutes",
+    )
     yield (
         "schemes tried",
         f"{len(tried):,}, of which {len(drawn):,} have too many trees: no optimum, block efficiency the mean over "
         f"drawn trees, standard error at most {max(errors, default=0.0):.3f}",
     )
-    for budget in budgets(found):
-        here = at(found, budget)
+    for budget in budgets(all_points):
+        here = at(all_points, budget)
         name = "N = {}, {} passes, V = {}".format(*budget)
         yield f"{name}, largest optimum", counted([point["winner"] for point in here])
         yield f"{name}, best pair", counted([point["winning pair"] for point in here])
@@ -57,10 +60,10 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
             if shares:
                 yield f"{name}, price of not knowing p, {kind}", _spread(shares)
     for time in DRAFT_TIMES:
-        yield f"fastest at t_q = {time:g} t_p, all budgets", counted([_fastest(point, time) for point in found])
-    reached = [point["pairs"][point["best pair"]] / point["optima"][point["best"]] for point in found]
+        yield f"fastest at t_q = {time:g} t_p, all budgets", counted([_fastest(point, time) for point in all_points])
+    reached = [point["pairs"][point["best pair"]] / point["optima"][point["best"]] for point in all_points]
     yield "best pair over the largest optimum", f"mean {sum(reached) / len(reached):.4f}, worst {min(reached):.4f}"
-    yield "kind of the largest optimum, all budgets", counted([point["winner"] for point in found])
+    yield "kind of the largest optimum, all budgets", counted([point["winner"] for point in all_points])
 
 
 def _fastest(point: Row, time: float) -> str:

@@ -99,14 +99,14 @@ def _known(floats: Instance, nodes: int, passes: int) -> dict[str, Any]:
     """What the best trees would bring if the target were known, beside the draft's own set of nodes."""
     target, draft = floats.target, floats.draft
     sets = {name: most_probable(rows, nodes, passes) for name, rows in (("target", target), ("draft", draft))}
-    found: dict[str, Any] = {
+    gains: dict[str, Any] = {
         f"set by {name}": float(set_efficiency(target, [context for context, _ in some])) for name, some in sets.items()
     }
     if nodes <= MOST_PLACES:
-        found["topology"] = float(best_topology(target, draft, nodes, passes)[0])
+        gains["topology"] = float(best_topology(target, draft, nodes, passes)[0])
     if nodes <= min(passes, MOST_GROWN):
-        found["growth"] = float(Growth(target, draft, passes).best(nodes))
-    return {"nodes": nodes, "passes": passes, **found}
+        gains["growth"] = float(Growth(target, draft, passes).best(nodes))
+    return {"nodes": nodes, "passes": passes, **gains}
 
 
 def main(

@@ -99,7 +99,7 @@ def _joined(key: Any, group: Sequence[Row]) -> Row:
         "winner": _winner(optima, kinds),
         "best pair": " ".join(_leading(pairs)[0]),
         "winning pair": _one({" ".join(pair) for pair in _leading(pairs)}),
-        "fastest": {str(time): _one({pair[0] for pair in _leading(found)}) for time, found in rates.items()},
+        "fastest": {str(time): _one({pair[0] for pair in _leading(by_tree)}) for time, by_tree in rates.items()},
         "open": sum(item["open"] for item in group),
         "known": _means([item["known"] for item in group]),
     }
@@ -128,9 +128,9 @@ def _means(groups: Sequence[dict[Any, float]]) -> dict[Any, float]:
     return {key: sum(group[key] for group in groups) / len(groups) for key in shared}
 
 
-def budgets(found: Sequence[Row]) -> list[Budget]:
+def budgets(listed: Sequence[Row]) -> list[Budget]:
     """The budgets of the points: tokens, passes and vocabulary."""
-    return sorted({budget_of(point) for point in found}, key=lambda budget: (-budget[2], *budget))
+    return sorted({budget_of(point) for point in listed}, key=lambda budget: (-budget[2], *budget))
 
 
 def budget_of(point: Row) -> Budget:
@@ -138,15 +138,15 @@ def budget_of(point: Row) -> Budget:
     return point["nodes"], point["passes"], point["vocab_size"]
 
 
-def at(found: Sequence[Row], budget: Budget) -> list[Row]:
+def at(listed: Sequence[Row], budget: Budget) -> list[Row]:
     """The points of one budget by distance."""
-    return sorted((point for point in found if budget_of(point) == budget), key=lambda point: float(point["distance"]))
+    return sorted((point for point in listed if budget_of(point) == budget), key=lambda point: float(point["distance"]))
 
 
 def largest(point: Row, fixed: bool) -> float:
     """The largest optimum of the deterministic schemes, or of all others."""
-    found = (value for name, value in point["optima"].items() if (point["kinds"][name] == FIXED) == fixed)
-    return float(max(found))
+    values = (value for name, value in point["optima"].items() if (point["kinds"][name] == FIXED) == fixed)
+    return float(max(values))
 
 
 def advantage(point: Row) -> float:
@@ -165,21 +165,21 @@ def gain(point: Row, *schemes: str) -> float | None:
     return None if ours is None or static is None else ours / static - 1
 
 
-def crossings(found: Sequence[Row]) -> tuple[float, float]:
+def crossings(listed: Sequence[Row]) -> tuple[float, float]:
     """The distance up to which no deterministic scheme is ahead, and the one beyond which no random one is.
 
     Closer than `CLOSE` is not ahead. 1 and 0 where there is no such distance.
     """
-    fixed = [point["distance"] for point in found if advantage(point) < -CLOSE]
-    random = [point["distance"] for point in found if advantage(point) > CLOSE]
+    fixed = [point["distance"] for point in listed if advantage(point) < -CLOSE]
+    random = [point["distance"] for point in listed if advantage(point) > CLOSE]
     return min(fixed, default=1.0), max(random, default=0.0)
 
 
-def prices(found: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
+def prices(listed: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
     """What the target's rows would bring to trees of each kind, as shares of what is had without them."""
     kept = {"set": "set by target", "topology": "topology", "growth": "growth"}
     for name, best in kept.items():
-        without = [(point["known"].get(best), _without_target(point, name)) for point in found]
+        without = [(point["known"].get(best), _without_target(point, name)) for point in listed]
         yield name, [most / had - 1 for most, had in without if most is not None and had is not None]
 
 

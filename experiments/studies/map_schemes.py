@@ -154,10 +154,10 @@ def evaluated(candidate: Candidate, exact: Instance, floats: Instance, seed: int
         "errors": {},
     }
     if isinstance(scheme, Delayed):
-        found = optimum(exact.target, exact.draft, scheme, gap=GAP)
+        bounds = optimum(exact.target, exact.draft, scheme, gap=GAP)
         return fields | {
-            "lower": float(found.lower),
-            "upper": float(found.upper),
+            "lower": float(bounds.lower),
+            "upper": float(bounds.upper),
             "pairs": dict(_on_delayed(scheme, floats)),
         }
     trees, listed = _trees(scheme, floats, seed)
@@ -182,8 +182,8 @@ def _on_delayed(scheme: Delayed, floats: Instance) -> Iterator[tuple[str, float]
     layers = floats.target.vocab_size**scheme.depth * (scheme.K - 1)
     for name in VERIFIERS["delayed"]:
         if name != ("path_transport" if layers <= MOST_LAYERS else "layer_transport"):
-            found = Evaluator(verifiers.make(name), "float64").check(floats.target, floats.draft, scheme)
-            yield name, float(found.block_efficiency)
+            check = Evaluator(verifiers.make(name), "float64").check(floats.target, floats.draft, scheme)
+            yield name, float(check.block_efficiency)
 
 
 def _trees(scheme: DraftScheme, floats: Instance, seed: int) -> tuple[list[tuple[DraftTree, float]], bool]:
@@ -198,8 +198,8 @@ def _trees(scheme: DraftScheme, floats: Instance, seed: int) -> tuple[list[tuple
 
 def _mean(name: str, trees: Sequence[tuple[DraftTree, float]], floats: Instance, listed: bool) -> tuple[float, float]:
     """Block efficiency, the mean over trees of an exact one, and its standard error where the trees were drawn."""
-    each = TreeEfficiency(verifiers.make(name))
-    values = np.array([float(each.of(tree.root(floats.target, floats.draft))) for tree, _ in trees])
+    efficiency = TreeEfficiency(verifiers.make(name))
+    values = np.array([float(efficiency.of(tree.root(floats.target, floats.draft))) for tree, _ in trees])
     masses = np.array([float(mass) for _, mass in trees])
     error = 0.0 if listed else float(values.std(ddof=1)) / len(values) ** 0.5
     return float((values * masses).sum()), error

@@ -20,13 +20,13 @@ _TEMPERATURE_STYLES = (("v", "#D55E00"), ("o", "#000000"), ("^", "#56B4E9"), ("s
 
 def table(rows: Sequence[Row]) -> Table:
     """The points on the terminal."""
-    found = points(rows)
+    all_points = points(rows)
     view = Table(title=f"which tree wins where, {len(rows):,} worlds", title_justify="left")
     headings = ("N, passes, V", "draft", "temperature", "distance", "largest optimum", "", "best pair", "")
     for heading, justify in zip(headings, ("left", "left", "right", "right", "left", "right") * 2, strict=False):
         view.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for budget in budgets(found):
-        for point in at(found, budget):
+    for budget in budgets(all_points):
+        for point in at(all_points, budget):
             view.add_row(", ".join(map(str, budget)), *_cells(point))
         view.add_section()
     return view
@@ -36,10 +36,12 @@ def markdown(rows: Sequence[Row]) -> str:
     """For a page: every point with its winners."""
     from tabulate import tabulate
 
-    found = points(rows)
+    all_points = points(rows)
     headings = ("N, passes, V", "draft", "temperature", "distance", "largest optimum", "E", "best pair", "E")
     body = [
-        [", ".join(map(str, budget)), *_cells(point, "`")] for budget in budgets(found) for point in at(found, budget)
+        [", ".join(map(str, budget)), *_cells(point, "`")]
+        for budget in budgets(all_points)
+        for point in at(all_points, budget)
     ]
     text: str = tabulate(body, headings, tablefmt="github", disable_numparse=True)
     return text + "\n"
@@ -60,13 +62,13 @@ def _cells(point: Row, quote: str = "") -> list[str]:
 
 def figure(rows: Sequence[Row]) -> bytes:
     """A PNG, a column a budget: kinds of the winners; random against deterministic; adaptive against delayed."""
-    found = points(rows)
-    every, temperatures = budgets(found), sorted({point["temperature"] for point in found})
+    all_points = points(rows)
+    every, temperatures = budgets(all_points), sorted({point["temperature"] for point in all_points})
     drawing, panels = drawing_board().subplots(
         3, len(every), figsize=(2.7 * len(every) + 1.5, 8), layout="constrained", squeeze=False, sharex="col"
     )
     for column, budget in enumerate(every):
-        here = at(found, budget)
+        here = at(all_points, budget)
         _winners(panels[0][column], here, budget)
         _random_or_fixed(panels[1][column], here, temperatures)
         _adaptive(panels[2][column], here)
@@ -119,8 +121,8 @@ def _adaptive(axes: Any, here: Sequence[Row]) -> None:
         ("sequoia",): ("o", "#000000", "sequoia"),
     }
     for schemes, (marker, colour, label) in styles.items():
-        found = [(point["distance"], gain(point, *schemes)) for point in here]
-        some = [(distance, 100 * value) for distance, value in found if value is not None]
+        gains = [(point["distance"], gain(point, *schemes)) for point in here]
+        some = [(distance, 100 * value) for distance, value in gains if value is not None]
         if some:
             axes.plot(*zip(*some, strict=True), marker, color=colour, markerfacecolor="white", label=label)
     axes.axhline(0, color="0.6", linewidth=2, zorder=1)

@@ -107,8 +107,8 @@ def compute(case: Point) -> dict[str, Any]:
     instance = FAMILIES[case.family].instance(
         case.vocab_size, scheme.depth, generator, DENOMINATOR, RATIONAL, **case.parameters
     )
-    found = optimum(instance.target, instance.draft, scheme, gap=GAP)
-    upper = float(found.upper)
+    bounds = optimum(instance.target, instance.draft, scheme, gap=GAP)
+    upper = float(bounds.upper)
     reach, errors = {}, {}
     for name in studied():
         reach[name], error = _reach(verifiers.make(name), instance, scheme, case.seed)
@@ -116,14 +116,14 @@ def compute(case: Point) -> dict[str, Any]:
             errors[name] = error / upper
     mixed = verifiers.make("mixed_order", a=best_mixture(instance.target, instance.draft, scheme)[0])
     reach["mixed_order, best a"] = _reach(mixed, instance, scheme)[0]
-    planned = verifiers.make("optimum", plan=found.plan, draft_tables=instance.draft.tables)
+    planned = verifiers.make("optimum", plan=bounds.plan, draft_tables=instance.draft.tables)
     best, _ = _reach(planned, instance, scheme)
     return {
         **asdict(case),
-        **number_fields("lower", found.lower),
-        **number_fields("upper", found.upper),
-        "gap_float": float(found.gap),
-        "method": found.method,
+        **number_fields("lower", bounds.lower),
+        **number_fields("upper", bounds.upper),
+        "gap_float": float(bounds.gap),
+        "method": bounds.method,
         "shares": {name: sum(masses) / upper for name, masses in reach.items()},
         "errors": errors,
         "lost": {name: [b - d for b, d in zip(best, masses, strict=True)] for name, masses in reach.items()},
@@ -138,14 +138,14 @@ def _reach(verifier: Verifier, instance: Instance, scheme: Delayed, seed: int = 
     """`P(tau >= d)` for `d = 0..L`, whose sum is the block efficiency, and its standard error, 0 where it is exact."""
     structure = structure_of(verifier, scheme)
     try:
-        found = Evaluator(verifier, "float64").check(instance.target, instance.draft, scheme)
+        check = Evaluator(verifier, "float64").check(instance.target, instance.draft, scheme)
     except TooLarge:
         if not isinstance(structure, Layered):
             raise
         floats = Instance.of(instance.target, instance.draft, scheme.depth, FLOAT64)
         generator = np.random.default_rng((seed, scheme.K, scheme.L1, scheme.L2))
         return sampled_depths(structure, TableRows.of(floats.target, floats.draft), scheme, SAMPLED, generator)
-    masses = [float(mass) for mass in found.metrics.depth_distribution]
+    masses = [float(mass) for mass in check.metrics.depth_distribution]
     return [sum(masses[depth:]) for depth in range(scheme.depth + 1)], 0.0
 
 

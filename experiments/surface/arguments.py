@@ -58,10 +58,10 @@ def on_pair(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme
 def as_schemes(schemes: Any) -> list[DraftScheme]:
     """One of them or several."""
     several = isinstance(schemes, Iterable) and not isinstance(schemes, str)
-    found = [as_scheme(scheme) for scheme in (schemes if several else [schemes])]
-    if not found:
+    listed = [as_scheme(scheme) for scheme in (schemes if several else [schemes])]
+    if not listed:
         raise InvalidInput("no scheme is given; give one, such as Delayed(K=2, L1=0, L2=2)")
-    return found
+    return listed
 
 
 def as_process(process: Any, name: str) -> TokenProcess:

@@ -70,6 +70,6 @@ def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
 
 def listed_bound(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme) -> ListedBound:
     """The optimum of any scheme by its listed trees."""
-    found = cut_bound(target, draft, scheme)
-    lower = found.value if found.complete else float("-inf")
-    return ListedBound(scheme, lower, found.value, len(found.cuts))
+    bound = cut_bound(target, draft, scheme)
+    lower = bound.value if bound.complete else float("-inf")
+    return ListedBound(scheme, lower, bound.value, len(bound.cuts))

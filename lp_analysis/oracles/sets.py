@@ -19,16 +19,16 @@ def most_probable(process: TokenProcess, nodes: int, depth: int) -> list[tuple[C
 
     Ties go to the shorter one, then to smaller tokens. Contexts of probability 0 are left out.
     """
-    found: list[tuple[Context, Any]] = []
+    chosen: list[tuple[Context, Any]] = []
     waiting: dict[Context, Any] = {(): process.row(()).sum()}
-    while waiting and len(found) <= nodes:
+    while waiting and len(chosen) <= nodes:
         context = min(waiting, key=lambda each: (-waiting[each], len(each), each))
         mass = waiting.pop(context)
-        found.append((context, mass))
+        chosen.append((context, mass))
         if len(context) < depth:
             row = process.row(context)
             waiting |= {(*context, token): mass * part for token, part in enumerate(row) if part > 0}
-    return found[1:]
+    return chosen[1:]
 
 
 def set_efficiency(target: TokenProcess, contexts: Iterable[Context]) -> Any:

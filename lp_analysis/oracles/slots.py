@@ -50,11 +50,11 @@ class Slots:
         p, q = self._left(place)
         if any(q[token] > 0 for token in place[1]):
             return []  # nothing was left without the last one
-        found = []
+        draws = []
         for token, share in enumerate(q):
             if share > 0:
-                found.append(Draw(token, share, share if self.believed else acceptance(p, q, token)))
-        return found
+                draws.append(Draw(token, share, share if self.believed else acceptance(p, q, token)))
+        return draws
 
     def _left(self, place: Place) -> tuple[Vector, Vector]:
         """What the tried children have left of the target's and the draft's row."""

@@ -36,16 +36,16 @@ def best_topology(target: TokenProcess, draft: TokenProcess, nodes: int, depth: 
     @cache
     def best(place: Place, first: int, size: int) -> tuple[Any, tuple[Any, ...]]:
         """The most that `size` tokens bring as children `first`, .. of a place and below them: (gain, plan)."""
-        found: tuple[Any, tuple[Any, ...]] = (0, ())
+        largest: tuple[Any, tuple[Any, ...]] = (0, ())
         child = (*place, first)
         if size and child in masses:
             for given in range(1, size + 1):
                 below, inner = best(child, 1, given - 1)
                 beside, others = best(place, first + 1, size - given)
                 gain = masses[child] + below + beside
-                if gain > found[0]:
-                    found = (gain, (inner, *others))
-        return found
+                if gain > largest[0]:
+                    largest = (gain, (inner, *others))
+        return largest
 
     gain, plan = best((), 1, nodes)
     counts: list[int] = []

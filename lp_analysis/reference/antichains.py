@@ -71,11 +71,11 @@ def antichain_at(slope: Any, slopes: NodeValues) -> list[tuple[int, int]]:
 
 def corners(segments: Sequence[Segment]) -> list[tuple[Any, Any, Any]]:
     """The corners of the hull after each segment: slope there, `q(C)`, `D(C)`; segments of one slope count as one."""
-    found: list[tuple[Any, Any, Any]] = []
+    corner_list: list[tuple[Any, Any, Any]] = []
     mass, value = 0, 0
     for negative, width, height in segments:
         mass, value = mass + width, value + height
-        if found and found[-1][0] == -negative:
-            found.pop()
-        found.append((-negative, mass, value))
-    return found
+        if corner_list and corner_list[-1][0] == -negative:
+            corner_list.pop()
+        corner_list.append((-negative, mass, value))
+    return corner_list

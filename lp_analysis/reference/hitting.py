@@ -235,11 +235,11 @@ class ListedTrees:
     @cached_property
     def _drawn(self) -> NodeValues:
         """The probability that a tree has each context."""
-        found = [np.zeros(self.vocab_size**depth) for depth in range(self.depth + 1)]
+        masses = [np.zeros(self.vocab_size**depth) for depth in range(self.depth + 1)]
         for tree, mass in self.trees:
             for context in tree:
-                found[len(context)][context_index(context, self.vocab_size)] += float(mass)
-        return found
+                masses[len(context)][context_index(context, self.vocab_size)] += float(mass)
+        return masses
 
 
 def hitting_of(draft: Given, scheme: DraftScheme) -> Hitting:

@@ -148,10 +148,10 @@ def assert_lossless(
         assert_function_lossless(verifier, target, draft, scheme, **options)
         return
     if target is None and draft is None and scheme is None and not options:
-        found = standard_check(verifier, judge_of(verifier, arithmetic or "rational"))
-        if found.failed is not None:
-            _, verdict = found.failed
-            raise AssertionError(f"{found.verifier} is not lossless on {verdict.scheme}: {verdict.violation}")
+        report = standard_check(verifier, judge_of(verifier, arithmetic or "rational"))
+        if report.failed is not None:
+            _, verdict = report.failed
+            raise AssertionError(f"{report.verifier} is not lossless on {verdict.scheme}: {verdict.violation}")
         return
     if target is None or draft is None or scheme is None or options:
         wrong = f"it takes no {next(iter(options))}" if options else "give target, draft and scheme, or none of them"

@@ -162,24 +162,24 @@ class Audited(Relayed):
         told, drawn = _Told(steady), _Told(steady)
         with intercepted(told, watch=(self.function,), **how) as session:
             try:
-                found = self._outcome(nodes, ArgumentCoins(session), drawn)
+                outcome = self._outcome(nodes, ArgumentCoins(session), drawn)
             finally:
                 self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
                 self.log.notes.update(dict.fromkeys(session.notes))
                 self.log.events = tuple(map(_event, session.boundary_events))
-        broken_off = isinstance(found, FunctionFailed) and isinstance(found.__cause__, _Endless)
+        broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
         if not (self.log.events or self.fresh or self.wide or broken_off):
             run = tuple(told.answers), tuple(drawn.answers), *map(_drafted, nodes)
             parts = PARTS if len(self.log.replayed) < FIRST and run not in self.log.replayed else 1
             for part in range(parts):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)
                 if point is not None:
-                    self._replay(nodes, Recorded(session.draws or (), point, told.answers, drawn.answers), found)
+                    self._replay(nodes, Recorded(session.draws or (), point, told.answers, drawn.answers), outcome)
             if parts > 1:
                 self.log.replayed.add(run)
-        if isinstance(found, FunctionFailed):
-            raise found
-        return found
+        if isinstance(outcome, FunctionFailed):
+            raise outcome
+        return outcome
 
     def _outcome(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict] | FunctionFailed:
         try:
@@ -187,7 +187,7 @@ class Audited(Relayed):
         except FunctionFailed as error:
             return error
 
-    def _replay(self, nodes: tuple[DraftNode, ...], one: Recorded, found: list[Verdict] | FunctionFailed) -> None:
+    def _replay(self, nodes: tuple[DraftNode, ...], one: Recorded, outcome: list[Verdict] | FunctionFailed) -> None:
         """Raises `NotFollowed` where the function does something else on real numbers than where they are followed."""
 
         def run(coin: Any, replay: Session | None) -> Any:
@@ -204,9 +204,9 @@ class Audited(Relayed):
         def on_real_numbers() -> Any:
             return run(None, Replay(one.draws, one.point))
 
-        if _same(found, on_real_numbers()):
+        if _same(outcome, on_real_numbers()):
             return
-        if not all(_same(found, followed()) for _ in range(2)):
+        if not all(_same(outcome, followed()) for _ in range(2)):
             raise InvalidVerifier(
                 "it does something else when it is called again: it must be a function of its arguments and its random "
                 "numbers, without state"
@@ -276,11 +276,11 @@ def _event(event: Any) -> str:
     return f"{event.what} = {number}, met at {event.line}"
 
 
-def _same(found: Any, other: Any) -> bool:
+def _same(outcome: Any, other: Any) -> bool:
     """Whether two runs returned the same, or failed likewise."""
-    if isinstance(found, FunctionFailed) and isinstance(other, FunctionFailed):
-        return type(found.__cause__) is type(other.__cause__)
-    return bool(found == other)
+    if isinstance(outcome, FunctionFailed) and isinstance(other, FunctionFailed):
+        return type(outcome.__cause__) is type(other.__cause__)
+    return bool(outcome == other)
 
 
 class _Told:

@@ -46,7 +46,7 @@ def corners(audit: Audit, instance: Instance, scheme: DraftScheme, progress: Pro
     audited = audit.with_(boundary=True).audited
     met = audit.met(instance, scheme)
     verifier = audit.with_(boundary=True).verifier(instance, scheme)
-    found: dict[tuple[Context, int | None, bool], Corner] = {}
+    by_place: dict[tuple[Context, int | None, bool], Corner] = {}
     for tree, _ in outcomes(lambda coin: scheme.draw(met.draft, coin), met.target.arithmetic):
         root = tree.root(met.target, met.draft)
 
@@ -62,11 +62,11 @@ def corners(audit: Audit, instance: Instance, scheme: DraftScheme, progress: Pro
             corner = _corner(verdict, audited.log.events, met.target)
             if corner is not None and corner.events:  # without one it is no corner, and the law itself shows it
                 key = corner.context, corner.token, corner.accepted
-                if key not in found or len(corner.events) < len(found[key].events):
-                    found[key] = corner  # the fewest coins tell most
+                if key not in by_place or len(corner.events) < len(by_place[key].events):
+                    by_place[key] = corner  # the fewest coins tell most
         if progress:
             progress(1)
-    return list(found.values())
+    return list(by_place.values())
 
 
 def _corner(verdict: Verdict | InvalidVerifier, events: tuple[str, ...], target: TableProcess) -> Corner | None:

@@ -56,8 +56,8 @@ class Finding:
     @property
     def first(self) -> Violation | None:
         """The first imbalance: at the smallest depth that has one, the largest there; None if there is none."""
-        found = [self.at_depth(depth) for depth in range(self.law.depth + 1)]
-        return next((place for place in found if place is not None), None)
+        violations = [self.at_depth(depth) for depth in range(self.law.depth + 1)]
+        return next((place for place in violations if place is not None), None)
 
     def at_depth(self, depth: int) -> Violation | None:
         """The largest imbalance after contexts of this length; None if there is none."""
@@ -137,7 +137,7 @@ class Audit:
             assert_function(self.verifier(instance, scheme), met.target, met.draft, scheme, generator, samples, None)
             return
         run = partial(self.audited.verify_all, self._first_roots(instance, scheme))
-        first, second = ([(str(found), mass) for found, mass in outcomes(run, self._arithmetic)] for _ in range(2))
+        first, second = ([(str(result), mass) for result, mass in outcomes(run, self._arithmetic)] for _ in range(2))
         if first != second:
             raise InvalidVerifier(
                 "it gave two laws on one batch: it must be a function of its arguments, without state"
@@ -181,22 +181,22 @@ class Audit:
         return requests_of(instance, scheme, self.batch, self.ragged)
 
     def _check(self, law: BlockLaw, met: Instance, scheme: DraftScheme) -> Check:
-        found = law.metrics(met.target)
-        return Check(self.name, scheme, self._arithmetic.name, "enumerate", found, self._tolerance)
+        metrics = law.metrics(met.target)
+        return Check(self.name, scheme, self._arithmetic.name, "enumerate", metrics, self._tolerance)
 
     def _judge_batch(self, instance: Instance, scheme: DraftScheme, progress: Progress | None) -> Finding:
         requests = [(self.met(item, shape), shape) for item, shape in self._requests(instance, scheme)]
 
-        found = batch_law(self.audited.verify_all, requests, self._arithmetic, progress)
-        checks = [self._check(law, met, shape) for law, (met, shape) in zip(found.rows, requests, strict=True)]
+        batch = batch_law(self.audited.verify_all, requests, self._arithmetic, progress)
+        checks = [self._check(law, met, shape) for law, (met, shape) in zip(batch.rows, requests, strict=True)]
         worst = max(range(self.batch), key=lambda row: checks[row].max_deviation)
         return Finding(
             instance,
             scheme,
             checks[worst],
-            found.rows[worst],
+            batch.rows[worst],
             requests[worst][0].target,
             self._tolerance,
             worst,
-            found.dependence([met.target for met, _ in requests]),
+            batch.dependence([met.target for met, _ in requests]),
         )

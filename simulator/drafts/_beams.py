@@ -16,13 +16,13 @@ Beam: TypeAlias = list[tuple[Context, Any]]
 
 def expanded(draft: TokenProcess, beam: Beam, width: int, above: Any = 0) -> Beam:
     """The `width` most probable children of every node of the beam, those only that are larger than `above`."""
-    found: Beam = []
+    grown: Beam = []
     foresee(draft, [context for context, _ in beam])
     for context, value in beam:
         row = draft.row(context)
         children = ((token, value * number(row[token])) for token in top_tokens(row, width))
-        found += [((*context, token), mass) for token, mass in children if mass > above]
-    return found
+        grown += [((*context, token), mass) for token, mass in children if mass > above]
+    return grown
 
 
 def tree_of(beam: Beam, nodes: int) -> DraftTree:

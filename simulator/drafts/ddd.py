@@ -48,14 +48,14 @@ class DynamicDepth(Adapting):
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """The tree; the coin is not asked."""
         layer: Beam = [((), 1)]
-        found: Beam = []
+        candidates: Beam = []
         for _ in range(self.depth):
             layer = expanded(draft, layer, self.beam)
             layer = [layer[place] for place in largest([value for _, value in layer], self.beam)] if layer else []
-            found += layer
+            candidates += layer
             if not reaches(sum(value for _, value in layer), self.threshold):
                 break
-        return tree_of(found, len(found))
+        return tree_of(candidates, len(candidates))
 
     def reductions(self) -> list[Self]:
         """Narrower and shallower beams."""

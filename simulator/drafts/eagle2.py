@@ -46,12 +46,12 @@ class Eagle2(Adapting):
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """The tree; the coin is not asked."""
         layer: Beam = [((), 1)]
-        found: Beam = []
+        candidates: Beam = []
         for _ in range(self.depth):
             best = [layer[place] for place in largest([value for _, value in layer], self.beam)] if layer else []
             layer = expanded(draft, best, self.beam)
-            found += layer
-        return tree_of(found, self.nodes)
+            candidates += layer
+        return tree_of(candidates, self.nodes)
 
     def reductions(self) -> list[Self]:
         """Fewer tokens of the same beams, on fewer layers."""

@@ -47,20 +47,20 @@ class OptTree(Adapting):
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """The tree; the coin is not asked."""
         layer: Beam = [((), 1)]
-        found: Beam = []
+        candidates: Beam = []
         total, least = 0, 0  # of the best nodes: the sum, and the smallest, which deeper nodes have to pass
         for _ in range(self.nodes):
             layer = expanded(draft, layer, self.nodes, above=least)
             if not layer:
                 break
             layer = [layer[place] for place in largest([value for _, value in layer], self.nodes)]
-            found += layer
-            best = [found[place][1] for place in largest([value for _, value in found], self.nodes)]
+            candidates += layer
+            best = [candidates[place][1] for place in largest([value for _, value in candidates], self.nodes)]
             grown = sum(best) - total
             total, least = total + grown, best[-1] if len(best) == self.nodes else 0
             if not exceeds(grown, self.gain):
                 break
-        return tree_of(found, self.nodes)
+        return tree_of(candidates, self.nodes)
 
     def reductions(self) -> list[Self]:
         """The same with fewer nodes, the fewest first."""

@@ -121,15 +121,15 @@ def plan(acceptance: Sequence[Any], nodes: int, depth: int) -> tuple[int, ...]:
     @cache
     def best(size: int, deep: int, first: int) -> tuple[Any, tuple[Any, ...]]:
         """The most that `size` tokens give below a node whose children `first`, .. are still free: (gain, plan)."""
-        found: tuple[Any, tuple[Any, ...]] = (0, ())
+        largest: tuple[Any, tuple[Any, ...]] = (0, ())
         if size and deep and first < width:
             for given in range(1, size + 1):
                 below, inner = best(given - 1, deep - 1, 0)
                 beside, others = best(size - given, deep, first + 1)
                 gain = acceptance[first] * (1 + below) + beside
-                if gain > found[0]:
-                    found = (gain, (inner, *others))
-        return found
+                if gain > largest[0]:
+                    largest = (gain, (inner, *others))
+        return largest
 
     counts: list[int] = []
     waiting = [best(nodes, depth, 0)[1]]

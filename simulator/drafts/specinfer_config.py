@@ -79,15 +79,15 @@ class SpecInferConfig:
 
     def reductions(self) -> list[SpecInferConfig]:
         """All configurations that are no deeper and nowhere wider: shallowest first, then fewest drafted tokens."""
-        found = [SpecInferConfig(())]
+        smaller = [SpecInferConfig(())]
         for level in range(self.depth):
-            longer = [scheme for scheme in found if scheme.depth == level]
-            found += [
+            longer = [scheme for scheme in smaller if scheme.depth == level]
+            smaller += [
                 SpecInferConfig((*scheme.widths, width))
                 for scheme in longer[:MOST_REDUCTIONS]
                 for width in range(1, self.widths[level] + 1)
             ]
-        return sorted(found, key=lambda scheme: (scheme.depth, scheme.nodes, scheme.widths))
+        return sorted(smaller, key=lambda scheme: (scheme.depth, scheme.nodes, scheme.widths))
 
     def as_dict(self) -> dict[str, Any]:
         """The scheme as plain data."""

@@ -137,5 +137,5 @@ class TreeEfficiency:
             p, q, own = state
             entered = structure.child_weights(own, p, q)[token : token + 1]
             self._laws[key] = entered, structure.reject(own, p, q, token)
-        found: tuple[Any, tuple[Vector, Vector, Any]] = self._laws[key]
-        return found
+        laws: tuple[Any, tuple[Vector, Vector, Any]] = self._laws[key]
+        return laws

@@ -190,13 +190,13 @@ class BlockLaw:
     def violation(self, target: TableProcess) -> Violation:
         """Where the balance fails most: the largest deviation, among equals the shortest context and smallest token."""
         worst = None
-        for depth, (expected, found) in enumerate(self._sides(target)):
-            place = np.unravel_index(int(np.argmax(abs(expected - found))), expected.shape)
+        for depth, (expected, actual) in enumerate(self._sides(target)):
+            place = np.unravel_index(int(np.argmax(abs(expected - actual))), expected.shape)
             candidate = Violation(
                 context_at(int(place[0]), depth, self.vocab_size),
                 int(place[1]),
                 as_python(expected[place]),
-                as_python(found[place]),
+                as_python(actual[place]),
             )
             if worst is None or candidate.deviation > worst.deviation:
                 worst = candidate

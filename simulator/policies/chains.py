@@ -37,8 +37,8 @@ def solved(matrix: Any, right: Any) -> Any:
     size = len(right)
     if size > EXACT_STATES:
         raise TooLarge(f"{size:,} exact states are too many to solve; use arithmetic float64")
-    found = fmpq_mat(matrix.tolist()).solve(fmpq_mat(size, 1, list(right)))
-    return np.array([found[i, 0] for i in range(size)], dtype=object)
+    solution = fmpq_mat(matrix.tolist()).solve(fmpq_mat(size, 1, list(right)))
+    return np.array([solution[i, 0] for i in range(size)], dtype=object)
 
 
 def stationary(moves: Any) -> Any:
@@ -47,8 +47,8 @@ def stationary(moves: Any) -> Any:
     system[-1] = system[-1] * 0 + 1  # one balance follows from the others
     right = moves[0] * 0
     right[-1] = right[-1] + 1
-    found = solved(system, right)
-    return found if arithmetic_of(moves).exact else np.maximum(found, 0.0)  # rounding may leave -1e-17
+    law = solved(system, right)
+    return law if arithmetic_of(moves).exact else np.maximum(law, 0.0)  # rounding may leave -1e-17
 
 
 def gain_and_bias(moves: Any, tokens: Any, times: Any) -> tuple[Any, Any]:
@@ -58,8 +58,8 @@ def gain_and_bias(moves: Any, tokens: Any, times: Any) -> tuple[Any, Any]:
     """
     system = _identity(moves) - moves
     system[:, 0] = times  # in place of h[0], which is 0
-    found = solved(system, tokens)
-    gain, bias = found[0], found.copy()
+    solution = solved(system, tokens)
+    gain, bias = solution[0], solution.copy()
     bias[0] = gain - gain
     return gain, bias
 

@@ -77,8 +77,8 @@ def name_of(policy: Policy) -> str:
     """What a policy is called: its `name`, or that of its function or class."""
     for holder in (policy, type(policy)):
         for key in ("name", "__name__"):
-            if isinstance(found := getattr(holder, key, None), str):
-                return found
+            if isinstance(name := getattr(holder, key, None), str):
+                return name
     raise AssertionError
 
 

@@ -38,10 +38,10 @@ class _Kept:
         self.vocab_size = process.vocab_size
 
     def row(self, context: Context) -> Vector:
-        found = self._rows.get(context)
-        if found is None:
-            found = self._rows[context] = self._following.row(context)
-        return found
+        row = self._rows.get(context)
+        if row is None:
+            row = self._rows[context] = self._following.row(context)
+        return row
 
 
 def simulate(

@@ -114,10 +114,10 @@ class World:
                 raise InvalidInput(f"policy {name_of(policy)} chose {action}, which is none of its {len(actions)}")
             return positions[action]
 
-        found = [position_at(state) for state in range(self.states)]
-        if [position_at(state) for state in reversed(range(self.states))][::-1] != found:
+        choices = [position_at(state) for state in range(self.states)]
+        if [position_at(state) for state in reversed(range(self.states))][::-1] != choices:
             raise InvalidInput(f"policy {name_of(policy)} chose otherwise the second time; it must be a function")
-        return np.array(found)
+        return np.array(choices)
 
     @cached_property
     def rows(self) -> MarkovRows:
@@ -142,9 +142,9 @@ class World:
         engines: dict[str, CollapsedTopDown] = {}
         ends, tokens = [], []
         for action in actions:
-            found = self._ends(action, engines)
-            ends.append(found[0])
-            tokens.append(found[1])
+            ends_and_tokens = self._ends(action, engines)
+            ends.append(ends_and_tokens[0])
+            tokens.append(ends_and_tokens[1])
             if progress:
                 progress(1)
         times = self.arithmetic.vector([time(action) for action in actions])
@@ -159,10 +159,10 @@ class World:
         if not (isinstance(structure, TopDown) and isinstance(scheme, Delayed)):
             return ends_by_law(verifier, self.rows, scheme, self.cores)
         engine = engines.pop(repr(verifier), None) or CollapsedTopDown(verifier, self.rows)
-        found = engine.all_ends(scheme, self.cores)
+        ends_and_tokens = engine.all_ends(scheme, self.cores)
         if self.states <= SHARED_STATES:
             engines[repr(verifier)] = engine
-        return found
+        return ends_and_tokens
 
     def _enumerated(self, action: Action) -> tuple[Any, Any]:
         parts = []

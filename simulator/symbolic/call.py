@@ -124,9 +124,9 @@ def noted_warnings(note: Callable[[str], None]) -> Iterator[None]:
     original = warnings.showwarning
 
     def show(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
-        found = location() if in_simulator(filename) else None
-        if found is not None:
-            filename, lineno = found
+        audited = location() if in_simulator(filename) else None
+        if audited is not None:
+            filename, lineno = audited
         note(f"{category.__name__}: {message} ({os.path.basename(filename)}:{lineno})")
 
     warnings.showwarning = show

@@ -38,10 +38,10 @@ def load(path: str | Path, name: str) -> Callable[..., Any]:
         module = load_module(file)
     except ImportError as error:
         raise InvalidInput(f"{file} cannot be used: {type(error).__name__}: {error}") from error
-    found = getattr(module, name, None)
-    if not callable(found):
+    function = getattr(module, name, None)
+    if not callable(function):
         raise InvalidInput(f"{file} has no function {name!r}; it has {functions_of(module)}")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def functions_of(module: types.ModuleType) -> str:

@@ -50,41 +50,41 @@ def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None
             notes.append(f"{name} was taken out of {file.name} by its source: {_first_line(error)}")
             partial = PartialModule(file, names, notes, {})
             lookup: Lookup = functools.partial(partial.method, owner)
-            found = lookup(method) if dot else partial.get(name)
+            function = lookup(method) if dot else partial.get(name)
         else:
             holder = getattr(module, owner, None)
             lookup = functools.partial(_static, holder)
-            found = lookup(method) if dot else holder
-    if found is None or not (callable(found) or isinstance(found, (staticmethod, classmethod))):
+            function = lookup(method) if dot else holder
+    if function is None or not (callable(function) or isinstance(function, (staticmethod, classmethod))):
         raise InvalidInput(_unknown(file, name))
-    return _finished(name, found, lookup, own, notes, bool(dot))
+    return _finished(name, function, lookup, own, notes, bool(dot))
 
 
-def function_in_module(name: str, found: Any, given: Mapping[str, Any]) -> LocatedFunction:
+def function_in_module(name: str, holder: Any, given: Mapping[str, Any]) -> LocatedFunction:
     """A function or class of an installed module, likewise; name: `FUNCTION` or `CLASS.METHOD`."""
     own = {key.partition(".")[2]: value for key, value in given.items() if key.startswith("self.")}
     _, dot, method = name.partition(".")
-    function = _static(found, method) if dot else found
+    function = _static(holder, method) if dot else holder
     if function is None:
-        raise InvalidInput(f"{getattr(found, '__name__', found)} has no {method}")
-    return _finished(name, function, functools.partial(_static, found), own, [], bool(dot))
+        raise InvalidInput(f"{getattr(holder, '__name__', holder)} has no {method}")
+    return _finished(name, function, functools.partial(_static, holder), own, [], bool(dot))
 
 
 def _finished(
-    name: str, found: Any, lookup: Lookup, own: Mapping[str, Any], notes: list[str], of_class: bool
+    name: str, function: Any, lookup: Lookup, own: Mapping[str, Any], notes: list[str], of_class: bool
 ) -> LocatedFunction:
-    plain = source_of(found)
+    plain = source_of(function)
     if plain is not None:
         notes.append(noted(name))
-        found = plain
-    if isinstance(found, staticmethod):
-        found, of_class = found.__func__, False
+        function = plain
+    if isinstance(function, staticmethod):
+        function, of_class = function.__func__, False
     if of_class:
-        found = _with_bare_self(name, found, lookup, own)
+        function = _with_bare_self(name, function, lookup, own)
         notes.append(f"self is bare: {', '.join(own) or 'nothing'} is given, methods are those of the class")
     elif own:
         raise InvalidInput(f"{name} is no method; leave out self.{next(iter(own))}")
-    return LocatedFunction(found, tuple(dict.fromkeys(notes)))
+    return LocatedFunction(function, tuple(dict.fromkeys(notes)))
 
 
 def _with_bare_self(name: str, method: Any, lookup: Lookup, own: Mapping[str, Any]) -> Callable[..., Any]:
@@ -111,14 +111,14 @@ class BareSelf:
         if name.startswith("__"):
             raise AttributeError(name)
         owner, lookup = self._draftproof_class
-        found = lookup(name)
-        if found is None:
+        attribute = lookup(name)
+        if attribute is None:
             raise refusal(f"{owner} was never made, and self.{name} is not known", f"give self.{name}=VALUE")
-        if isinstance(found, staticmethod):
-            return found.__func__
-        if isinstance(found, property) and found.fget:
-            return found.fget(self)
-        return types.MethodType(found, self) if isinstance(found, types.FunctionType) else found
+        if isinstance(attribute, staticmethod):
+            return attribute.__func__
+        if isinstance(attribute, property) and attribute.fget:
+            return attribute.fget(self)
+        return types.MethodType(attribute, self) if isinstance(attribute, types.FunctionType) else attribute
 
 
 def _static(holder: Any, name: str) -> Any:

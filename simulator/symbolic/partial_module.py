@@ -109,9 +109,9 @@ class PartialModule:
             for base in statement.bases:
                 if isinstance(base, ast.Name) and isinstance(self._home(base.id), PartialModule):
                     home = self._home(base.id)
-                    found = home.method(base.id, name) if home else None
-                    if found is not None:
-                        return found
+                    method = home.method(base.id, name) if home else None
+                    if method is not None:
+                        return method
         return None
 
     def _home(self, name: str) -> PartialModule | None:
@@ -128,10 +128,10 @@ class PartialModule:
             self._need(name)
         before = self.names.get(definition.name)
         self._run([definition])
-        found = self.names.pop(definition.name)
+        function = self.names.pop(definition.name)
         if before is not None:
             self.names[definition.name] = before
-        return found
+        return function
 
     def _need(self, name: str) -> None:
         """Run what binds a name, and first what that reads."""
@@ -246,17 +246,17 @@ def _binds(statement: ast.stmt) -> Iterator[str]:
 
 def _reads(statement: ast.AST) -> list[str]:
     """The names that a statement may read, without its annotations."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found[node.id] = None
+            names[node.id] = None
         for field, value in ast.iter_fields(node):
             if field in ("annotation", "returns"):
                 continue
             waiting += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.AST)]
-    return list(found)
+    return list(names)
 
 
 def signature_without_self(function: Any) -> inspect.Signature:

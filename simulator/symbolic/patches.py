@@ -19,15 +19,15 @@ Patch = tuple[Any, str, Any]
 
 @functools.cache
 def _always() -> tuple[Patch, ...]:
-    found = (
+    replaced = (
         *python_random.replacements(),
         *numpy_random.replacements(),
         *maths.replacements(),
         *system.replacements(),
         *numpy_lists.replacements(),
     )
-    _remember(found)
-    return found
+    _remember(replaced)
+    return replaced
 
 
 @functools.cache
@@ -35,13 +35,13 @@ def _with_torch() -> tuple[Patch, ...]:
     from draftproof.simulator.symbolic.frameworks import torch_mode  # noqa: PLC0415 - only where torch is loaded
     from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
 
-    found = (*torch_random.replacements(), *torch_mode.replacements())
-    _remember(found)
-    return found
+    replaced = (*torch_random.replacements(), *torch_mode.replacements())
+    _remember(replaced)
+    return replaced
 
 
-def _remember(found: tuple[Patch, ...]) -> None:
-    for holder, name, replacement in found:
+def _remember(replaced: tuple[Patch, ...]) -> None:
+    for holder, name, replacement in replaced:
         ORIGINALS[id(getattr(holder, name))] = replacement
 
 
@@ -53,9 +53,9 @@ ORIGINALS: dict[int, Any] = {}
 def _with_triton() -> tuple[Patch, ...]:
     from draftproof.simulator.symbolic.frameworks import triton_kernels  # noqa: PLC0415 - only where triton is loaded
 
-    found = tuple(triton_kernels.replacements())
-    _remember(found)
-    return found
+    replaced = tuple(triton_kernels.replacements())
+    _remember(replaced)
+    return replaced
 
 
 def table() -> tuple[Patch, ...]:

@@ -53,12 +53,12 @@ def _homes(functions: tuple[Any, ...]) -> set[str]:
 
 
 def _swap(value: Any) -> Any:
-    found = python_random.swapped(value) or numpy_random.swapped(value) or system.swapped(value)
-    if found is None and "torch" in sys.modules:
+    recording = python_random.swapped(value) or numpy_random.swapped(value) or system.swapped(value)
+    if recording is None and "torch" in sys.modules:
         from draftproof.simulator.symbolic.random import torch_random  # noqa: PLC0415 - only where torch is loaded
 
         return torch_random.swapped(value)
-    return found
+    return recording
 
 
 def _refuse_inside(value: Any, name: str) -> None:
@@ -76,16 +76,16 @@ def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
     homes = _homes(functions)
     seen: set[int] = set()
     while waiting:
-        found = waiting.pop()
-        if id(found) in seen:
+        owner = waiting.pop()
+        if id(owner) in seen:
             continue
-        seen.add(id(found))
-        waiting += _parts(found)
+        seen.add(id(owner))
+        waiting += _parts(owner)
         slots: Iterator[_Slot] = iter(())
-        if isinstance(found, types.FunctionType):
-            slots = _of_function(found)
-        elif not isinstance(found, (type, types.MethodType, functools.partial)):
-            slots = _attributes(found)
+        if isinstance(owner, types.FunctionType):
+            slots = _of_function(owner)
+        elif not isinstance(owner, (type, types.MethodType, functools.partial)):
+            slots = _attributes(owner)
         for slot in slots:
             value = slot[0]()
             value = compiled.source_of(value) or value
@@ -94,15 +94,15 @@ def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
             yield slot
 
 
-def _parts(found: Any) -> list[Any]:
+def _parts(owner: Any) -> list[Any]:
     """What a callable or an object consists of, as far as it may read values."""
-    if isinstance(found, types.MethodType):
-        return [found.__func__, found.__self__]
-    if isinstance(found, functools.partial):
-        return [found.func, *found.args, *found.keywords.values()]
-    if isinstance(found, types.FunctionType):
-        return [found.__wrapped__] if hasattr(found, "__wrapped__") else []
-    kind = found if isinstance(found, type) else type(found)
+    if isinstance(owner, types.MethodType):
+        return [owner.__func__, owner.__self__]
+    if isinstance(owner, functools.partial):
+        return [owner.func, *owner.args, *owner.keywords.values()]
+    if isinstance(owner, types.FunctionType):
+        return [owner.__wrapped__] if hasattr(owner, "__wrapped__") else []
+    kind = owner if isinstance(owner, type) else type(owner)
     if not is_user_code(getattr(sys.modules.get(kind.__module__), "__file__", None)):
         return []
     return [var for var in vars(kind).values() if isinstance(var, types.FunctionType)]

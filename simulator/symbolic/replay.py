@@ -89,12 +89,12 @@ def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 
     """
     bits = {draw.answer: draw.bits for draw in draws if draw.kind != "choice"}
     grouped, loose = region.groups_of(bits)
-    found: dict[int, float] = {}
+    point: dict[int, float] = {}
     for i in loose:
         one = _inside(region, i, bits[i], part, parts)
         if one is None:
             return None
-        found[i] = one
+        point[i] = one
     for group in grouped:
         for _ in range(TRIES):
             inside = {i: _inside(region, i, bits.get(i, 53)) for i in group.sides}
@@ -104,11 +104,11 @@ def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 
             values = {i: _on_level(group.level, u, group.sides[i]) for i, u in tried.items()}
             note_narrow_type = max(NARROW[bits.get(i, 53)] for i in group.sides)
             if all(_sum(tie, values) < -note_narrow_type for tie in group.constraints):
-                found |= tried
+                point |= tried
                 break
         else:
             return None
-    return found
+    return point
 
 
 def _sum(tie: Any, values: Mapping[int, float]) -> float:

@@ -37,8 +37,8 @@ def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of 
         items = tuple(concrete(entry) for entry in value)
         return type(value)(*items) if hasattr(value, "_fields") else items
     if isinstance(value, (np.ndarray, np.generic)) or _is_tensor(value):
-        found = value.tolist()
-        return concrete(found) if isinstance(value, np.ndarray) or _is_of_jax(value) else found
+        listed = value.tolist()
+        return concrete(listed) if isinstance(value, np.ndarray) or _is_of_jax(value) else listed
     return value
 
 

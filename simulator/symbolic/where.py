@@ -70,16 +70,16 @@ def method_called(up: int) -> str:
 
 def caller() -> str:
     """`FILE:line` of the innermost frame that belongs neither to us nor to numpy, torch or the standard library."""
-    found = location()
-    return "unknown line" if found is None else f"{os.path.basename(found[0])}:{found[1]}"
+    place = location()
+    return "unknown line" if place is None else f"{os.path.basename(place[0])}:{place[1]}"
 
 
 def location() -> tuple[str, int] | None:
     """File and line of that frame; None where there is none."""
     for read in reversed(_inner):
-        found = read()
-        if found is not None:
-            return found
+        place = read()
+        if place is not None:
+            return place
     frame: Any = sys._getframe(1)
     while frame is not None:
         if is_audited(frame.f_code.co_filename):
@@ -186,12 +186,12 @@ def _within(place: Any, node: ast.expr) -> bool:
 
 def _statement(filename: str, begin: tuple[int, int]) -> ast.stmt | None:
     """The innermost statement to which a place belongs."""
-    found = None
+    innermost = None
     for statement in _statements(filename, os.stat(filename).st_mtime_ns if os.path.exists(filename) else 0):
         last = statement.end_lineno or statement.lineno, statement.end_col_offset or 0
         if (statement.lineno, statement.col_offset) <= begin <= last:
-            found = statement
-    return found
+            innermost = statement
+    return innermost
 
 
 @functools.lru_cache(maxsize=64)

@@ -54,12 +54,12 @@ def compatibility(
         instances = case_instances(case, count) if given is None else given(case)
         for instance in instances if witness is None else ():
             try:
-                found = check(verifier, instance.target, instance.draft, case[1], engine="enumerate")
+                checked = check(verifier, instance.target, instance.draft, case[1], engine="enumerate")
             except UnsupportedTree:
                 undefined += 1
                 break
-            if not found.lossless:
-                witness = Witness.of(instance, found, shrunk=False)
+            if not checked.lossless:
+                witness = Witness.of(instance, checked, shrunk=False)
                 break
             proved += 1
         if progress:

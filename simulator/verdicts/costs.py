@@ -130,13 +130,13 @@ class Costing:
                 self.known[trial] = self._trial_seconds(trial, sample)
             if self.known[trial] > QUICK:
                 break
-        each = self.known[trial] / steps(self.verifier, trial, size)
+        step_seconds = self.known[trial] / steps(self.verifier, trial, size)
         shared = (
             max(scheme.depth, 1) if work.mode == COLLAPSED else 1
         )  # a shape adds a step to the pass of a shorter one
         if _CALL not in self.known:
             self.known[_CALL] = self._call_seconds(sample)
-        return Cost(work.engine, work.steps, work.steps * each / shared + self.known[_CALL], work=work)
+        return Cost(work.engine, work.steps, work.steps * step_seconds / shared + self.known[_CALL], work=work)
 
     def _call_seconds(self, sample: Pair) -> float:
         """What a check takes where there is next to nothing to do."""

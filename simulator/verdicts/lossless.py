@@ -174,9 +174,9 @@ class Evaluator:
         In float64 also whether rounding decides how many tokens are accepted, see `draftproof.simulator.verdicts.ties`.
         Raises `InvalidInput`, `TooLarge`, `UnsupportedTree` or `InvalidVerifier`.
         """
-        found = self._found(target, draft, scheme, progress)
+        checked = self._found(target, draft, scheme, progress)
         if arithmetic_named(self.arithmetic).exact:
-            return found
+            return checked
         if isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess):
             pair: tuple[Any, Any] = target.converted(FLOAT64, "target"), draft.converted(FLOAT64, "draft")
         else:
@@ -187,8 +187,8 @@ class Evaluator:
             apart = replace(self, _collapsed={}, _held=[])
             return apart._found(other, pair[1], scheme).metrics.depth_distribution
 
-        decides = rounding_decides(found.metrics.depth_distribution, depths, *pair, self.ties_tested)
-        return replace(found, rounding_decides=decides)
+        decides = rounding_decides(checked.metrics.depth_distribution, depths, *pair, self.ties_tested)
+        return replace(checked, rounding_decides=decides)
 
     def _found(
         self, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, progress: Progress | None = None
@@ -233,9 +233,9 @@ class Evaluator:
             return steady_by_states(self._by_states(*pair), scheme)
         return steady_by_laws(self.verifier, MarkovRows(*pair, device=self.device), scheme)
 
-    def _verdict(self, scheme: DraftScheme, engine: str, found: Metrics) -> Check:
+    def _verdict(self, scheme: DraftScheme, engine: str, metrics: Metrics) -> Check:
         assumed = engine != "enumerate" and not is_library(self.verifier)
-        return Check(self.verifier.card.name, scheme, self.arithmetic, engine, found, assumed=assumed)
+        return Check(self.verifier.card.name, scheme, self.arithmetic, engine, metrics, assumed=assumed)
 
     def _by_states(self, target: MarkovProcess, draft: MarkovProcess) -> CollapsedTopDown:
         """The collapsed law from these roots, kept for other shapes."""

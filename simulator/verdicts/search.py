@@ -59,10 +59,10 @@ def shrink(
     """
     judge = judge or partial(_judge, verifier)
     minimal, smaller = smallest(partial(_violates, judge), known, scheme, examples)
-    found = judge(minimal, smaller)
-    if found.lossless:
+    checked = judge(minimal, smaller)
+    if checked.lossless:
         raise NoFunction(_TWICE)
-    return Witness.of(minimal, found, shrunk=True)
+    return Witness.of(minimal, checked, shrunk=True)
 
 
 def smallest(

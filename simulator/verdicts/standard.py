@@ -87,13 +87,13 @@ class Standard:
         shapes = len({str(scheme) for _, scheme in self.covered})
         sizes = sorted({size for size, _ in self.covered})
         names = ", ".join(self.schemes)
-        found = (
+        passed_facts = (
             f"{self.instances:,} instances: {len(self.schemes)} scheme{'s'[: len(self.schemes) != 1]} ({names}), "
             f"{shapes} shapes, V {sizes[0]}..{sizes[-1]}"
             if sizes
             else f"{self.instances:,} instance{'s'[: self.instances != 1]}"
         )
-        return found
+        return passed_facts
 
     @property
     def missing(self) -> list[str]:
@@ -135,23 +135,23 @@ def standard_check(
     wanted = {*declared, *([Delayed.name] if card.control or not declared else [])}
     names = tuple(name for name in SCHEMES if name in wanted)
     jobs = [job for job in standard_jobs() if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]
-    found = Standard(card.name, names)
+    report = Standard(card.name, names)
     streams = {job.case: instances_of(job.case) for job in jobs}
     for stage in (True, False):
         rest = [job for job in jobs if job.core == stage]
-        found = _run(found, verifier, judge or judge_of(verifier), rest, streams, late, progress)
-        if found.failed is not None or (stage and found.left):
+        report = _run(report, verifier, judge or judge_of(verifier), rest, streams, late, progress)
+        if report.failed is not None or (stage and report.left):
             break
-        refused = [name for name in found.refused if name in declared]
+        refused = [name for name in report.refused if name in declared]
         if refused:
             raise InvalidVerifier(f"its card declares the scheme {refused[0]}, and verify refuses its trees")
         if stage:
-            found = _checked_facts(found, verifier, facts)
-    return found
+            report = _checked_facts(report, verifier, facts)
+    return report
 
 
 def _run(
-    found: Standard,
+    report: Standard,
     verifier: Verifier,
     judge: Judge,
     jobs: list[_Job],
@@ -159,8 +159,8 @@ def _run(
     late: Callable[[], bool],
     progress: Progress | None,
 ) -> Standard:
-    covered, refused, left, failed = dict(found.covered), list(found.refused), 0, None
-    assumed = found.assumed
+    covered, refused, left, failed = dict(report.covered), list(report.refused), 0, None
+    assumed = report.assumed
     for number, job in enumerate(jobs):
         scheme = job.case[1]
         if scheme.name in refused:
@@ -182,20 +182,20 @@ def _run(
         covered[job.case] = covered.get(job.case, 0) + 1
         if progress:
             progress(1)
-    return replace(found, covered=covered, refused=tuple(refused), left=left, failed=failed, assumed=assumed)
+    return replace(report, covered=covered, refused=tuple(refused), left=left, failed=failed, assumed=assumed)
 
 
-def _checked_facts(found: Standard, verifier: Verifier, facts: bool) -> Standard:
+def _checked_facts(report: Standard, verifier: Verifier, facts: bool) -> Standard:
     """The core is done: what the card declares is looked at."""
-    if not found.covered:
-        raise InvalidInput(f"{found.verifier} accepts the trees of none of the schemes {', '.join(found.declared)}")
+    if not report.covered:
+        raise InvalidInput(f"{report.verifier} accepts the trees of none of the schemes {', '.join(report.declared)}")
     for fact in checks_for(verifier, FACTS) if facts else ():
         if not fact.name.startswith("lossless"):  # that is what the set is for
             try:
                 fact()
             except AssertionError as error:
                 raise InvalidVerifier(f"{fact.name}: {error}") from None
-    return replace(found, complete=True)
+    return replace(report, complete=True)
 
 
 def judge_of(verifier: Verifier, arithmetic: str = "rational") -> Judge:

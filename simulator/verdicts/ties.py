@@ -29,7 +29,7 @@ Depths: TypeAlias = list[Fraction | float]
 
 
 def rounding_decides(
-    found: Depths,
+    tau_law: Depths,
     depths: Callable[[TokenProcess], Depths],
     target: TokenProcess,
     draft: TokenProcess,
@@ -37,17 +37,17 @@ def rounding_decides(
 ) -> bool:
     """Whether the distribution of accepted depths hangs on how rounding ranks nearly tied tokens.
 
-    target, draft: both Markov, or both tables, in float64. found: their distribution; depths: that with another target.
+    target, draft: both Markov, or both tables, in float64. tau_law: of the accepted depth on them; depths: that with another target.
     ties_tested: whether the verifier is known to rank tokens that tie as rationals in float64 as it does there.
     """
     near = [differ for rows in _rows(target, draft) if (differ := _some_differ(*rows)) is not None]
     if not near or (ties_tested and not any(near)):
         return False
     step = 2 * (NEAR if any(near) else ROUNDED)
-    all_found = found, depths(_moved(target, step)), depths(_moved(target, -step))
+    laws = tau_law, depths(_moved(target, step)), depths(_moved(target, -step))
     # Without a jump the law moves as the rows do, at every depth by no more than some ten times as much.
-    allowed = FLOAT64.tolerance + 10 * len(found) ** 2 * target.vocab_size * step
-    return any(max(masses) - min(masses) > allowed for masses in zip(*all_found, strict=True))
+    allowed = FLOAT64.tolerance + 10 * len(tau_law) ** 2 * target.vocab_size * step
+    return any(max(masses) - min(masses) > allowed for masses in zip(*laws, strict=True))
 
 
 def _moved(target: TokenProcess, step: float) -> TokenProcess:

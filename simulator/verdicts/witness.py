@@ -21,18 +21,18 @@ class Witness:
     shrunk: bool
 
     @classmethod
-    def of(cls, instance: Instance, found: Check, shrunk: bool) -> Witness:
+    def of(cls, instance: Instance, check: Check, shrunk: bool) -> Witness:
         """The witness that a failed check of `instance` holds."""
-        assert found.violation is not None
-        place = found.violation
+        assert check.violation is not None
+        place = check.violation
         about = {
-            "refutes": found.verifier,
+            "refutes": check.verifier,
             "context": list(place.context),
             "token": place.token,
             "target asks for": str(place.expected),
             "block has": str(place.found),
         }
-        return cls(found.verifier, replace(instance, scheme=found.scheme, about=about), place, shrunk)
+        return cls(check.verifier, replace(instance, scheme=check.scheme, about=about), place, shrunk)
 
     def to_dict(self) -> dict[str, Any]:
         """The place and the instance as its file has it."""

@@ -38,8 +38,8 @@ class Bisected:
         if drawn not in self._laws:
 
             def blocks(point: tuple[int, ...]) -> Blocks:
-                found = run(PlainCoins(bits, point), _Replay(drawn))
-                return tuple((verdict.accepted, verdict.correction) for verdict in found)
+                result = run(PlainCoins(bits, point), _Replay(drawn))
+                return tuple((verdict.accepted, verdict.correction) for verdict in result)
 
             self._laws[drawn] = Bisection(blocks, first.count, bits).law()
         law = self._laws[drawn]

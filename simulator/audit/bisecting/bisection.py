@@ -89,18 +89,18 @@ class Bisection(Generic[R]):
         step = 2**self.bits // (PROBES - 1)
         edges = {edge for cut in known for edge in (cut - 1, cut)} | {k * step for k in range(PROBES)}
         places = sorted({min(max(edge, 0), 2**self.bits - 1) for edge in edges} | set(_middles(known)))
-        found: set[int] = set()
+        thresholds: set[int] = set()
         waiting = list(pairwise(places))
         while waiting:
             low, high = waiting.pop()
             if at(low) == at(high):
                 continue
             if high - low == 1:
-                found.add(high)
+                thresholds.add(high)
             else:
                 middle = (low + high) // 2
                 waiting += [(low, middle), (middle, high)]
-        return found
+        return thresholds
 
     def _at(self, point: tuple[int, ...]) -> R:
         if point not in self._known:

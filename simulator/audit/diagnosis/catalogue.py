@@ -44,14 +44,14 @@ class Hypothesis:
 
 def diagnose(evidence: Evidence) -> list[Hypothesis]:
     """The entries of the catalogue that the evidence speaks for, the strongest first."""
-    found: list[Hypothesis] = []
+    hypotheses: list[Hypothesis] = []
     explained = False
     for entry in CATALOGUE:
         reason = None if entry.whole and explained else entry.test(evidence)
         if reason is not None:
-            found.append(Hypothesis(entry.name, entry.text, reason))
+            hypotheses.append(Hypothesis(entry.name, entry.text, reason))
             explained = explained or entry.whole
-    return found
+    return hypotheses
 
 
 def diagnose_corners(corners: Sequence[Corner]) -> list[Hypothesis]:

@@ -53,8 +53,13 @@ class Evidence:
     def compared(self) -> list[Finding]:
         """The finding, its smallest witness, some refuted and some passed instances; the quickest first."""
         passed = [finding for finding in self.findings if finding.lossless and finding is not self.finding]
-        found = [self.finding, *([self.witness] if self.witness else []), *self._refuted()[:OTHERS], *passed[:OTHERS]]
-        return sorted(found, key=lambda each: each.instance.vocab_size**each.scheme.nodes)
+        findings = [
+            self.finding,
+            *([self.witness] if self.witness else []),
+            *self._refuted()[:OTHERS],
+            *passed[:OTHERS],
+        ]
+        return sorted(findings, key=lambda each: each.instance.vocab_size**each.scheme.nodes)
 
     def _refuted(self) -> list[Finding]:
         """Other refuted instances; where the audit has none, one more that it is run on."""
@@ -76,7 +81,7 @@ class Evidence:
     def mended(self, condition: Callable[[Finding], Finding | None]) -> bool:
         """Whether a condition makes it lossless on the finding, on its smallest witness and on a second instance."""
         refuted = [self.finding, *([self.witness] if self.witness else []), *self._refuted()[:1]]
-        return all(found is not None and found.lossless for found in map(condition, refuted))
+        return all(check is not None and check.lossless for check in map(condition, refuted))
 
     def fresh(self, what: str, finding: Finding) -> Finding | None:
         """A finding with coins that cannot be shared ("seeds" or "fetches"); None where it cannot be run."""

@@ -75,10 +75,10 @@ class Longest:
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         best = root
         for place, path in enumerate(paths_of(root)):
-            found = self._accepted(root, path, coin)
-            longer = len(found.context) - len(best.context)
+            accepted = self._accepted(root, path, coin)
+            longer = len(accepted.context) - len(best.context)
             if longer > 0 or (longer == 0 and (self.last or not place)):
-                best = found
+                best = accepted
         if not best.children:
             return Verdict(best.context, coin.choose(best.target))
         return Verdict(best.context, coin.choose(self.corrections.weights(best.target, best.draft)))

@@ -63,10 +63,12 @@ def meets(finding: Finding, processing: Processing) -> bool:
     for depth, correction in enumerate(finding.law.correction):
         rows = np.array(target.tables[depth], dtype=object).astype(float)
         reach = np.array(finding.law.reach[depth], dtype=object).astype(float)
-        found = np.array(correction, dtype=object).astype(float)
+        emitted = np.array(correction, dtype=object).astype(float)
         if depth < finding.law.depth:
-            found = found + np.array(finding.law.reach[depth + 1], dtype=object).astype(float).reshape(found.shape)
-        if not (abs(reach[:, None] * rows - found) <= FITTED).all():
+            emitted = emitted + np.array(finding.law.reach[depth + 1], dtype=object).astype(float).reshape(
+                emitted.shape
+            )
+        if not (abs(reach[:, None] * rows - emitted) <= FITTED).all():
             return False
     return True
 
@@ -74,13 +76,13 @@ def meets(finding: Finding, processing: Processing) -> bool:
 def processings(finding: Finding) -> Iterator[Processing]:
     """Processings of `p` that the law of the first token may be the result of."""
     raw = [float(x) for x in finding.instance.target.row(())]
-    found = np.array(finding.law.correction[0][0], dtype=object).astype(float)
+    emitted = np.array(finding.law.correction[0][0], dtype=object).astype(float)
     if finding.law.depth:
-        found = found + np.array(finding.law.reach[1], dtype=object).astype(float)
-    pairs = [(a, b) for a in range(len(raw)) for b in range(a) if min(raw[a], raw[b], found[a], found[b]) > 0]
-    telling = [(a, b) for a, b in pairs if raw[a] != raw[b] and abs(log(found[a] / found[b])) > FITTED]
+        emitted = emitted + np.array(finding.law.reach[1], dtype=object).astype(float)
+    pairs = [(a, b) for a in range(len(raw)) for b in range(a) if min(raw[a], raw[b], emitted[a], emitted[b]) > 0]
+    telling = [(a, b) for a, b in pairs if raw[a] != raw[b] and abs(log(emitted[a] / emitted[b])) > FITTED]
     for a, b in telling[:1]:
-        temperature = log(raw[a] / raw[b]) / log(found[a] / found[b])
+        temperature = log(raw[a] / raw[b]) / log(emitted[a] / emitted[b])
         if temperature > 0:
             yield Processing(temperature=_short(temperature))
     for kept in range(1, len(raw)):

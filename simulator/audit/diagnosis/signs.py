@@ -37,10 +37,10 @@ def relaxed(evidence: Evidence) -> str | None:
     for token, (p, q) in enumerate(zip(target.row(()), draft, strict=True)):
         if p < q and law.reach[1][token] > p:
             w = (q - law.reach[1][token]) / (q - p)
-            found = Suspect(
+            suspect = Suspect(
                 "relaxed acceptance", f"acceptance with 1 - w + w p/q, w = {float(w):.6g}", TokenWise(relaxed=w)
             )
-            return same_law(found.name, [found])(evidence)
+            return same_law(suspect.name, [suspect])(evidence)
     return None
 
 
@@ -69,12 +69,12 @@ def leaves(evidence: Evidence) -> str | None:
 
 def declared(evidence: Evidence) -> str | None:
     """With `p = q` the first token is the draft; then its law with the true `p` must follow from that draft."""
-    found, q = evidence.with_p_equal_q, evidence.draft_row
-    if not evidence.audit.audited.interface.drafts or found is None or q is None or found.at_depth(0) is None:
+    finding, q = evidence.with_p_equal_q, evidence.draft_row
+    if not evidence.audit.audited.interface.drafts or finding is None or q is None or finding.at_depth(0) is None:
         return None
-    place = found.at_depth(0)
+    place = finding.at_depth(0)
     assert place is not None
-    p, drafted = evidence.finding.target.row(()), _first_token(found)
+    p, drafted = evidence.finding.target.row(()), _first_token(finding)
     kept = drafted * [acceptance(p, q, token) if q[token] > 0 else 0 for token in range(len(q))]
     expected = kept + (1 - kept.sum()) * residual(p, q)
     if not (abs(expected - _first_token(evidence.finding)) <= evidence.finding.tolerance).all():

@@ -132,7 +132,7 @@ def _through(node: DraftNode) -> list[Context]:
     """The paths through a node; where several drafts reach a child and fewer go on, the earlier ones do."""
     if not node.children:
         return [node.context]
-    found: dict[int, list[Context]] = {}
+    by_draft: dict[int, list[Context]] = {}
     for place, token in enumerate(node.children):
         if token in node.children[:place]:
             continue
@@ -140,5 +140,5 @@ def _through(node: DraftNode) -> list[Context]:
         below = _through(node.child(token))
         ended = [(*node.context, token)] * (len(places) - len(below))
         for index, path in enumerate([*below, *ended]):
-            found.setdefault(places[min(index, len(places) - 1)], []).append(path)
-    return [path for place in sorted(found) for path in found[place]]
+            by_draft.setdefault(places[min(index, len(places) - 1)], []).append(path)
+    return [path for place in sorted(by_draft) for path in by_draft[place]]

@@ -93,12 +93,12 @@ def _remembered(torch: Any, held: Any, ids: Any, position_ids: Any) -> tuple[Any
 def _texts(tokens: Any, positions: Any, count: int, mask: Any, placed: bool) -> list[list[tuple[int, ...]]]:
     """What every one of the last `count` tokens of every request sees, itself last."""
     mask = next(iter(mask.values())) if isinstance(mask, dict) else mask
-    found = []
+    texts = []
     for request, (line, places) in enumerate(zip(tokens, positions, strict=True)):
         first = len(line) - count
         seen = [_visible(mask, request, query, first, len(line)) for query in range(count)]
-        found.append([_text(line, places, item, placed) for item in seen])
-    return found
+        texts.append([_text(line, places, item, placed) for item in seen])
+    return texts
 
 
 def _visible(mask: Any, request: int, query: int, first: int, total: int) -> list[int]:

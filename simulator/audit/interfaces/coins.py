@@ -99,8 +99,8 @@ def _call(call: Call) -> list[Verdict]:
     ]
 
 
-def _as_list(each: Any) -> Any:
-    return list(each) if isinstance(each, tuple) else each  # never a pair: always whole outputs
+def _as_list(requests: Any) -> Any:
+    return list(requests) if isinstance(requests, tuple) else requests  # never a pair: always whole outputs
 
 
 COINS = Interface(

@@ -50,8 +50,8 @@ def wanted(function: Callable[..., Any], places: int, known: Any) -> dict[str, s
         for number, parameter in enumerate(parameters)
         if number >= places or parameter.kind is parameter.KEYWORD_ONLY
     ]
-    found = {item.name: kind_of(item.name) for item in later if item.name not in known}
-    return {name: kind for name, kind in found.items() if kind is not None}
+    kinds = {item.name: kind_of(item.name) for item in later if item.name not in known}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
 def given(call: Call, kind: str, batch: tuple[int, ...], drafted: int, size: int) -> Any:

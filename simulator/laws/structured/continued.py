@@ -109,17 +109,17 @@ class _Step:
         apart = (others == 0) & (_diagonal(q) == 0)
         without = positive_part(self._rest[1][chunk][:, :, None] - q[:, None])
         rest, other = _powers(without, self.most - 1), _powers(q, self.most - 1)
-        found = [q * 0 for _ in range(self.most + 1)]
+        sums = [q * 0 for _ in range(self.most + 1)]
         for j, count in counts.items():
             for a in range(1, j + 1):
                 chosen = count[chunk][:, None] * lost[a][chunk] * self._ways(j, a) * self._own[a][chunk]
                 same = chosen * self._rest[j - a][chunk]
-                found[a] = found[a] + same
-                found[0] = found[0] + (same[:, :, None] * apart).sum(1)
+                sums[a] = sums[a] + same
+                sums[0] = sums[0] + (same[:, :, None] * apart).sum(1)
                 for m in range(j - a + 1):
                     through = (chosen[:, :, None] * rest[j - a - m] * others).sum(1)
-                    found[m] = found[m] + comb(j - a, m) * through * other[m]
-        return found
+                    sums[m] = sums[m] + comb(j - a, m) * through * other[m]
+        return sums
 
 
 class _Start:

@@ -33,17 +33,17 @@ _PARTS = {"last_child_law": 2, "settle": 2, "reject": 3, "step": 2}
 def _blamed(function: Callable[..., Any], part: str, where: str) -> Callable[..., Any]:
     def told(*arguments: Any) -> Any:
         try:
-            found = function(*arguments)
+            result = function(*arguments)
         except (DraftproofError, MemoryError):
             raise
         except Exception as error:
             raise InvalidVerifier(f"{where} raised {own_lines(error)}") from error
         if part in _ROWS:
             size = arguments[_ROWS[part]].shape[-1]
-            if getattr(found, "shape", (0,))[-1:] != (size,):
-                raise InvalidVerifier(f"{where} returned {said(found)}; it must be an array whose last side is {size}")
-        if part in _PARTS and (not isinstance(found, Sized) or len(found) != _PARTS[part]):
-            raise InvalidVerifier(f"{where} returned {said(found)}; it must be a tuple of {_PARTS[part]}")
-        return found
+            if getattr(result, "shape", (0,))[-1:] != (size,):
+                raise InvalidVerifier(f"{where} returned {said(result)}; it must be an array whose last side is {size}")
+        if part in _PARTS and (not isinstance(result, Sized) or len(result) != _PARTS[part]):
+            raise InvalidVerifier(f"{where} returned {said(result)}; it must be a tuple of {_PARTS[part]}")
+        return result
 
     return told

@@ -92,9 +92,9 @@ class MetricsSink:
         if self._progress:
             self._progress(count)
 
-    def _compare(self, depth: int, start: int, expected: Any, found: Any) -> None:
+    def _compare(self, depth: int, start: int, expected: Any, actual: Any) -> None:
         size = self._rows.vocab_size
-        gap = abs(expected - found)
+        gap = abs(expected - actual)
         if self._rows.roots == 1:
             largest = gap.max()
             worst = self._worst
@@ -102,7 +102,7 @@ class MetricsSink:
             if first or not largest <= self.deviation[0]:  # also for NaN
                 row, token = divmod(int(gap.argmax()), size)
                 place = context_at(start + row, depth, size)
-                values = as_python(expected[row, token]), as_python(found[row, token])
+                values = as_python(expected[row, token]), as_python(actual[row, token])
                 self._worst = Violation(place, token, *values)
                 self.deviation[0] = largest
             return

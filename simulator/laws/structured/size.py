@@ -161,22 +161,22 @@ def _modes(
     structure = structure_of(verifier, scheme)
     assert structure is not None
     assert isinstance(scheme, Delayed)
-    size, each = target.vocab_size, BYTES[arithmetic.exact]
+    size, entry_bytes = target.vocab_size, BYTES[arithmetic.exact]
     rows = context_count(size, scheme.depth + 1) * size / max(size - 1, 1)  # entries of all tables of depth L
     markov = isinstance(target, MarkovProcess) and isinstance(draft, MarkovProcess)
-    tables = rows * (1 + 1 / size) * each
-    working = _chunks(scheme, size) * each
+    tables = rows * (1 + 1 / size) * entry_bytes
+    working = _chunks(scheme, size) * entry_bytes
     visited = steps(verifier, scheme, size)
     if isinstance(structure, LeafToRoot):
-        working = visited * (3 * size + 10) * each
+        working = visited * (3 * size + 10) * entry_bytes
     if isinstance(structure, Continued):
-        working += rows * (3 * scheme.K + 10) * each
+        working += rows * (3 * scheme.K + 10) * entry_bytes
     streamed = working if markov else tables + working
-    judged = tables + 5 * rows * each + working  # the law, and both sides of its balance
+    judged = tables + 5 * rows * entry_bytes + working  # the law, and both sides of its balance
     modes = [Work(structure.name, LAW, visited, judged), Work(structure.name, METRICS, visited, streamed)]
     if markov and isinstance(structure, TopDown):
         order = max(target.order, draft.order)  # type: ignore[attr-defined]
-        numbers = context_count(size, order + 1) * each
+        numbers = context_count(size, order + 1) * entry_bytes
         states = context_count(size, order) * (max(scheme.depth, 1) + _calls(verifier, scheme.K, size))
         modes.insert(1, Work(structure.name, COLLAPSED, states, numbers * (scheme.K + 4) ** 2))
     return modes
@@ -200,9 +200,9 @@ def _states(scheme: Delayed, size: int) -> float:
             total += contexts * sum(stage)
             # any number of the paths may go through the next child; all of them where it is the last token
             at_least = stage if rejected == size - 1 else list(accumulate(reversed(stage)))[::-1]
-            children = [have + found * (size - rejected) / size for have, found in zip(children, at_least, strict=True)]
+            children = [have + least * (size - rejected) / size for have, least in zip(children, at_least, strict=True)]
             done = [sum(stage[1:])] if rejected == size - 1 else at_least[1:]
-            stage = [found * (size - rejected) for found in done] + [0.0] * (len(stage) - len(done))
+            stage = [size_done * (size - rejected) for size_done in done] + [0.0] * (len(stage) - len(done))
         contexts, entries = contexts * size, [0.0, *children[1:]]
         if total > 1e18:
             return inf

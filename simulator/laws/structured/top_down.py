@@ -83,7 +83,7 @@ def _shallow_laws(law: ChildLaw, rows: RowSource, scheme: Delayed, paths: int, s
         for read in (rows.target, rows.draft)
     )
     whole = {k: law(p, q, k) for k in range(1, (1 if scheme.L1 else paths) + 1)}
-    return [{k: found[:, first:end] for k, found in whole.items()} for first, end in spans]
+    return [{k: values[:, first:end] for k, values in whole.items()} for first, end in spans]
 
 
 def advance(law: ChildLaw, p: Vector, q: Vector, masses: Masses) -> Any:

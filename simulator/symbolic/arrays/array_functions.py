@@ -82,13 +82,13 @@ def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
     out = options.get("out")
     kept = {key: value for key, value in options.items() if key != "out"}
     try:
-        found = RULES[name](*arguments, **kept)
+        result = RULES[name](*arguments, **kept)
     except InvalidVerifier:
         raise
     except (TypeError, ValueError, IndexError) as error:
         _tried(function, arguments, kept)
         raise refused_operation(f"numpy.{name} ({error})") from error
-    return found if out is None else stored(found, out)
+    return result if out is None else stored(result, out)
 
 
 def _tried(function: Any, arguments: Any, options: Any) -> None:

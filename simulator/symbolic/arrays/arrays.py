@@ -120,10 +120,10 @@ def along(function: Callable[[Sequence[Any]], Any], array: Any, axis: int | None
 def rows_along(function: Callable[[Sequence[Any]], Sequence[Any]], array: Any, axis: int) -> Any:
     """A function from rows to rows along an axis; an object array."""
     moved = np.moveaxis(objects(array), axis, -1)
-    found = [list(function(list(moved[index]))) for index in np.ndindex(*moved.shape[:-1])]
-    width = len(found[0]) if found else moved.shape[-1]
-    result = np.empty((len(found), width), dtype=object)
-    for i, row in enumerate(found):
+    rows = [list(function(list(moved[index]))) for index in np.ndindex(*moved.shape[:-1])]
+    width = len(rows[0]) if rows else moved.shape[-1]
+    result = np.empty((len(rows), width), dtype=object)
+    for i, row in enumerate(rows):
         result[i] = row
     return np.moveaxis(result.reshape(*moved.shape[:-1], width), -1, axis)
 
@@ -147,12 +147,12 @@ def accumulate(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
 
 def reduced(name: str, array: Any, axis: Any, keepdims: bool = False, initial: Any = None) -> Any:
     """A row, or what several axes span (None: all), reduced by a function of two numbers, by its ufunc name."""
-    found = objects(array)
-    axes = range(found.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, found.ndim)
+    result = objects(array)
+    axes = range(result.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, result.ndim)
     for item in sorted(axes, reverse=True):
-        found = along(fold(name), found, item)
-        found = np.expand_dims(found, item) if keepdims else found
-    return wrapped(found if initial is None else elementwise(BINARY[name], initial, found))
+        result = along(fold(name), result, item)
+        result = np.expand_dims(result, item) if keepdims else result
+    return wrapped(result if initial is None else elementwise(BINARY[name], initial, result))
 
 
 class SymbolicArray(np.ndarray):
@@ -181,16 +181,16 @@ class SymbolicArray(np.ndarray):
         return dispatched(ufunc, method, inputs, out, options)
 
     def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        if isinstance(found, Symbol):
-            found.as_array_element()
+        element = super().__getitem__(index)
+        if isinstance(element, Symbol):
+            element.as_array_element()
         if self.fetches is None:
-            return found
+            return element
         session = self.fetches
         fetch, fresh = session.region.next_fetch(), session.fresh == "fetches"
-        if isinstance(found, Symbol):
-            return found.fetched(fetch, fresh).as_array_element()
-        copied = elementwise(lambda x: x.fetched(fetch, fresh) if is_random(x) else x, found).view(SymbolicArray)
+        if isinstance(element, Symbol):
+            return element.fetched(fetch, fresh).as_array_element()
+        copied = elementwise(lambda x: x.fetched(fetch, fresh) if is_random(x) else x, element).view(SymbolicArray)
         copied.fetches = session
         copied.flags.writeable = False  # it stands for a part of the coins, and what is written would not reach them
         return copied
@@ -207,8 +207,8 @@ class SymbolicArray(np.ndarray):
 
     def item(self, *index: Any) -> Any:
         """One float of Python."""
-        found = super().item(*index)
-        return found.as_python_float() if is_random(found) else found
+        element = super().item(*index)
+        return element.as_python_float() if is_random(element) else element
 
     def astype(self, dtype: Any, *arguments: Any, **options: Any) -> Any:
         """A float type keeps the numbers random; whole numbers and booleans are decided now."""
@@ -294,8 +294,8 @@ def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[s
     name = {"true_divide": "divide", "float_power": "power", "fabs": "absolute", "mod": "remainder"}.get(name, name)
     if method == "__call__" and options.get("where", True) is True:
         if name in TESTS:
-            found = tested(TESTS[name], *inputs)
-            return found[()] if found.shape == () else found
+            truth = tested(TESTS[name], *inputs)
+            return truth[()] if truth.shape == () else truth
         if name in BINARY or name in UNARY:
             return wrapped(elementwise((BINARY | UNARY)[name], *inputs))
         if name == "clip":
@@ -316,8 +316,8 @@ def ufunc_applied(name: str, method: str, inputs: Sequence[Any], options: dict[s
 
 def argbest(array: Any, axis: int | None, largest: bool) -> Any:
     """Indices of the largest or smallest numbers along an axis."""
-    found = along(race.argmax if largest else race.argmin, array, axis).astype(np.int64)
-    return found[()] if found.shape == () else found
+    indices = along(race.argmax if largest else race.argmin, array, axis).astype(np.int64)
+    return indices[()] if indices.shape == () else indices
 
 
 def selected(condition: Any, x: Any, y: Any) -> Any:

@@ -52,14 +52,14 @@ def _maker(name: str, original: Any) -> Any:
         if dtype is None and isinstance(given, SymbolicArray) and name.startswith("as"):
             return given
         value = options.pop(keyword)
-        found = as_floats(
+        array = as_floats(
             original(*arguments[:place], value, **options, dtype=object), isinstance(given, SymbolicArray)
         )
         if dtype is not None and np.dtype(dtype).kind in "iu" and isinstance(given, (list, tuple)):
             original(
-                [0 if is_random(element) else element for element in found.flat], dtype
+                [0 if is_random(element) else element for element in array.flat], dtype
             )  # raises what only lists raise
-        return found if dtype is None else found.astype(dtype)
+        return array if dtype is None else array.astype(dtype)
 
     return update_wrapper(function, original)
 
@@ -85,13 +85,13 @@ class Ufunc:
         return _dispatched(self.original, "__call__", inputs, options)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.original, name)
+        attribute = getattr(self.original, name)
         if name not in _METHODS:
-            return found
+            return attribute
 
         def method(*inputs: Any, **options: Any) -> Any:
             if current() is None or not _listed(inputs):
-                return found(*inputs, **options)
+                return attribute(*inputs, **options)
             return _dispatched(self.original, name, inputs, options)
 
         return method
@@ -107,15 +107,15 @@ def _dispatched(ufunc: Any, method: str, inputs: Any, options: dict[str, Any]) -
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for numpy's makers of arrays, functions and ufuncs."""
-    found: list[tuple[Any, str, Any]] = [(np, name, _maker(name, getattr(np, name))) for name in _MAKERS]
+    replaced: list[tuple[Any, str, Any]] = [(np, name, _maker(name, getattr(np, name))) for name in _MAKERS]
     kind = type(np.sum)  # of every function that asks its arguments first
     for name, value in vars(np).items():
         if isinstance(value, np.ufunc):
-            found.append((np, name, Ufunc(value)))
+            replaced.append((np, name, Ufunc(value)))
         elif type(value) is kind and name not in _MAKERS and name != "empty_like":
-            found.append((np, name, _function(value.__name__, value)))
-    found.append((np, "isscalar", lambda element, original=np.isscalar: is_random(element) or original(element)))
-    return [*found, *((np, name, _unset_filled(getattr(np, name))) for name in ("empty", "empty_like"))]
+            replaced.append((np, name, _function(value.__name__, value)))
+    replaced.append((np, "isscalar", lambda element, original=np.isscalar: is_random(element) or original(element)))
+    return [*replaced, *((np, name, _unset_filled(getattr(np, name))) for name in ("empty", "empty_like"))]
 
 
 def _unset_filled(original: Any) -> Any:

@@ -102,10 +102,10 @@ def _best(largest: bool, drop: bool = False) -> Any:
                 raise ValueError("All-NaN slice encountered")
             worst = -math.inf if largest else math.inf
             a = elementwise(lambda x: worst if race.is_nan(x) else x, a)
-        found = argbest(a, axis, largest)
+        indices = argbest(a, axis, largest)
         if keepdims is not True:
-            return found
-        return np.reshape(found, (1,) * objects(a).ndim) if axis is None else np.expand_dims(found, axis)
+            return indices
+        return np.reshape(indices, (1,) * objects(a).ndim) if axis is None else np.expand_dims(indices, axis)
 
     return function
 
@@ -117,8 +117,8 @@ def _rows(a: Any, axis: int | None) -> Any:
 
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     row = list(objects(a)) if sorter is None else list(objects(a)[sorter])
-    found = searchsorted(row, v, side)
-    return found[()] if found.shape == () else found
+    indices = searchsorted(row, v, side)
+    return indices[()] if indices.shape == () else indices
 
 
 def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
@@ -153,8 +153,8 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, **options: Any) -> Any:
     low = options.get("min", a_min)
     high = options.get("max", a_max)
-    found = objects(a) if low is None else elementwise(BINARY["maximum"], a, low)
-    return wrapped(found if high is None else elementwise(BINARY["minimum"], found, high))
+    result = objects(a) if low is None else elementwise(BINARY["maximum"], a, low)
+    return wrapped(result if high is None else elementwise(BINARY["minimum"], result, high))
 
 
 def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:

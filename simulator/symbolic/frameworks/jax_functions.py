@@ -51,8 +51,8 @@ def run(trace: Any, process: Process, jaxpr: Any, args: Sequence[Any]) -> list[A
     with with_lines_from(lambda: _line(at[0])):
         for eqn in inner.eqns:
             at[0] = eqn
-            found = process(trace, eqn.primitive, [read(atom) for atom in eqn.invars], eqn.params)
-            known.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found], strict=True))
+            results = process(trace, eqn.primitive, [read(atom) for atom in eqn.invars], eqn.params)
+            known.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results], strict=True))
     return [_array(read(atom), atom.aval) for atom in inner.outvars]
 
 
@@ -101,9 +101,9 @@ def _scan(trace: Any, process: Process, primitive: Any, args: Any, params: Any) 
     carry, rows = list(args[consts : consts + carried]), args[consts + carried :]
     steps: list[list[Any]] = []
     for i in reversed(range(length)) if params["reverse"] else range(length):
-        found = run(trace, process, body, [*args[:consts], *carry, *(_row(trace, row, i) for row in rows)])
-        carry = found[:carried]
-        steps.append(found[carried:])
+        results = run(trace, process, body, [*args[:consts], *carry, *(_row(trace, row, i) for row in rows)])
+        carry = results[:carried]
+        steps.append(results[carried:])
     if params["reverse"]:
         steps.reverse()
     kinds = [var.aval for var in _open(body).outvars[carried:]]

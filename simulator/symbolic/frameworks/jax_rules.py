@@ -41,9 +41,9 @@ def _moved(primitive: Any, args: Any, params: Any) -> Any:
     pool: list[Any] = [0]
     numbered = list(args)
     for i in holds:
-        found = values(args[i])
-        numbered[i] = np.arange(len(pool), len(pool) + found.size, dtype=np.int32).reshape(found.shape)
-        pool += found.ravel().tolist()
+        elements = values(args[i])
+        numbered[i] = np.arange(len(pool), len(pool) + elements.size, dtype=np.int32).reshape(elements.shape)
+        pool += elements.ravel().tolist()
     if "fill_value" in params:
         filler = math.nan if params["fill_value"] is None else params["fill_value"]
         params = {**params, "fill_value": -1}
@@ -55,10 +55,10 @@ def _moved(primitive: Any, args: Any, params: Any) -> Any:
 
 
 def _taken(numbers: Any, pool: list[Any], filler: Any) -> Any:
-    found = np.asarray(numbers)
-    result = np.empty(found.shape, dtype=object)
-    for index in np.ndindex(*found.shape):
-        result[index] = pool[found[index]] if found[index] >= 0 else filler
+    places = np.asarray(numbers)
+    result = np.empty(places.shape, dtype=object)
+    for index in np.ndindex(*places.shape):
+        result[index] = pool[places[index]] if places[index] >= 0 else filler
     return result
 
 
@@ -102,10 +102,10 @@ _RUNNING = {"cumsum": "add", "cumprod": "multiply", "cummax": "maximum", "cummin
 
 def _numbers(value: Any) -> Any:
     """The elements of an array that holds no bits."""
-    found = values(value)
-    if any(isinstance(element, Bits) for element in found.flat):
+    elements = values(value)
+    if any(isinstance(element, Bits) for element in elements.flat):
         raise refused_operation("arithmetic on the bits")
-    return found
+    return elements
 
 
 def _map(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,12 +130,12 @@ def _rsqrt(primitive: Any, args: Any, params: Any) -> Any:
 
 
 def _converted(primitive: Any, args: Any, params: Any) -> Any:
-    dtype, found = np.dtype(params["new_dtype"]), _numbers(args[0])
+    dtype, elements = np.dtype(params["new_dtype"]), _numbers(args[0])
     if dtype.kind == "b":
-        return tested(TESTS["not_equal"], found, 0)
+        return tested(TESTS["not_equal"], elements, 0)
     if dtype.kind in "iu":
-        return elementwise(UNARY["trunc"], found)
-    return found
+        return elementwise(UNARY["trunc"], elements)
+    return elements
 
 
 def _rounded(primitive: Any, args: Any, params: Any) -> Any:
@@ -183,10 +183,10 @@ def _top(primitive: Any, args: Any, params: Any) -> Any:
     array, k = _numbers(args[0]), params["k"]
 
     def best(row: Sequence[Any]) -> Sequence[int]:
-        left, found = list(range(len(row))), []
+        left, places = list(range(len(row))), []
         for _ in range(k):
-            found.append(left.pop(race.argmax([row[i] for i in left])))
-        return found
+            places.append(left.pop(race.argmax([row[i] for i in left])))
+        return places
 
     axis = params.get("axis", array.ndim - 1)
     places = rows_along(best, array, axis).astype(np.int64)

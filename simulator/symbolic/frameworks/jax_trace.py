@@ -103,13 +103,13 @@ def process(trace: Any, primitive: Any, args: Any, params: Any) -> Any:
     if rule is None:
         raise refused_operation(f"jax.lax.{name}")
     try:
-        found = rule(primitive, args, params)
+        result = rule(primitive, args, params)
     except (TypeError, ValueError, IndexError) as error:
         raise refused_operation(f"jax.lax.{name} ({error})") from error
     avals, _ = primitive.abstract_eval(*map(jax_core.typeof, args), **params)
     if not primitive.multiple_results:
-        return wrapped(trace, found, avals)
-    return [wrapped(trace, item, aval) for item, aval in zip(found, avals, strict=True)]
+        return wrapped(trace, result, avals)
+    return [wrapped(trace, item, aval) for item, aval in zip(result, avals, strict=True)]
 
 
 def _bits(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
@@ -118,21 +118,21 @@ def _bits(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
 
 
 def _seed(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
-    found = primitive.bind(*args, **params)
-    keys.seeded(found, args[0])
-    return found
+    made = primitive.bind(*args, **params)
+    keys.seeded(made, args[0])
+    return made
 
 
 def _split(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
-    found = primitive.bind(*args, **params)
-    keys.split(args[0], found)
-    return found
+    parts = primitive.bind(*args, **params)
+    keys.split(args[0], parts)
+    return parts
 
 
 def _fold(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
-    found = primitive.bind(*args, **params)
-    keys.folded(args[0], args[1], found)
-    return found
+    made = primitive.bind(*args, **params)
+    keys.folded(args[0], args[1], made)
+    return made
 
 
 _KEYS = {"random_bits": _bits, "random_seed": _seed, "random_split": _split, "random_fold_in": _fold}

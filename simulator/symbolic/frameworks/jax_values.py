@@ -21,10 +21,10 @@ def _single(self: Any) -> Any:
     """The one element of an array, as Python number or symbol."""
     if self.values.size != 1:
         raise TypeError(f"Only scalar arrays can be converted to Python scalars; got an array of {self.values.size}")
-    found = self.values.reshape(-1)[0]
-    if isinstance(found, Bits):
+    element = self.values.reshape(-1)[0]
+    if isinstance(element, Bits):
         raise refused_operation("the bits")
-    return found
+    return element
 
 
 def _array(self: Any, *arguments: Any, **options: Any) -> Any:

@@ -92,11 +92,11 @@ def _modes() -> tuple[Any, Any]:
             elif _any_symbol(args) or (options and _any_symbol(options.values())):
                 args = tuple(_tensor(self.tensors, argument) for argument in args)
                 options = {key: _tensor(self.tensors, argument) for key, argument in options.items()}
-            found = func(*args, **options)
+            result = func(*args, **options)
             if func in self.sharing:
-                for argument in (found, *args):
+                for argument in (result, *args):
                     self.tensors.share(argument)
-            return _fetched(self.tensors, args[0], found) if func in self.fetches and self.tensors.stores else found
+            return _fetched(self.tensors, args[0], result) if func in self.fetches and self.tensors.stores else result
 
     return Operations, Functions
 
@@ -137,8 +137,8 @@ def _operation(session: Session, func: Any, args: Any, options: Any) -> Any:
         return rule(session, func, args, options)
     if rule is not None:
         into = options["out"]
-        found = rule(session, func, args, options | {"out": None, "dtype": into.dtype})
-        session.tensors.write(into.resize_(found.shape), session.tensors.values(found))
+        result = rule(session, func, args, options | {"out": None, "dtype": into.dtype})
+        session.tensors.write(into.resize_(result.shape), session.tensors.values(result))
         return into
     tensors = session.tensors
     if func._schema.name in _EMPTY and not session.real and is_audited(_maker()):
@@ -168,14 +168,14 @@ def _maker() -> str:
 
 def _random_rule(func: Any) -> Any:
     """What to do with an operation that draws random numbers; None for all others."""
-    found = _random_rules.get(func, _random_rules)
-    if found is _random_rules:
+    rule = _random_rules.get(func, _random_rules)
+    if rule is _random_rules:
         name = func._schema.name.removeprefix("aten::")
-        found = torch_random.RULES.get(name)
-        if found is None and torch.Tag.nondeterministic_seeded in func.tags:
-            found = torch_random.refused(name)
-        _random_rules[func] = found
-    return found
+        rule = torch_random.RULES.get(name)
+        if rule is None and torch.Tag.nondeterministic_seeded in func.tags:
+            rule = torch_random.refused(name)
+        _random_rules[func] = rule
+    return rule
 
 
 def _any_random(tensors: Tensors, args: Any, options: Any) -> bool:
@@ -188,14 +188,14 @@ def _any_random(tensors: Tensors, args: Any, options: Any) -> bool:
     return False
 
 
-def _fetched(tensors: Tensors, source: Any, found: Any) -> Any:
+def _fetched(tensors: Tensors, source: Any, result: Any) -> Any:
     """What a fetch from an argument gives; anything else as it is."""
     store = tensors.store_of(source)
     if store is None or not store.argument:
-        return found
-    if isinstance(found, torch.Tensor):
-        return tensors.fetched(found) if tensors.is_random(found) else found
-    return iter([_fetched(tensors, source, item) for item in found])
+        return result
+    if isinstance(result, torch.Tensor):
+        return tensors.fetched(result) if tensors.is_random(result) else result
+    return iter([_fetched(tensors, source, item) for item in result])
 
 
 def _any_symbol(values: Any) -> bool:
@@ -304,10 +304,10 @@ def _shared(original: Any) -> Any:
         session = current()
         if session is not None and arguments and getattr(plain(arguments[0]), "dtype", None) == np.dtype(object):
             return session.tensors.wrap(plain(arguments[0]), torch.float64)
-        found = original(*arguments, **options)
+        tensor = original(*arguments, **options)
         if session is not None:
-            session.tensors.share(found)
-        return found
+            session.tensors.share(tensor)
+        return tensor
 
     function.original = original  # type: ignore[attr-defined]
     return function

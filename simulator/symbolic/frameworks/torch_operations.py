@@ -80,12 +80,12 @@ def moved(tensors: Tensors, func: Any, name: str, args: Any, options: Any) -> An
             inputs.append(catalogue.number(argument))
         else:
             inputs.append(catalogue.numbered(argument))
-    found = func(*inputs, **{key: value for key, value in options.items() if key != "memory_format"})
-    array = catalogue.looked_up(found)
+    places = func(*inputs, **{key: value for key, value in options.items() if key != "memory_format"})
+    array = catalogue.looked_up(places)
     if name.endswith("_"):
         tensors.write(args[0], array)
         return args[0]
-    return tensors.wrap(array, catalogue.dtype, found.device)
+    return tensors.wrap(array, catalogue.dtype, places.device)
 
 
 _UNARY = {
@@ -130,15 +130,15 @@ def apply(tensors: Tensors, func: Any, args: Any, options: Any) -> Any:
     rule = _rule(base)
     if rule is None:
         raise refused_operation(f"torch {base}")
-    found = rule(tensors, args, options)
+    result = rule(tensors, args, options)
     target = args[0] if name != base else into
     if target is None:
-        return found
-    if not isinstance(target, torch.Tensor) or not isinstance(found, torch.Tensor):
+        return result
+    if not isinstance(target, torch.Tensor) or not isinstance(result, torch.Tensor):
         raise refused_operation(f"torch {base} with out=")
-    if into is not None and target.shape != found.shape:
-        target.resize_(found.shape)
-    tensors.write(target, tensors.values(found))
+    if into is not None and target.shape != result.shape:
+        target.resize_(result.shape)
+    tensors.write(target, tensors.values(result))
     return target
 
 
@@ -166,29 +166,29 @@ def _first(args: Any) -> Any:
 
 def _dtype(args: Any) -> Any:
     """The type of the result, by torch's own promotion; a float type in any case."""
-    found = None
+    promoted = None
     for argument in args:
         if isinstance(argument, torch.Tensor):
-            found = argument if found is None else torch.empty((), dtype=torch.result_type(found, argument))
+            promoted = argument if promoted is None else torch.empty((), dtype=torch.result_type(promoted, argument))
             if argument.dim():
-                found = torch.empty((1,), dtype=found.dtype)
-    return found.dtype if found is not None and found.is_floating_point() else torch.get_default_dtype()
+                promoted = torch.empty((1,), dtype=promoted.dtype)
+    return promoted.dtype if promoted is not None and promoted.is_floating_point() else torch.get_default_dtype()
 
 
 def _map(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
         if any(value not in (None, 0) for value in options.values()):
             raise refused_operation(f"torch with {', '.join(options)}")
-        found = elementwise(function, *(tensors.values(argument) for argument in args))
-        return tensors.wrap(found, _dtype(args), _first(args).device)
+        result = elementwise(function, *(tensors.values(argument) for argument in args))
+        return tensors.wrap(result, _dtype(args), _first(args).device)
 
     return rule
 
 
 def _test(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        found = tested(function, *(tensors.values(argument) for argument in args))
-        return torch.from_numpy(np.asarray(found)).to(_first(args).device)
+        truth = tested(function, *(tensors.values(argument) for argument in args))
+        return torch.from_numpy(np.asarray(truth)).to(_first(args).device)
 
     return rule
 
@@ -200,39 +200,39 @@ def _sum_rule(sign: int, swapped: bool = False) -> Callable[..., Any]:
         scaled = (
             tensors.values(y) if alpha * sign == 1 else elementwise(lambda v: v * (alpha * sign), tensors.values(y))
         )
-        found = elementwise(BINARY["add"], tensors.values(x), scaled)
-        return tensors.wrap(found, _dtype(args), _first(args).device)
+        result = elementwise(BINARY["add"], tensors.values(x), scaled)
+        return tensors.wrap(result, _dtype(args), _first(args).device)
 
     return rule
 
 
 def _div(tensors: Tensors, args: Any, options: Any) -> Any:
-    found = elementwise(BINARY["divide"], tensors.values(args[0]), tensors.values(args[1]))
+    quotient = elementwise(BINARY["divide"], tensors.values(args[0]), tensors.values(args[1]))
     mode = options.get("rounding_mode")
     if mode is not None:
-        found = elementwise(UNARY[mode], found)
-    return tensors.wrap(found, _dtype(args), _first(args).device)
+        quotient = elementwise(UNARY[mode], quotient)
+    return tensors.wrap(quotient, _dtype(args), _first(args).device)
 
 
 def _rsqrt(tensors: Tensors, args: Any, options: Any) -> Any:
-    found = elementwise(UNARY["reciprocal"], elementwise(UNARY["sqrt"], tensors.values(args[0])))
-    return tensors.wrap(found, args[0].dtype, args[0].device)
+    result = elementwise(UNARY["reciprocal"], elementwise(UNARY["sqrt"], tensors.values(args[0])))
+    return tensors.wrap(result, args[0].dtype, args[0].device)
 
 
 def _clamp(tensors: Tensors, args: Any, options: Any) -> Any:
     low = args[1] if len(args) > 1 else options.get("min")
     high = args[2] if len(args) > 2 else options.get("max")
-    found = tensors.values(args[0])
+    result = tensors.values(args[0])
     if low is not None:
-        found = elementwise(BINARY["maximum"], found, tensors.values(low))
+        result = elementwise(BINARY["maximum"], result, tensors.values(low))
     if high is not None:
-        found = elementwise(BINARY["minimum"], found, tensors.values(high))
-    return tensors.wrap(found, args[0].dtype, args[0].device)
+        result = elementwise(BINARY["minimum"], result, tensors.values(high))
+    return tensors.wrap(result, args[0].dtype, args[0].device)
 
 
 def _where(tensors: Tensors, args: Any, options: Any) -> Any:
-    found = elementwise(where, *(tensors.values(argument) for argument in args))
-    return tensors.wrap(found, _dtype(args[1:]), args[0].device)
+    result = elementwise(where, *(tensors.values(argument) for argument in args))
+    return tensors.wrap(result, _dtype(args[1:]), args[0].device)
 
 
 def _to_copy(tensors: Tensors, args: Any, options: Any) -> Any:

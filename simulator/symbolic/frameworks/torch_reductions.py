@@ -33,11 +33,11 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
         x = args[0]
         keep = args[2] if len(args) > 2 else options.get("keepdim", False)
-        found = tensors.values(x)
+        result = tensors.values(x)
         for d in reversed(_dims(x, args[1] if len(args) > 1 else options.get("dim"))):
-            found = along(function, found, d)
-            found = np.expand_dims(found, d) if keep else found
-        return tensors.wrap(found, options.get("dtype") or x.dtype, x.device)
+            result = along(function, result, d)
+            result = np.expand_dims(result, d) if keep else result
+        return tensors.wrap(result, options.get("dtype") or x.dtype, x.device)
 
     return rule
 
@@ -52,8 +52,8 @@ def _mean(tensors: Tensors, args: Any, options: Any) -> Any:
 
 def _run(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
-        found = rows_along(function, tensors.values(args[0]), args[1]) if args[0].dim() else tensors.values(args[0])
-        return tensors.wrap(found, options.get("dtype") or args[0].dtype, args[0].device)
+        result = rows_along(function, tensors.values(args[0]), args[1]) if args[0].dim() else tensors.values(args[0])
+        return tensors.wrap(result, options.get("dtype") or args[0].dtype, args[0].device)
 
     return rule
 
@@ -67,8 +67,8 @@ def _argbest(choose: Callable[..., Any]) -> Callable[..., Any]:
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
         dim = args[1] if len(args) > 1 else options.get("dim")
         keep = args[2] if len(args) > 2 else options.get("keepdim", False)
-        found = along(choose, tensors.values(args[0]), dim if args[0].dim() else None)
-        return indices(np.expand_dims(found, dim) if keep and dim is not None else found, args[0].device)
+        places = along(choose, tensors.values(args[0]), dim if args[0].dim() else None)
+        return indices(np.expand_dims(places, dim) if keep and dim is not None else places, args[0].device)
 
     return rule
 
@@ -78,16 +78,16 @@ def _best(choose: Callable[..., Any], function: Callable[..., Any], name: str) -
 
     def rule(tensors: Tensors, args: Any, options: Any) -> Any:
         if len(args) > 1 and isinstance(args[1], torch.Tensor):
-            found = elementwise(BINARY[name], tensors.values(args[0]), tensors.values(args[1]))
-            return tensors.wrap(found, torch.result_type(args[0], args[1]), args[0].device)
+            result = elementwise(BINARY[name], tensors.values(args[0]), tensors.values(args[1]))
+            return tensors.wrap(result, torch.result_type(args[0], args[1]), args[0].device)
         if len(args) < 2 and "dim" not in options:
             return _reduction(function)(tensors, args, options)
         places = _argbest(choose)(tensors, args, options)
         dim = args[1] if len(args) > 1 else options["dim"]
         keep = args[2] if len(args) > 2 else options.get("keepdim", False)
         index = places if keep else places.unsqueeze(dim)
-        found = np.take_along_axis(tensors.values(args[0]), index.cpu().numpy(), dim)
-        values = tensors.wrap(found if keep else found.squeeze(dim), args[0].dtype, args[0].device)
+        result = np.take_along_axis(tensors.values(args[0]), index.cpu().numpy(), dim)
+        values = tensors.wrap(result if keep else result.squeeze(dim), args[0].dtype, args[0].device)
         return values, places
 
     return rule
@@ -116,13 +116,13 @@ def _order(row: Any, descending: bool, count: int | None) -> list[int]:
     if count is None:
         return race.argsort(row, descending)
     left = list(range(len(row)))
-    found = []
+    order = []
     for _ in range(count):
         numbers = [] if descending else [i for i in left if not race.is_nan(row[i])]  # NaN counts as the largest
         among = numbers or left
-        found.append(among[(race.argmax if descending else race.argmin)([row[i] for i in among])])
-        left.remove(found[-1])
-    return found
+        order.append(among[(race.argmax if descending else race.argmin)([row[i] for i in among])])
+        left.remove(order[-1])
+    return order
 
 
 def _searchsorted(tensors: Tensors, args: Any, options: Any) -> Any:
@@ -131,12 +131,12 @@ def _searchsorted(tensors: Tensors, args: Any, options: Any) -> Any:
     if options.get("sorter") is not None:
         raise refused_operation("torch searchsorted with a sorter")
     if edges.ndim == 1:
-        found = _places(list(edges), values, side)
+        places = _places(list(edges), values, side)
     else:
         rows = [_places(list(edges[i]), values[i], side) for i in np.ndindex(*edges.shape[:-1])]
-        found = np.array(rows).reshape(values.shape)
+        places = np.array(rows).reshape(values.shape)
     kind = torch.int32 if options.get("out_int32", False) else torch.int64
-    return indices(found, args[0].device).to(kind)
+    return indices(places, args[0].device).to(kind)
 
 
 def _places(row: list[Any], values: Any, side: str) -> Any:
@@ -160,8 +160,8 @@ def _bucketize(tensors: Tensors, args: Any, options: Any) -> Any:
 
 
 def _matmul(tensors: Tensors, args: Any, options: Any) -> Any:
-    found = np.matmul(tensors.values(args[0]), tensors.values(args[1]))
-    return tensors.wrap(np.asarray(found, dtype=object), torch.result_type(args[0], args[1]), args[0].device)
+    product = np.matmul(tensors.values(args[0]), tensors.values(args[1]))
+    return tensors.wrap(np.asarray(product, dtype=object), torch.result_type(args[0], args[1]), args[0].device)
 
 
 def _any_all(name: str) -> Callable[..., Any]:

@@ -30,18 +30,18 @@ def _load(original: Any) -> Any:
     def method(self: Any, ptrs: Any, mask: Any, other: Any, *policies: Any) -> Any:
         if other is not None and _is_followed(other.data):
             raise refused_operation("tl.load with other=")
-        found = original(self, ptrs, mask, other, *policies)
+        loaded = original(self, ptrs, mask, other, *policies)
         session = current()
         if session is None:
-            return found
+            return loaded
         wanted = np.broadcast_to(mask.data, ptrs.data.shape)
         symbols = [(i, session.tensors.at(int(ptrs.data[i]))) for i in np.ndindex(*ptrs.data.shape) if wanted[i]]
         if any(symbol is not None for _, symbol in symbols):
-            array = found.data.astype(object)
+            array = loaded.data.astype(object)
             for i, symbol in symbols:
                 array[i] = array[i] if symbol is None else symbol
-            found.data = _symbolic(array)
-        return found
+            loaded.data = _symbolic(array)
+        return loaded
 
     return method
 
@@ -197,22 +197,22 @@ def replacements() -> list[tuple[Any, str, Any]]:
     interpreter: Any = sys.modules["triton.runtime.interpreter"]
     language: Any = sys.modules["triton.language"]
     builder, reductions = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
-    found = []
+    replaced = []
     for name in (item for item in dir(builder) if item in _METHODS or item.startswith("create_")):
         original = getattr(builder, name)
         rule = _METHODS.get(name)
         guard = _atomic if name.startswith("create_atomic") else _guarded
-        found.append((builder, name, rule(original) if rule else guard(name.removeprefix("create_"), original)))
+        replaced.append((builder, name, rule(original) if rule else guard(name.removeprefix("create_"), original)))
     for kind in (interpreter.ReduceOps, interpreter.ScanOps):
-        found.append((kind, "apply_impl", _guarded("a reduction", kind.apply_impl)))
-    found += [
+        replaced.append((kind, "apply_impl", _guarded("a reduction", kind.apply_impl)))
+    replaced += [
         (interpreter, "_validate_np_data_size", _fits(interpreter._validate_np_data_size)),
         (reductions, "to_tensor", _to_tensor(reductions.to_tensor)),
         (interpreter.GridExecutor, "_restore_args_dev", _restore(interpreter.GridExecutor._restore_args_dev)),
     ]
     for holder in (language, language.random):
-        found.append((holder, "rand", _rand(holder.rand)))
+        replaced.append((holder, "rand", _rand(holder.rand)))
         for name in ("rand4x", "randn", "randn4x", "randint", "randint4x", "philox"):
             if hasattr(holder, name):
-                found.append((holder, name, _unfollowed(name, getattr(holder, name))))
-    return found
+                replaced.append((holder, name, _unfollowed(name, getattr(holder, name))))
+    return replaced

@@ -70,11 +70,11 @@ def _bounds(level: int, interval: Interval, side: int) -> tuple[fmpq, fmpq | Non
 
 def distinct(groups: Iterable[Group | None]) -> list[Group]:
     """The groups among them, each once."""
-    found: list[Group] = []
+    listed: list[Group] = []
     for group in groups:
-        if group is not None and not any(group is other for other in found):
-            found.append(group)
-    return found
+        if group is not None and not any(group is other for other in listed):
+            listed.append(group)
+    return listed
 
 
 def union(
@@ -364,9 +364,9 @@ class Region:
         if known.decided is None:
             known.decided = now
         elif known.decided != now:
-            found = Reuse(known.what, known.decided[0], now[0])
-            if found not in self.reuse:
-                self.reuse.append(found)
+            reuse = Reuse(known.what, known.decided[0], now[0])
+            if reuse not in self.reuse:
+                self.reuse.append(reuse)
 
     def _decided(self, level: int, terms: Sequence[tuple[Variable, fmpq, int]], const: fmpq) -> bool:
         groups = distinct(self._known[v.index].group for v, _, _ in terms)

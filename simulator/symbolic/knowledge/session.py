@@ -196,9 +196,9 @@ class Session:
         stream.position += 1
         if key in self._named:
             outcome, line = self._named[key]
-            found = Reuse(f"{what} number {key[2]} of {_describe(stream.key)}", line, caller())
-            if found not in self.region.reuse:
-                self.region.reuse.append(found)
+            reuse = Reuse(f"{what} number {key[2]} of {_describe(stream.key)}", line, caller())
+            if reuse not in self.region.reuse:
+                self.region.reuse.append(reuse)
             return int(outcome)
         outcome = int(self.coin.choose(list(weights)))
         self._named[key] = outcome, caller()

@@ -25,11 +25,11 @@ Terms: TypeAlias = tuple[Term, ...]
 def merged(one: Terms, other: Terms) -> Terms:
     """The terms of a sum (of exponents, for products)."""
     one[0][0].region.check(other[0][0])
-    found: dict[tuple[int, int], Term] = {(v.index, side): (v, a, side) for v, a, side in one}
+    by_variable: dict[tuple[int, int], Term] = {(v.index, side): (v, a, side) for v, a, side in one}
     for v, a, side in other:
-        before = found.get((v.index, side))
-        found[v.index, side] = (before[0], before[1] + a, side) if before else (v, a, side)
-    return tuple(term for _, term in sorted(found.items(), key=lambda pair: pair[0]) if term[1])
+        before = by_variable.get((v.index, side))
+        by_variable[v.index, side] = (before[0], before[1] + a, side) if before else (v, a, side)
+    return tuple(term for _, term in sorted(by_variable.items(), key=lambda pair: pair[0]) if term[1])
 
 
 def _refetched(terms: Terms, fetch: int, fresh: bool) -> Terms:
@@ -282,15 +282,15 @@ class Extreme(Symbol):
         return self._each(lambda x: x.scale(c), lambda x: x * as_float(c), falling=c < 0)
 
     def raised(self, exponent: fmpq) -> Any:
-        found = self.chosen()
-        return found.raised(exponent) if isinstance(found, Symbol) else float_power(found, as_float(exponent))
+        member = self.chosen()
+        return member.raised(exponent) if isinstance(member, Symbol) else float_power(member, as_float(exponent))
 
     def log(self) -> Any:
         bounds = self.variable.region.bounds
         if all(bounds(x)[0] >= 0 for x in self.members):
             return self._each(lambda x: x.log(), _log)
-        found = self.chosen()  # a logarithm does not keep the order of numbers below 0
-        return found.log() if isinstance(found, Symbol) else _log(found)
+        member = self.chosen()  # a logarithm does not keep the order of numbers below 0
+        return member.log() if isinstance(member, Symbol) else _log(member)
 
     def exp(self) -> Any:
         return self._each(lambda x: x.exp(), lambda x: math.exp(x) if x < 700 else math.inf)

@@ -246,8 +246,8 @@ class Symbol(Element):
         c = self._constant(other)
         if c is None:
             return NotImplemented
-        found = self.raised(-ONE)
-        return found * (c if isinstance(found, Symbol) else as_float(c))
+        inverse = self.raised(-ONE)
+        return inverse * (c if isinstance(inverse, Symbol) else as_float(c))
 
     def __pow__(self, other: Any) -> Any:
         c = real(other)
@@ -311,10 +311,10 @@ class Symbol(Element):
         return (self + fmpq(1, 2)).__floor__()
 
     def __floordiv__(self, other: Any) -> Any:
-        found = self / other
-        if not isinstance(found, Symbol):
+        quotient = self / other
+        if not isinstance(quotient, Symbol):
             raise refused_operation("a division by zero or an infinite number, rounded,")
-        return math.floor(found)
+        return math.floor(quotient)
 
     def __mod__(self, other: Any) -> Any:
         return self - other * (self // other)

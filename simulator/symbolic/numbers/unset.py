@@ -79,10 +79,10 @@ class Nondeterministic(Unset):
 
     def __getattr__(self, name: str) -> Any:
         likes = (self.like, timedelta) if self.like in (date, datetime) else (self.like,)
-        found = next((getattr(like, name) for like in likes if like is not None and hasattr(like, name)), None)
-        if name.startswith("_") or found is None:
+        attribute = next((getattr(like, name) for like in likes if like is not None and hasattr(like, name)), None)
+        if name.startswith("_") or attribute is None:
             raise AttributeError(f"{getattr(self.like, '__name__', 'number')!r} object has no attribute {name!r}")
-        return (lambda *_, **__: self) if callable(found) else self
+        return (lambda *_, **__: self) if callable(attribute) else self
 
     def __repr__(self) -> str:
         return text_if_shown(f"<{self.what}>", f"a text is made of {self.what}")

@@ -75,12 +75,12 @@ class _Coins(list[Any]):
     session: Session
 
     def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        if isinstance(found, Symbol):
-            return found.fetched(self.session.region.next_fetch(), self.session.fresh == "fetches")
+        coin = super().__getitem__(index)
+        if isinstance(coin, Symbol):
+            return coin.fetched(self.session.region.next_fetch(), self.session.fresh == "fetches")
         if isinstance(index, slice):
-            return _coins(self.session, found)
-        return found
+            return _coins(self.session, coin)
+        return coin
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))

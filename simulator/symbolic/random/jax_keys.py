@@ -91,30 +91,30 @@ class Keys:
             "with one seed for ever, every call sees the same numbers"
         )
 
-    def split(self, keys: Any, found: Any) -> None:
+    def split(self, keys: Any, parts_made: Any) -> None:
         """Keys were split."""
         _check(keys)
-        made = np.array(_data(found)).reshape(len(_data(keys)), -1, _WORDS)
+        made = np.array(_data(parts_made)).reshape(len(_data(keys)), -1, _WORDS)
         for data, parts in zip(_data(keys), made.tolist(), strict=True):
             for number, part in enumerate(parts):
                 self._labels.setdefault(tuple(part), f"split({self._label(data)})[{number}]")
 
-    def folded(self, keys: Any, messages: Any, found: Any) -> None:
+    def folded(self, keys: Any, messages: Any, folded_keys: Any) -> None:
         """Numbers were folded into keys."""
         _check(keys)
         numbers = np.broadcast_to(np.asarray(messages), keys.shape).ravel().tolist()
-        for data, number, part in zip(_data(keys), numbers, _data(found), strict=True):
+        for data, number, part in zip(_data(keys), numbers, _data(folded_keys), strict=True):
             self._labels.setdefault(part, f"fold_in({self._label(data)}, {number})")
 
     def bits(self, keys: Any, width: int, shape: tuple[int, ...]) -> Any:
         """An object array of `Bits`, of the shape of the keys and then the shape asked for."""
         _check(keys)
-        found = np.empty((len(_data(keys)), int(np.prod(shape, dtype=np.int64))), dtype=object)
-        for row, data in zip(found, _data(keys), strict=True):
+        rows = np.empty((len(_data(keys)), int(np.prod(shape, dtype=np.int64))), dtype=object)
+        for row, data in zip(rows, _data(keys), strict=True):
             fetch = self.session.region.next_fetch()
             for place in range(len(row)):
                 row[place] = self._drawn(data, place, width, fetch)
-        return found.reshape((*keys.shape, *shape))
+        return rows.reshape((*keys.shape, *shape))
 
     def _drawn(self, data: tuple[int, ...], place: int, width: int, fetch: int) -> Bits:
         if self._widths.setdefault((data, place), width) != width:

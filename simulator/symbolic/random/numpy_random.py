@@ -45,8 +45,8 @@ def _random(s: Session, g: Stream, size: Any = None, dtype: Any = np.float64, ou
         raise TypeError(f"Unsupported dtype {dtype} for random")
     bits = 24 if np.dtype(dtype) == np.float32 else 53
     note_narrow_type(dtype)
-    found = _filled(_shape(size), lambda: s.uniform(g, "numpy uniform", bits))
-    return found.astype(dtype) if s.real and np.shape(found) else found
+    numbers = _filled(_shape(size), lambda: s.uniform(g, "numpy uniform", bits))
+    return numbers.astype(dtype) if s.real and np.shape(numbers) else numbers
 
 
 def _rand(s: Session, g: Stream, *shape: int) -> Any:
@@ -209,8 +209,8 @@ def _recorded_method(table: dict[str, Any], name: str, original: Any) -> Any:
 
 def _methods(base: Any, table: dict[str, Any]) -> dict[str, Any]:
     names = [name for name in dir(base) if not name.startswith("_") and callable(getattr(base, name))]
-    found = {name: _recorded_method(table, name, getattr(base, name)) for name in names if name != "seed"}
-    return found | {name: _uncopied(getattr(base, name)) for name in ("__reduce__", "__getstate__")}
+    recorded = {name: _recorded_method(table, name, getattr(base, name)) for name in names if name != "seed"}
+    return recorded | {name: _uncopied(getattr(base, name)) for name in ("__reduce__", "__getstate__")}
 
 
 def _uncopied(original: Any) -> Any:
@@ -296,7 +296,7 @@ def _recorded_function(name: str, original: Any) -> Any:
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for `numpy.random`."""
     module: Any = np.random
-    found: list[tuple[Any, str, Any]] = [
+    replaced: list[tuple[Any, str, Any]] = [
         (module, "Generator", RecordingGenerator),
         (module, "RandomState", RecordingState),
         (module, "default_rng", recorded_default_rng),
@@ -305,8 +305,8 @@ def replacements() -> list[tuple[Any, str, Any]]:
     for name in dict.fromkeys(names):
         original = getattr(module, name, None)
         if callable(original):
-            found.append((module, name, _recorded_function(name, original)))
-    return found
+            replaced.append((module, name, _recorded_function(name, original)))
+    return replaced
 
 
 def swapped(value: Any) -> Any:

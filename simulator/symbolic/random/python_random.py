@@ -166,12 +166,12 @@ def _recorded_function(name: str, original: Any) -> Any:
 
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for the module `random`."""
-    found: list[tuple[Any, str, Any]] = [(_random, "Random", RecordingRandom)]
+    replaced: list[tuple[Any, str, Any]] = [(_random, "Random", RecordingRandom)]
     for name in [*_PUBLIC, "seed"]:
         original = getattr(_random, name, None)
         if original is not None:
-            found.append((_random, name, _recorded_function(name, original)))
-    return found
+            replaced.append((_random, name, _recorded_function(name, original)))
+    return replaced
 
 
 def swapped(value: Any) -> Any:

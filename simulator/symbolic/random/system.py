@@ -77,8 +77,8 @@ def _addressed(original: Any) -> Any:
 
 def _hashed(original: Any) -> Any:
     def function(value: Any) -> Any:
-        found = original(value)
-        return Nondeterministic("a hash", int) if _asked() and not _is_steady(value) else found
+        number = original(value)
+        return Nondeterministic("a hash", int) if _asked() and not _is_steady(value) else number
 
     return update_wrapper(function, original)
 
@@ -198,7 +198,7 @@ def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for what differs from run to run, and for threads."""
     clock, moment = _read("the clock", float), _read("the clock", time.struct_time)
     nanoseconds, text, process = _read("the clock", int), _read("the clock", str), _read("a number of the process", int)
-    found = [
+    replaced = [
         *((time, name, clock(getattr(time, name))) for name in _CLOCKS if hasattr(time, name)),
         *((time, f"{name}_ns", nanoseconds(getattr(time, f"{name}_ns"))) for name in _CLOCKS if hasattr(time, name)),
         *((time, name, text(getattr(time, name))) for name in _TEXTS),
@@ -216,5 +216,5 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (builtins, "__import__", _imported_apart(builtins.__import__)),
     ]
     if hasattr(os, "getrandom"):
-        found.append((os, "getrandom", _recorded(os.getrandom)))
-    return [item for item in found if hasattr(item[0], item[1])]
+        replaced.append((os, "getrandom", _recorded(os.getrandom)))
+    return [item for item in replaced if hasattr(item[0], item[1])]

@@ -86,13 +86,13 @@ def recording_class() -> Any:
 def replacements() -> list[tuple[Any, str, Any]]:
     """(holder, name, what to put there) for torch's seeds and generators."""
     torch = torch_module()
-    found: list[tuple[Any, str, Any]] = [(torch, "Generator", recording_class())]
+    replaced: list[tuple[Any, str, Any]] = [(torch, "Generator", recording_class())]
     for holder in (torch, torch.random):
-        found.append((holder, "manual_seed", _manual_seed(holder.manual_seed)))
-        found += [
+        replaced.append((holder, "manual_seed", _manual_seed(holder.manual_seed)))
+        replaced += [
             (holder, name, _refused(name, getattr(holder, name))) for name in ("seed", "get_rng_state", "set_rng_state")
         ]
-    return found
+    return replaced
 
 
 def swapped(value: Any) -> Any:

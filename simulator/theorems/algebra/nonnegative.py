@@ -54,9 +54,9 @@ def certificate(polynomial: Polynomial, region: Region) -> Sum | None:
         products = list(_products(region, atoms, most, int(polynomial.total_degree())))
         if len(products) > PRODUCTS:
             return None
-        found = _combination(polynomial, products, region)
-        if found is not None and holds(found, polynomial, region):
-            return found
+        terms = _combination(polynomial, products, region)
+        if terms is not None and holds(terms, polynomial, region):
+            return terms
     return None
 
 

@@ -73,10 +73,10 @@ class Oracle:
         """A point of `region`. near: a point that meets all conditions but, perhaps, that on `atom`."""
         if region.allowed(atom) == 0 or self._refused(region, atom):
             return Empty.YES
-        found = self._answer(region, atom, near)
-        if isinstance(found, Empty):
-            return found
-        point = tuple(found.get(position, value) for position, value in enumerate(near))
+        answer = self._answer(region, atom, near)
+        if isinstance(answer, Empty):
+            return answer
+        point = tuple(answer.get(position, value) for position, value in enumerate(near))
         if point not in region:
             return Empty.UNKNOWN
         self.points.append(point)
@@ -84,10 +84,10 @@ class Oracle:
 
     def point_in(self, region: Region, near: Point) -> Point | None:
         """A point of a region, all of whose conditions may be new. near: where values that do not matter come from."""
-        found = self._solve(frozenset(region))
-        if isinstance(found, Empty):
+        answer = self._solve(frozenset(region))
+        if isinstance(answer, Empty):
             return None
-        point = tuple(found.get(position, value) for position, value in enumerate(near))
+        point = tuple(answer.get(position, value) for position, value in enumerate(near))
         return point if point in region else None
 
     def is_empty(self, region: Region, atom: int) -> bool:

@@ -34,9 +34,9 @@ class Recording(Oracle):
     answers: list[Point | None] = field(default_factory=list)
 
     def find(self, region: Region, atom: int, near: Point) -> Point | Empty:
-        found = super().find(region, atom, near)
-        self.answers.append(None if isinstance(found, Empty) else found)
-        return found
+        answer = super().find(region, atom, near)
+        self.answers.append(None if isinstance(answer, Empty) else answer)
+        return answer
 
     def account(self) -> dict[str, Any]:
         answers = [None if point is None else plain_point(point) for point in self.answers]

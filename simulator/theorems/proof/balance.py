@@ -84,7 +84,7 @@ def reach(shape: Shape, part: Part, context: Context, oracle: Oracle) -> Tree:
 
 def mass(shape: Shape, part: Part, block: Block, oracle: Oracle) -> Tree:
     """`e(c, y)`."""
-    return expected(shape, part, oracle, lambda *found: int(found == block), 0)
+    return expected(shape, part, oracle, lambda *drawn: int(drawn == block), 0)
 
 
 def expected(shape: Shape, part: Part, oracle: Oracle, value: Callable[[Context, int], int], start: int) -> Tree:

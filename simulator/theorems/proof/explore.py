@@ -44,13 +44,13 @@ class Explorer:
             taken = bool(self.oracle.ring.sign_at(question.atom, point) & question.mask)
             mask = question.mask if taken else ANY & ~question.mask
             other = before.without_signs(question.atom, mask)
-            found = self.oracle.find(other, question.atom, point)
-            if found is Empty.YES:
+            answer = self.oracle.find(other, question.atom, point)
+            if answer is Empty.YES:
                 continue
-            if isinstance(found, Empty):
+            if isinstance(answer, Empty):
                 self.unknown.append(other)
                 beside: Tree = Gap(outside=False)
             else:
-                beside = self.tree(compute, other, found)
+                beside = self.tree(compute, other, answer)
             tree = split(question.atom, mask, tree, beside, before, self.oracle)
         return tree

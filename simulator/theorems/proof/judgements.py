@@ -39,9 +39,11 @@ def judged_nonnegative(ratio: Ratio, region: Region, oracle: Oracle) -> Judgemen
         return SIGNS
     for sign in (1, -1):
         if region.ask((ratio.den,), POSITIVE if sign > 0 else NEGATIVE) is True:
-            found = certificate(ratio.num * sign, region)
-            if found is not None:
-                terms = [[str(term.coefficient), [region.ring.name(atom) for atom in term.atoms]] for term in found]
+            combination = certificate(ratio.num * sign, region)
+            if combination is not None:
+                terms = [
+                    [str(term.coefficient), [region.ring.name(atom) for atom in term.atoms]] for term in combination
+                ]
                 return {"sign": sign, "sum": terms}
     return SOLVER if _by_solver(ratio, region, oracle) else None
 

@@ -130,12 +130,12 @@ def parts_of(
         results[number] = result
         if progress:
             progress(f"{len(results)} of {len(tasks)} draft trees")
-    found = iter([results[number] for number in range(len(tasks))])
+    in_order = iter([results[number] for number in range(len(tasks))])
     parts = []
     for cell in cells:
         masses = []
         for _ in cell.drafted:
-            result = next(found)
+            result = next(in_order)
             explorer.runs += result["runs"]
             explorer.oracle.absorb(result["account"])
             masses.append(read_tree(result["masses"], shape.ring))
@@ -221,10 +221,10 @@ def drawn_masses(
     for atom in atoms:
         where = where.without_signs(atom, ZERO)
         if point not in where:
-            found = explorer.oracle.find(where, atom, point)
-            if isinstance(found, Empty):
-                return Leaf.of({}) if found is Empty.YES else Gap(outside=False)
-            point = found
+            other_point = explorer.oracle.find(where, atom, point)
+            if isinstance(other_point, Empty):
+                return Leaf.of({}) if other_point is Empty.YES else Gap(outside=False)
+            point = other_point
     result = explorer.tree(run_verifier, where, point)
     result = mapped(
         result, lambda leaf: {block: weight * mass for block, mass in leaf.values.items()}, where, explorer.oracle

@@ -31,10 +31,10 @@ def random_point(shape: Shape, random: Random, denominator: int) -> Point:
     return tuple(values)
 
 
-def trial_points(shape: Shape, random: Random, each: int) -> Iterator[Point]:
+def trial_points(shape: Shape, random: Random, count: int) -> Iterator[Point]:
     """The first points at which a verifier is checked: some of every denominator, ties among them."""
     for denominator in DENOMINATORS:
-        for _ in range(each):
+        for _ in range(count):
             yield random_point(shape, random, denominator)
     yield shape.point
 

@@ -160,11 +160,11 @@ def judge_cells(
     wanted = [(number, place) for number in range(len(pairs)) for place in places]
     known = _elsewhere(relation.kind, pairs, wanted, oracle, progress, elsewhere)
     for number, place in wanted:
-        found = known.get((number, place))
-        if found is None or found["open"]:
+        judgement = known.get((number, place))
+        if judgement is None or judgement["open"]:
             cells, judgements, missing = judged_at(pairs[number], place, relation.shape, oracle, judging)
         else:
-            cells, judgements, missing = found["cells"], found["judgements"], []
+            cells, judgements, missing = judgement["cells"], judgement["judgements"], []
         relation.cells += cells
         relation.judgements += judgements
         relation.open_cells += missing
@@ -233,8 +233,8 @@ def same_law(pairs: Pairs, shape: Shape, oracle: Oracle, elsewhere: Together | N
     blocks = list(product(shape.contexts, range(shape.vocab_size)))
     wanted = [(number, block) for number, (part, _) in enumerate(pairs) if part.gap is None for block in blocks]
     if elsewhere is not None:
-        found = _elsewhere(EQUALS, pairs, wanted, oracle, None, elsewhere)
-        return all(not result["open"] for result in found.values())
+        judgements = _elsewhere(EQUALS, pairs, wanted, oracle, None, elsewhere)
+        return all(not result["open"] for result in judgements.values())
     return all(not judged_at(pairs[number], block, shape, oracle, judged_zero)[2] for number, block in wanted)
 
 

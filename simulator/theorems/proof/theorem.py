@@ -231,12 +231,12 @@ def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
     run = Run(shape.domain, point)
     try:
         with run.following():
-            found = balance_at(subject, shape, run, violation.context, violation.token)
+            balance = balance_at(subject, shape, run, violation.context, violation.token)
     except Remembers:
         raise
     except NotFollowed:
         return Refutation(point, instance, violation, None, ())
-    if found.at(point) == 0:
+    if balance.at(point) == 0:
         raise InvalidVerifier(
             "verify computes otherwise with followed numbers than with rationals; "
             "it must use the rows by + - * / and comparisons only"
@@ -244,7 +244,7 @@ def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
     cell = tuple(
         (str(shape.ring.atoms[atom]), mask) for atom, mask in run.region if shape.domain.masks.get(atom) != mask
     )
-    return Refutation(point, instance, violation, str(found.num), cell)
+    return Refutation(point, instance, violation, str(balance.num), cell)
 
 
 def balance_at(subject: Subject, shape: Shape, run: Run, context: Context, token: int) -> Ratio:
