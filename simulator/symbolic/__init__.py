@@ -1,7 +1,7 @@
-"""Symbolic randomness: every random number of somebody else's function, followed exactly.
+"""Symbolic execution of randomised code: every random number that an audited function draws is a symbol.
 
-A random number stays a symbol until the code decides something with it; then the coin is asked with the exact
-probability of the answer. Nothing is ever sampled: what cannot be followed exactly is refused, with its line.
+When the code compares a symbol, the coin is asked with the exact probability of the answer, so that all runs can be
+enumerated. Nothing is sampled. An operation without an exact rule is refused with its line.
 """
 
 from draftproof.simulator.symbolic.call import intercepted

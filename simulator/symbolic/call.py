@@ -1,4 +1,4 @@
-"""The door: `intercepted`, within which every random number of a function is followed."""
+"""The context manager `intercepted`: within it every random number that a function draws is a symbol."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def intercepted(
     boundary_coin: Coin | None = None,
     replay: Session | None = None,
 ) -> Iterator[Session]:
-    """Within it `random`, `numpy.random` and torch give random numbers whose every decision is asked of the coin.
+    """Within it `random`, `numpy.random`, torch and jax give symbols; the coin is asked whenever one decides something.
 
     Run it under `draftproof.simulator.outcomes` for the exact law of what a function returns; take the result with
     `concrete` before leaving. The probability of each decision is an exact rational, or one to 256 bits where a
@@ -38,11 +38,11 @@ def intercepted(
 
     boundary: uniforms may also be exactly 0, the largest float below 1 or exactly the threshold of a comparison, as
     extra branches of tiny weight, at most two in one run. watch: the functions that will be called; generators in
-    their globals, defaults and closures are swapped. fresh: "seeds" makes every generator independent whatever
-    its seed, "fetches" every fetch of an argument coin. wide: every lower precision that is asked for by name is
-    float64. boundary_coin: asked about corners, in place of the coin. replay: a session that gives real numbers.
-    Raises `InvalidVerifier` for what cannot be followed exactly, naming operation and line, also if the function
-    swallowed that error, and for randomness that went another way. Everything is undone on leaving.
+    their globals, defaults and closures are replaced. fresh: "seeds" makes every generator independent whatever
+    its seed, "fetches" every fetch of a coin that is an argument. wide: every lower precision that the code names is
+    float64. boundary_coin: is asked about boundary values in place of the coin. replay: a session that gives real
+    numbers. Raises `InvalidVerifier` with operation and line for what has no exact rule, even if the function catches
+    that error, and for draws from a generator that was not replaced. Everything is restored on leaving.
     """
     session = replay or Session(coin, boundary, fresh, boundary_coin)
     torch_mode, jax_trace = _torch_mode(), _jax_trace()
@@ -64,7 +64,7 @@ def intercepted(
             yield session
         except NotFollowed:
             raise
-        except Exception as error:  # also what the outsider's code made of a refusal
+        except Exception as error:  # the audited code may have turned a refusal into another error
             if session.failure is not None:
                 raise session.failure from error
             raise
@@ -77,7 +77,7 @@ def intercepted(
 
 
 def _torch_mode() -> Any:
-    """The torch side, imported before anything is replaced; None where torch is not loaded."""
+    """The module `torch_mode`, imported before anything is replaced; None where torch is not loaded."""
     if "torch" not in sys.modules:
         return None
     from draftproof.simulator.symbolic.frameworks import torch_mode  # noqa: PLC0415 - only where torch is loaded
@@ -86,7 +86,7 @@ def _torch_mode() -> Any:
 
 
 def _jax_trace() -> Any:
-    """The side of jax, likewise."""
+    """The module `jax_trace`, likewise."""
     if "jax" not in sys.modules:
         return None
     from draftproof.simulator.symbolic.frameworks import jax_trace  # noqa: PLC0415 - only where jax is loaded
@@ -120,7 +120,7 @@ def _compare(before: dict[str, Any], after: dict[str, Any]) -> None:
 
 @contextmanager
 def noted_warnings(note: Callable[[str], None]) -> Iterator[None]:
-    """Within it every warning is told to `note`, each once; one that would name a file of ours names theirs."""
+    """Within it warnings go to `note`; one whose line is in draftproof gets the audited line that caused it."""
     original = warnings.showwarning
 
     def show(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""Functions that were compiled are followed by their Python source: numba's, and torch's scripts and compiled ones."""
+"""Compiled functions (numba, `torch.jit.script`, `torch.compile`) are audited by their Python source."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-#: Decorators whose function is taken as it is written, by their module.
+#: Decorators that an audit leaves out, by their module.
 _NUMBA = ("jit", "njit")
 _TORCH = (("torch.jit", "script"), ("torch", "compile"))
 
 
 def source_of(value: Any) -> Any:
-    """The Python function that a compiled one was made of; None for anything else."""
+    """The Python function from which a compiled one was made; None for anything else."""
     kind = type(value)
     if kind.__module__.startswith("numba.") and hasattr(value, "py_func"):
         return value.py_func
@@ -24,13 +24,13 @@ def source_of(value: Any) -> Any:
 
 
 def noted(name: str) -> str:
-    """What a report says of it."""
+    """The note in a report about a compiled function."""
     return f"{name} is compiled, and was followed by its Python source"
 
 
 @contextmanager
 def decorators_left_out(notes: list[str]) -> Iterator[None]:
-    """Within it these decorators return the function itself, which is noted; numba need not be installed."""
+    """Within it these decorators return the function itself, with a note each; numba need not be installed."""
     undo: list[tuple[Any, str, Any]] = []
     stub = None
     try:
@@ -56,7 +56,7 @@ def _installed(name: str) -> bool:
 
 
 def _numba(notes: list[str]) -> types.ModuleType:
-    """What stands for numba where it is not installed: its decorators, and loops that it would run in parallel."""
+    """A stub of numba where it is not installed: its decorators, and `prange`."""
     stub = types.ModuleType("numba")
     for name in _NUMBA:
         setattr(stub, name, _left_out(f"numba.{name}", notes))

@@ -1,4 +1,4 @@
-"""Import somebody else's file with the recording functions in place."""
+"""Import of an audited file, with recording functions in place of random generators."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def load(path: str | Path, name: str) -> Callable[..., Any]:
     """The attribute `name` of the Python file, imported under recording functions and generators.
 
     Names that the file binds while it is imported (`from random import random`, a generator of the module) are
-    recorded ones; outside of `intercepted` they behave as the originals. In this file `float(x)` hands a random
-    number on as it is, and `type(x)` of it is the type of the number that it stands for.
+    recording ones; outside of `intercepted` they behave as the originals. In this file `float(x)` of a symbol is the
+    symbol, and `type(x)` the type of the number that it stands for.
     Raises `InvalidInput` if the file or the name is missing or the import fails.
     """
     file = Path(path)
@@ -45,13 +45,13 @@ def load(path: str | Path, name: str) -> Callable[..., Any]:
 
 
 def functions_of(module: types.ModuleType) -> str:
-    """The names of what a file defines, for errors."""
+    """The public names that a file defines, as text for errors."""
     own = (key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__)
     return ", ".join(key for key in own if not key.startswith("_")) or "none"
 
 
 def parsed(file: Path) -> ast.Module:
-    """The tree of a file; what it imports and has to be replaced is imported, as far as it is installed.
+    """The syntax tree of a file; torch and numba are imported if the file imports them and they are installed.
 
     Raises `InvalidInput` for what is no Python file.
     """
@@ -92,12 +92,12 @@ def load_module(file: Path) -> types.ModuleType:
 
 
 def recorded(tree: ast.Module) -> ast.Module:
-    """The source with `float`, `type` and `isinstance` as random numbers need them."""
+    """The syntax tree with hooks for symbols in the calls of `float`, `type` and `isinstance`."""
     return ast.fix_missing_locations(_Floats().visit(tree))  # type: ignore[no-any-return]
 
 
 def module_of(file: Path) -> types.ModuleType:
-    """An empty module for a file, with what `recorded` sources need."""
+    """An empty module for a file, with the hooks that `recorded` puts into its source."""
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
     module = types.ModuleType(f"draftproof_audited_{digest}_{file.stem}")
     module.__file__ = str(file)
@@ -135,13 +135,13 @@ def _try_import(name: str) -> None:
         return  # the file will say so itself, where it needs it
 
 
-#: Functions of Python, with so many arguments, that random numbers are asked by.
+#: The hook in place of a call of this function with so many arguments.
 _HOOKS = {("float", 1): _FLOAT, ("type", 1): _TYPE, ("isinstance", 2): _ISINSTANCE}
 
 
 class _Floats(ast.NodeTransformer):
-    """`float(x)` as `_draftproof_float(float, x)`: the name may mean something else in its place; so `type(x)` and
-    `isinstance(x, kinds)`.
+    """Rewrites `float(x)` as `_draftproof_float(float, x)`, since the file may define `float`; `type` and `isinstance`
+    likewise.
     """
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -158,7 +158,7 @@ def _through(hook: str, node: ast.Call) -> ast.Call:
 
 
 def type_of(ask: Any, value: Any) -> Any:
-    """`ask(value)`, where what stands for random numbers is of the type of these."""
+    """`ask(value)`; where `ask` is `type`, a symbol has the type of the number that it stands for."""
     if ask is not type or not isinstance(value, (Symbol, SymbolicArray)):
         return ask(value)
     if isinstance(value, SymbolicArray):
@@ -170,7 +170,7 @@ def type_of(ask: Any, value: Any) -> Any:
 
 
 def is_of_type(ask: Any, value: Any, kinds: Any) -> bool:
-    """`ask(value, kinds)`, answered where all types agree that the number may have for which it stands."""
+    """`ask(value, kinds)`; of a symbol only where all types that its number may have give one answer."""
     if ask is isinstance and isinstance(value, Symbol):
         answers = {issubclass(kind, kinds) for kind in value.kinds()}
         if len(answers) > 1:
@@ -180,7 +180,7 @@ def is_of_type(ask: Any, value: Any, kinds: Any) -> bool:
 
 
 def keep_random(convert: Any, value: Any) -> Any:
-    """`convert(value)`, but a random number (also in an array or tensor of one element) as it is."""
+    """`convert(value)`; where `convert` is `float`, a symbol (also in an array of one element) stays as it is."""
     if convert is float:
         if isinstance(value, Symbol):
             return value.as_python_float()

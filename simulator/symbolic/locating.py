@@ -1,4 +1,4 @@
-"""A function by its place: of a file that can be imported, out of one that cannot, of a class with a bare `self`."""
+"""Functions to audit, by file or module and name; methods are called with a bare `self`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Lookup = Callable[[str], Any]
 
 @dataclass(frozen=True)
 class LocatedFunction:
-    """A function as it was found. notes: what was done to have it, for the report."""
+    """A function. notes: how it was loaded, for the report."""
 
     function: Callable[..., Any]
     notes: tuple[str, ...] = ()
 
 
 def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None = None) -> LocatedFunction:
-    """The function `name`, or `CLASS.METHOD`, of a Python file, followed as `load` does.
+    """The function `name`, or `CLASS.METHOD`, of a Python file, loaded under recording functions as `load` does.
 
-    given: "self.NAME" are attributes of the `self` of a method, "global.NAME" are names of the file. A file that cannot
-    be imported for want of a package is read for this function alone. Raises `InvalidInput`.
+    given: values; "self.NAME" for attributes of the `self` of a method, "global.NAME" for names of the file. Of a file
+    that imports a missing package only the statements that the function needs are run. Raises `InvalidInput`.
     """
     file, notes = Path(path), list[str]()
     own = {key.partition(".")[2]: value for key, value in (given or {}).items() if key.startswith("self.")}
@@ -61,7 +61,7 @@ def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None
 
 
 def function_in_module(name: str, holder: Any, given: Mapping[str, Any]) -> LocatedFunction:
-    """A function or class of an installed module, likewise; name: `FUNCTION` or `CLASS.METHOD`."""
+    """A function of an installed module, likewise. holder: the function or its class; name: `FUNCTION`, `CLASS.METHOD`."""
     own = {key.partition(".")[2]: value for key, value in given.items() if key.startswith("self.")}
     _, dot, method = name.partition(".")
     function = _static(holder, method) if dot else holder
@@ -88,7 +88,7 @@ def _finished(
 
 
 def _with_bare_self(name: str, method: Any, lookup: Lookup, own: Mapping[str, Any]) -> Callable[..., Any]:
-    """The method as a function: every call has a `self` of its own, so that none sees what another one left."""
+    """The method as a function that makes a new bare `self` for every call, so that calls share no state."""
     if isinstance(method, classmethod):
         method = method.__func__
 
@@ -101,7 +101,7 @@ def _with_bare_self(name: str, method: Any, lookup: Lookup, own: Mapping[str, An
 
 
 class BareSelf:
-    """An object with the attributes that are given and the methods of a class, which was never made."""
+    """A `self` without `__init__`: it has the given attributes and the methods of its class."""
 
     def __init__(self, owner: str, lookup: Lookup, own: Mapping[str, Any]) -> None:
         vars(self).update({name: copy.deepcopy(value) for name, value in own.items()})

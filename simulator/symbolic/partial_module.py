@@ -1,7 +1,7 @@
-"""One function out of a file that cannot be imported: only the statements that it needs are run, each once.
+"""One function out of a file that cannot be imported: only the statements that the function needs are run.
 
-What a package that is not installed would give becomes `Missing`; files beside the file, and below the folders above
-it, are read likewise. Nothing is guessed: what the function does with a missing name is refused by name.
+Names from packages that are not installed become `Missing`, whose every use is refused by name. Other files of the same
+checkout are read in the same way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from draftproof.simulator.symbolic.where import refusal
 
 
 class Missing:
-    """A name that could not be imported. Its attributes are as missing as itself."""
+    """A name that could not be imported; so are its attributes. Every operation on it raises `NotFollowed`."""
 
     def __init__(self, name: str, package: str) -> None:
         self._missing = name, package
@@ -59,10 +59,10 @@ _LATE_ANNOTATIONS = __future__.annotations.compiler_flag
 
 
 class PartialModule:
-    """The names of a file, run one by one as they are asked for.
+    """The names of a file; the statements that bind a name run when that name is first asked for.
 
-    given: names that are given from outside. notes: what was left out. Raises `InvalidInput` for a file that is no
-    Python.
+    given: values of names, in place of those in the file. notes: gets a line for everything that was left out. known:
+    the other files of the checkout. Raises `InvalidInput` for a file that is no Python.
     """
 
     def __init__(
@@ -88,18 +88,18 @@ class PartialModule:
                 self._stars.append(statement)
 
     def has(self, name: str) -> bool:
-        """Whether the file gives that name, itself or from a file whose names it takes over."""
+        """Whether the file has that name, by itself or by `from .. import *`."""
         return name in self._bound or name in self._begun or self._starred(name) is not None
 
     def get(self, name: str) -> Any:
-        """What a name of the file is; raises `InvalidInput` where there is none."""
+        """The value of a name of the file; raises `InvalidInput` where there is none."""
         self._need(name)
         if name not in self.names:
             raise InvalidInput(f"{self.file} has no {name!r}")
         return self.names[name]
 
     def method(self, owner: str, name: str) -> Any:
-        """A function of a class, without the class; None where it has none, of its own or of a class above it."""
+        """A function of a class or its base classes, without the class; None where there is none."""
         for statement in self._bound.get(owner, ()):
             if not isinstance(statement, ast.ClassDef):
                 continue
@@ -115,7 +115,7 @@ class PartialModule:
         return None
 
     def _home(self, name: str) -> PartialModule | None:
-        """The file in which a name of this file is made."""
+        """The file that defines a class which this file names."""
         for statement in self._bound.get(name, ()):
             if isinstance(statement, ast.ClassDef):
                 return self
@@ -134,7 +134,7 @@ class PartialModule:
         return function
 
     def _need(self, name: str) -> None:
-        """Run what binds a name, and first what that reads."""
+        """Run the statements that bind a name, after those that bind the names which they read."""
         if name in self._begun or hasattr(builtins, name):
             return
         self._begun.add(name)
@@ -161,7 +161,7 @@ class PartialModule:
             raise InvalidInput(f"{self.file} cannot be used: {error}") from error
 
     def _without_missing(self, statement: ast.stmt) -> ast.stmt:
-        """A function without decorators of packages that are not there: that is noted."""
+        """The definition without decorators from missing packages, each with a note."""
         if not isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             return statement
         kept = []

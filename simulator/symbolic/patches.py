@@ -1,4 +1,4 @@
-"""The recording functions, put in place of those of `random`, `numpy.random`, `math` and torch, and taken back."""
+"""Recording functions in place of those of `random`, `numpy`, `math`, the system, torch and Triton, for one call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _remember(replaced: tuple[Patch, ...]) -> None:
         ORIGINALS[id(getattr(holder, name))] = replacement
 
 
-#: Replacement by the identity of what it replaces, for names that somebody else bound before.
+#: Replacements by the `id` of what they replace, for names that the audited code bound before the call.
 ORIGINALS: dict[int, Any] = {}
 
 
@@ -59,7 +59,7 @@ def _with_triton() -> tuple[Patch, ...]:
 
 
 def table() -> tuple[Patch, ...]:
-    """(module, name, replacement) of everything that is replaced during a call; first asked for outside of one."""
+    """(module, name, replacement) of everything that is replaced during a call."""
     return _table(*_loaded())
 
 
@@ -74,7 +74,7 @@ def _table(torch: bool, triton: bool) -> tuple[Patch, ...]:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """Within it the recording functions are in place; afterwards everything is as it was, whatever happened."""
+    """Within it the recording functions are in place; afterwards the originals are back, also after an error."""
     names, others = _by_module(*_loaded())
     undo: list[tuple[dict[str, Any], dict[str, Any]]] = []
     undo_others = []
@@ -95,7 +95,7 @@ def applied() -> Iterator[None]:
 
 @functools.cache
 def _by_module(torch: bool, triton: bool) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], list[Patch]]:
-    """The names of every module with their replacements; what is held by anything else stays apart."""
+    """The replacements as one dictionary for each module, and those in classes and other objects one by one."""
     modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
     others = []
     for holder, name, replacement in _table(torch, triton):
@@ -115,10 +115,10 @@ _METHODS = ("float", "half", "bfloat16")
 
 @contextmanager
 def widened(originals: dict[int, Any]) -> Iterator[None]:
-    """Within it the names of low precisions in numpy, torch and jax mean float64, and torch's default is float64.
+    """Within it the names of lower precisions in numpy, torch and jax mean float64, and torch's default is float64.
 
-    originals: replacements by the identity of what they replace, for names that the function bound before. A precision
-    that is only named in a string stays.
+    originals: gets these replacements, for names that the function bound before; see `ORIGINALS`. A precision that is
+    named in a string stays.
     """
     undo: list[tuple[Any, str, Any]] = []
     added: list[int] = []

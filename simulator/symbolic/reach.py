@@ -1,4 +1,4 @@
-"""Generators that a function can reach: in globals, defaults, closures and attributes. For a call they are swapped."""
+"""Generators that a function can reach in globals, defaults, closures and attributes: replaced for one call."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from draftproof.simulator.symbolic import compiled, patches
 from draftproof.simulator.symbolic.random import numpy_random, python_random, system
 from draftproof.simulator.symbolic.where import refusal
 
-#: Reads the value of a slot, writes it, and says where it is.
+#: Reads a value, writes it, and its place in words.
 _Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
 
 
 @contextmanager
 def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator[None]:
-    """Within it the functions reach recording generators and recording functions only; undone afterwards.
+    """Within it the functions reach only recording generators and recording functions; undone afterwards.
 
-    Compiled functions are swapped for their Python source, which is noted.
-
-    Followed are the functions, classes, objects and modules of the outsider that they name. A generator inside a list,
-    tuple, set or dictionary is refused by name.
+    The search goes through functions, classes, objects and modules of user code. Compiled functions are replaced by
+    their Python source, with a note. A generator inside a list, tuple, set or dictionary is refused by name.
     """
     undo: list[tuple[Callable[[Any], None], Any]] = []
     with auditing_packages(_homes(functions)):
@@ -48,7 +46,7 @@ def swapped(functions: tuple[Any, ...], note: Callable[[str], None]) -> Iterator
 
 
 def _homes(functions: tuple[Any, ...]) -> set[str]:
-    """The packages that the functions belong to."""
+    """The top-level packages of the functions."""
     return {str(getattr(function, "__module__", "")).split(".")[0] for function in functions}
 
 
@@ -71,7 +69,7 @@ def _refuse_inside(value: Any, name: str) -> None:
 
 
 def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
-    """Every place from which the functions, and the outsider's code that they name, read values."""
+    """Every place from which the functions, and the user code that they name, read values."""
     waiting: list[Any] = list(functions)
     homes = _homes(functions)
     seen: set[int] = set()
@@ -95,7 +93,7 @@ def _slots(functions: tuple[Any, ...]) -> Iterator[_Slot]:
 
 
 def _parts(owner: Any) -> list[Any]:
-    """What a callable or an object consists of, as far as it may read values."""
+    """The functions and objects that a callable or an object consists of."""
     if isinstance(owner, types.MethodType):
         return [owner.__func__, owner.__self__]
     if isinstance(owner, functools.partial):
@@ -109,7 +107,7 @@ def _parts(owner: Any) -> list[Any]:
 
 
 def _is_audited_value(value: Any, homes: set[str]) -> bool:
-    """Whether to look into a value: code and objects of the outsider, and functions of the package that is audited."""
+    """Whether the search goes into a value: user code, its objects, and functions of the audited package."""
     if isinstance(value, types.FunctionType):
         file = value.__code__.co_filename
         return is_user_code(file) or (value.__module__.split(".")[0] in homes and not in_simulator(file))

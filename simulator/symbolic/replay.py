@@ -1,7 +1,7 @@
-"""The same run once more on real numbers: what tells followed numbers from real ones is note_float_types by what it returns.
+"""A run is repeated on real numbers, to find code that treats symbols differently from numbers.
 
-A point is chosen among the random numbers for which the run makes the decisions that it made. On real numbers of that
-point the function must return the same.
+The real numbers are chosen such that all decisions of the run stay as they were. On them the function must return the
+same result.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from draftproof.simulator.symbolic.knowledge.session import Draw, Session, Strea
 from draftproof.simulator.symbolic.numbers.exact import ZERO, as_float
 from draftproof.simulator.symbolic.where import refusal
 
-#: Points tried until one meets all that constraints numbers to each other.
+#: Points that are tried until one fulfils the constraints of a group.
 TRIES = 400
-#: Of the width of an interval, at each end: what lies there is not chosen.
+#: Share of an interval at each of its ends from which no number is chosen.
 MARGIN = 0.1
-#: Intervals and slacks narrower than this are taken for rounding.
+#: Intervals and slacks narrower than this, by bits of the generator, may be rounding.
 NARROW = {53: 1e-9, 24: 1e-4}
 _SAMPLER = random.Random(0)
 _uniform = random.Random.random  # not replaced in a call
 
 
 class Replay(Session):
-    """Gives real numbers in place of random ones, as a script of another run has it."""
+    """A session that gives real numbers: the draws of another run, at a point."""
 
     real = True
 
@@ -44,11 +44,11 @@ class Replay(Session):
         self._point = point
 
     def uniform(self, stream: Stream, what: str, bits: int = 53) -> Any:
-        """The next number of the script."""
+        """The next number of the other run."""
         return self._number("uniform")
 
     def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Any:
-        """Likewise, of rate 1."""
+        """Likewise, exponential of rate 1."""
         return self._number("exponential")
 
     def argument(self, name: str, kind: str, bits: int) -> Any:
@@ -56,11 +56,11 @@ class Replay(Session):
         return self._number(kind)
 
     def choose(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
-        """The outcome that the script has."""
+        """The outcome of the other run."""
         return 0 if len(weights) == 1 else int(self._next("choice").answer)
 
     def search(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
-        """Likewise; of a seeded generator that which its next number finds."""
+        """Likewise; a seeded generator finds the outcome with its next uniform."""
         if stream.key is None:
             return self.choose(stream, weights, what)
         total = sum(weights, start=ZERO)
@@ -83,9 +83,9 @@ class Replay(Session):
 
 
 def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 1) -> dict[int, float] | None:
-    """Real numbers, by variable, for which a run makes its decisions; None where none is found.
+    """Real numbers, by variable, with which a run decides as it did; None where none are found.
 
-    part: which of so many parts of their intervals single numbers are taken from.
+    part, parts: numbers without joint constraints come from this part of their interval, cut into so many.
     """
     bits = {draw.answer: draw.bits for draw in draws if draw.kind != "choice"}
     grouped, loose = region.groups_of(bits)
@@ -123,7 +123,7 @@ def _on_level(level: int, u: float, side: int) -> float:
 
 
 def _inside(region: Region, index: int, bits: int, part: int = 0, parts: int = 1) -> float | None:
-    """A number of the generator well inside the interval of a variable."""
+    """A number that the generator can give, well inside the interval of a variable."""
     low, high = map(as_float, region.interval_of(index))
     if high - low < NARROW[bits] * high:
         return None
@@ -134,7 +134,7 @@ def _inside(region: Region, index: int, bits: int, part: int = 0, parts: int = 1
 
 @contextmanager
 def _steps(seen: list[tuple[str, int, int]]) -> Iterator[None]:
-    """Within it every step of the audited code is noted: file, line, instruction."""
+    """Within it `seen` gets every instruction of the audited code: file, line, offset."""
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         if not is_audited(frame.f_code.co_filename):
@@ -153,7 +153,7 @@ def _steps(seen: list[tuple[str, int, int]]) -> Iterator[None]:
 
 
 def last_common_line(one: Callable[[], Any], other: Callable[[], Any]) -> str:
-    """`FILE:line` of the last step that two runs have in common."""
+    """`FILE:line` of the last instruction that two runs have in common."""
     walks: list[list[tuple[str, int, int]]] = [[], []]
     for walk, run in zip(walks, (one, other), strict=True):
         with _steps(walk):

@@ -43,7 +43,7 @@ def concrete(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of 
 
 
 def plain_values(value: Any) -> Any:
-    """What messages show of an argument: numbers and lists; random numbers as their placeholder."""
+    """An argument as messages show it: numbers and lists; symbols stay symbols."""
     if isinstance(value, Symbol) or _is_random_tensor(value):
         return value
     if isinstance(value, (list, tuple)):

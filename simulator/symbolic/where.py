@@ -1,4 +1,4 @@
-"""Which line of the audited code is at work, and how what cannot be followed is refused."""
+"""The line of audited code that is running, and refusals that name it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from draftproof.simulator.origins import folder_of, in_simulator, is_audited, is
 
 _SYMBOLIC = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
-#: Say which line is at work where that is on no stack: of a function that was read once and is now run step by step.
+#: Say which line is running where the stack does not: a function that jax traced and that is now run step by step.
 _inner: list[Callable[[], tuple[str, int] | None]] = []
 
 #: Told the error before it is raised, so that code which swallows exceptions cannot hide it.
@@ -30,7 +30,7 @@ _listeners: list[Callable[[InvalidVerifier], None]] = []
 
 
 def called_from_audited_code() -> bool:
-    """Whether the innermost frame that is neither ours nor of the standard library is of the audited code."""
+    """Whether the innermost frame outside of the simulator and the standard library is under audit."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -41,7 +41,7 @@ def called_from_audited_code() -> bool:
 
 
 def called_from_simulator() -> bool:
-    """Whether the innermost frame outside of numpy is ours."""
+    """Whether the innermost frame outside of numpy is of the simulator."""
     inside = folder_of("numpy")
     frame: Any = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(inside):
@@ -51,7 +51,7 @@ def called_from_simulator() -> bool:
 
 @functools.cache
 def _method_called(code: types.CodeType, at: int) -> str:
-    """The name of the method that the instruction calls, which is loaded where its expression begins; "" for none."""
+    """The name of the method that the instruction at this offset calls; "" for none."""
     steps = list(dis.get_instructions(code))
     call = next((step for step in steps if step.offset == at), None)
     if call is None or call.positions is None or call.positions.lineno is None:
@@ -63,13 +63,13 @@ def _method_called(code: types.CodeType, at: int) -> str:
 
 
 def method_called(up: int) -> str:
-    """The method that the code so many frames above calls, if it is not ours: one of C, if that code called us."""
+    """The name of the method that the frame so many levels up calls; "" if that frame is of the simulator."""
     frame = sys._getframe(up)
     return "" if in_simulator(frame.f_code.co_filename) else _method_called(frame.f_code, frame.f_lasti)
 
 
 def caller() -> str:
-    """`FILE:line` of the innermost frame that belongs neither to us nor to numpy, torch or the standard library."""
+    """`FILE:line` of the innermost frame that `is_audited`."""
     place = location()
     return "unknown line" if place is None else f"{os.path.basename(place[0])}:{place[1]}"
 
@@ -90,7 +90,7 @@ def location() -> tuple[str, int] | None:
 
 @contextmanager
 def with_lines_from(line: Callable[[], tuple[str, int] | None]) -> Iterator[None]:
-    """Within it `line` is asked first which line is at work."""
+    """Within it `line` is asked first for the line that is running."""
     _inner.append(line)
     try:
         yield
@@ -99,11 +99,11 @@ def with_lines_from(line: Callable[[], tuple[str, int] | None]) -> Iterator[None
 
 
 class NotFollowed(InvalidVerifier):
-    """Something that cannot be followed exactly: nothing is known about the function, good or bad."""
+    """Something without an exact rule: the audit has no verdict about the function."""
 
 
 def refusal(what: str, way_out: str = "") -> InvalidVerifier:
-    """The error for something that cannot be followed exactly; names the operation and the line."""
+    """The error for something without an exact rule, with the running line. way_out: what the user can do instead."""
     error = NotFollowed(f"{what} ({caller()}){'; ' + way_out if way_out else ''}")
     for listener in _listeners:
         listener(error)
@@ -111,9 +111,9 @@ def refusal(what: str, way_out: str = "") -> InvalidVerifier:
 
 
 def text_if_shown(text: str, what: str) -> str:
-    """The text that stands for a number where it is only shown; elsewhere it is refused: a decision may follow from it.
+    """The text of a symbol where it is only shown; elsewhere it is refused, as the code may decide by it.
 
-    It is shown by us, in what `print`, `logging` and `warnings` are given, and in the message of an error.
+    It is only shown in the arguments of `print`, `logging` and `warnings`, in messages of errors, and by draftproof.
     """
     frame: Any = sys._getframe(1)
     while frame is not None and (
@@ -130,7 +130,7 @@ def _known(filename: str) -> bool:
 
 
 def is_shown(calls: bool = True) -> bool:
-    """Whether what is at work only shows something. calls: whether functions may be called on the way."""
+    """Whether the running statement only shows something. calls: whether it may call other functions."""
     frame: Any = sys._getframe(1)
     while frame is not None and not is_audited(frame.f_code.co_filename):
         if frame.f_globals.get("__name__", "").partition(".")[0] in _SHOWING:
@@ -145,7 +145,7 @@ _LEVELS = ("debug", "info", "warning", "warn", "error", "exception", "critical",
 
 
 def _showing(frame: Any, calls: bool) -> bool:  # noqa: PLR0911 - one return for each kind of statement
-    """Whether the instruction that is at work belongs to a statement that shows something, or raises an error."""
+    """Whether the running instruction belongs to a statement that shows something or raises an error."""
     place = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
     if place is None or place[0] is None or place[2] is None:
         return False
@@ -169,7 +169,7 @@ def _showing(frame: Any, calls: bool) -> bool:  # noqa: PLR0911 - one return for
 
 
 def _is_text(argument: ast.expr) -> bool:
-    """Whether no function but those that write a number out is called with a text, to decide something by it."""
+    """Whether an argument can only be shown: no function gets a text made in it, and nothing in it decides."""
     calls = (node for node in ast.walk(argument) if isinstance(node, ast.Call))
     return not any(
         any(isinstance(part, (ast.JoinedStr, ast.Mod, ast.Call)) for part in ast.walk(given))
@@ -185,7 +185,7 @@ def _within(place: Any, node: ast.expr) -> bool:
 
 
 def _statement(filename: str, begin: tuple[int, int]) -> ast.stmt | None:
-    """The innermost statement to which a place belongs."""
+    """The innermost statement at a position, (line, column)."""
     innermost = None
     for statement in _statements(filename, os.stat(filename).st_mtime_ns if os.path.exists(filename) else 0):
         last = statement.end_lineno or statement.lineno, statement.end_col_offset or 0
@@ -196,7 +196,7 @@ def _statement(filename: str, begin: tuple[int, int]) -> ast.stmt | None:
 
 @functools.lru_cache(maxsize=64)
 def _statements(filename: str, written: int) -> list[ast.stmt]:
-    """All statements of a file as it was written then, outer ones before those inside of them."""
+    """All statements of a file, outer ones before inner ones. written: its time of change, for the cache."""
     linecache.checkcache(filename)
     try:
         tree = ast.parse("".join(linecache.getlines(filename)))

@@ -37,8 +37,9 @@ def rounding_decides(
 ) -> bool:
     """Whether the distribution of accepted depths hangs on how rounding ranks nearly tied tokens.
 
-    target, draft: both Markov, or both tables, in float64. tau_law: of the accepted depth on them; depths: that with another target.
-    ties_tested: whether the verifier is known to rank tokens that tie as rationals in float64 as it does there.
+    target, draft: both Markov, or both tables, in float64. tau_law: the distribution of the accepted depth on them;
+    depths: that with another target. ties_tested: whether the verifier is known to rank tokens that tie as rationals
+    in float64 as it does there.
     """
     near = [differ for rows in _rows(target, draft) if (differ := _some_differ(*rows)) is not None]
     if not near or (ties_tested and not any(near)):

@@ -1,6 +1,6 @@
-"""The functions of numpy on arrays of random numbers: by a rule, or as numpy computes them on any Python objects.
+"""Functions of numpy on arrays of symbols: by a rule of `rules`, or by numpy itself on object arrays.
 
-What has no rule and needs floats is refused by name.
+A function that has no rule and needs floats is refused by name.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def applied(name: str, function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
-    """What a rule gives; what numpy itself raises of such arguments is the caller's error."""
+    """The result of a rule; an error that numpy raises for real numbers, too, is the audited code's own."""
     out = options.get("out")
     kept = {key: value for key, value in options.items() if key != "out"}
     try:
@@ -92,14 +92,14 @@ def _by_rule(name: str, function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _tried(function: Any, arguments: Any, options: Any) -> None:
-    """Raises what numpy raises of real numbers in the place of the random ones."""
+    """Raise the error that numpy raises where real numbers replace the symbols."""
     if function is not None:
         with np.errstate(all="ignore"):
             function(*map(_example, arguments), **{key: _example(value) for key, value in options.items()})
 
 
 def _example(value: Any) -> Any:
-    """Some number in the place of every random one."""
+    """The value with 0.5 in place of every symbol."""
     if isinstance(value, (list, tuple)):
         return type(value)(_example(item) for item in value)
     if isinstance(value, SymbolicArray):
@@ -110,9 +110,9 @@ def _example(value: Any) -> Any:
 
 
 def _on_objects(name: str, function: Any, arguments: Any, options: Any) -> Any:
-    """Numpy's own function on object arrays: it moves elements, or asks Python's operators, which are exact.
+    """Numpy's own function on object arrays: it moves elements, or applies Python's operators, which are exact.
 
-    Of NaN they say something else than numpy does of floats, so that only moves may meet one.
+    Those treat NaN differently from float arrays, so a NaN is refused in all functions but those that move elements.
     """
     if name not in _MOVES and any(map(_nan_inside, (*arguments, *options.values()))):
         raise refused_operation(f"numpy.{name}, of NaN and")
@@ -135,7 +135,7 @@ def _nan_inside(value: Any) -> bool:
 
 
 def _stripped(name: str, value: Any) -> Any:
-    """An argument with object arrays in the place of what is followed; a list of arrays stays one."""
+    """An argument with object arrays in place of arrays of symbols; a list of arrays stays a list."""
     if isinstance(value, (list, tuple)) and random_inside(value):
         return type(value)(map(objects, value)) if name in _OF_LISTS else objects(value)
     return boxed(value) if isinstance(value, Symbol) else plain(value)
@@ -198,7 +198,7 @@ _METHODS = (
 
 
 def _as_array(self: Symbol, name: str) -> Any:
-    """What a number that stood in an array has as numpy's scalars do, and Python's floats do not."""
+    """An attribute of numpy's scalars that Python's floats lack, of a symbol that is an element of an array."""
     if name.startswith("_") or not hasattr(np.float64, name):
         raise AttributeError(f"'float' object has no attribute {name!r}")
     if self.variable.index not in self.variable.region.in_arrays:
@@ -209,7 +209,7 @@ def _as_array(self: Symbol, name: str) -> Any:
 
 
 def register() -> None:
-    """Make what numpy does with random numbers come here: they stand below, and know nothing of arrays."""
+    """Register these functions with `Symbol` and `SymbolicArray`, which are defined in lower layers."""
     registered: dict[type, dict[str, Any]] = {
         Symbol: {"__array_ufunc__": _ufunc, "__array_function__": _function, "__getattr__": _as_array},
         SymbolicArray: {"__array_function__": _function, "sort": _sort_in_place, "partition": _partition_in_place}

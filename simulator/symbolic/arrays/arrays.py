@@ -246,14 +246,14 @@ class SymbolicArray(np.ndarray):
 
 
 def note_narrow_type(dtype: Any) -> None:
-    """From here on arrays of random numbers may be of another type than float64."""
+    """Note that from now on arrays of symbols may have another type than float64."""
     session = current()
     if session is not None and np.dtype(dtype) != np.float64:
         session.region.narrowed = True
 
 
 def note_float_types(values: Sequence[Any]) -> None:
-    """Likewise, where arrays of other floats, or of objects, are among these."""
+    """Likewise, where arrays of other floats or of objects are among these values."""
     for value in values:
         if (
             isinstance(value, (np.ndarray, np.generic))
@@ -264,14 +264,14 @@ def note_float_types(values: Sequence[Any]) -> None:
 
 
 def without_symbols(value: Any) -> Any:
-    """An array that was followed and holds no random number any more as one of floats; anything else as it is."""
+    """A symbolic array that no longer holds symbols as an array of floats; anything else as it is."""
     if isinstance(value, SymbolicArray) and not any(isinstance(element, Symbol) for element in value.flat):
         return plain(value).astype(np.float64)
     return value
 
 
 def dispatched(ufunc: Any, method: str, inputs: Sequence[Any], out: Any, options: dict[str, Any]) -> Any:
-    """What numpy asks for when a ufunc meets a random number."""
+    """A ufunc with a symbol among its inputs, as numpy's `__array_ufunc__` calls it."""
     inputs = tuple(without_symbols(item) for item in inputs)
     note_float_types(inputs)
     if not any(isinstance(element, (SymbolicArray, Symbol, list, tuple)) for element in inputs):
@@ -282,7 +282,7 @@ def dispatched(ufunc: Any, method: str, inputs: Sequence[Any], out: Any, options
 
 
 def stored(result: Any, target: Any) -> Any:
-    """A result written where `out=` says."""
+    """The target of `out=`, with the result written into it."""
     if plain(target).dtype != object and any(is_random(value) for value in objects(result).flat):
         raise refused_operation("storing in an array of floats")
     plain(target)[...] = plain(result)

@@ -1,7 +1,8 @@
-"""Python lists of random numbers that are given to numpy: followed as the arrays of floats that numpy makes of them.
+"""numpy's functions on Python lists of symbols, and uninitialised arrays.
 
-Numpy itself would make arrays of objects, and compare those by Python's rules, which differ where there is a NaN. Where
-it makes one by itself in the middle of an operation, the numbers refuse it.
+Such a list becomes a symbolic array, as a list of floats would become an array of floats. numpy itself would make an
+array of objects, which compares NaN differently. Floats in `numpy.empty` are `Unset`; whole numbers get a value that is
+no token and no index, since arrays of them must stay usable as indices.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from draftproof.simulator.symbolic.numbers.functions import is_random
 from draftproof.simulator.symbolic.numbers.unset import Unset
 from draftproof.simulator.symbolic.where import caller
 
-#: Functions that make an array of their argument, and at which place that stands; the type stands behind it.
+#: Functions that make an array, with the position of the argument that is converted; the next one is the dtype.
 _MAKERS = {
     "array": 0, "asarray": 0, "asanyarray": 0, "ascontiguousarray": 0, "asfortranarray": 0, "asarray_chkfinite": 0,
     "full": 1,
@@ -31,7 +32,7 @@ _METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 
 
 def _listed(values: Any) -> bool:
-    """Whether one of the arguments is a list with random numbers, and the call does not come from here."""
+    """Whether one of the arguments is a list with symbols, and the call does not come from the simulator."""
     for value in values:
         if isinstance(value, (list, tuple)) and random_inside(value):
             return not in_simulator(sys._getframe(2).f_code.co_filename)
@@ -47,7 +48,7 @@ def _maker(name: str, original: Any) -> Any:
             return original(*arguments, **options)
         options = dict(zip((keyword, "dtype", "order"), arguments[place:], strict=False)) | options
         dtype = options.pop("dtype", None)
-        if dtype is not None and np.dtype(dtype) == object:  # its author wants Python's rules
+        if dtype is not None and np.dtype(dtype) == object:  # Python's rules are asked for
             return original(*arguments[:place], dtype=dtype, **options)
         if dtype is None and isinstance(given, SymbolicArray) and name.startswith("as"):
             return given

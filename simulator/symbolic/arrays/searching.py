@@ -1,4 +1,4 @@
-"""Where numbers belong in a sorted row, and in one that is not: as numpy and torch search it."""
+"""Binary search for symbols in a row, sorted or not, with the steps of numpy and torch."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from draftproof.simulator.symbolic.numbers.symbol import Symbol
 
 
 def searchsorted(thresholds: Sequence[Any], values: Any, side: str = "left") -> Any:
-    """Where values belong in one row, as numpy searches it: NaN is above everything; an array of integers."""
+    """`numpy.searchsorted` in one row, an array of integers; NaN is above everything."""
     if increasing(thresholds):
         return elementwise(lambda x: _place(thresholds, x, side), values).astype(np.int64)
     before: Callable[[Any, Any], bool] = race.below if side == "left" else lambda x, y: not race.below(y, x)
     low, high, last, size = 0, len(thresholds), None, len(thresholds)
 
-    def place(x: Any) -> int:  # rows that are not sorted show how it searches, and where it begins
+    def place(x: Any) -> int:  # in a row that is not sorted the result depends on numpy's steps
         nonlocal low, high, last
         if last is not None and before(last[0], x):
             high = size
@@ -36,7 +36,7 @@ def searchsorted(thresholds: Sequence[Any], values: Any, side: str = "left") -> 
 
 
 def bisected(before: Callable[[Any], bool], thresholds: Sequence[Any], low: int, high: int) -> int:
-    """The first place that is not before, where all that are before come first; of another row some place."""
+    """Binary search: the first threshold that is not `before`, in a row in which all that are come first."""
     while low < high:
         middle = (low + high) // 2
         if before(thresholds[middle]):
@@ -47,7 +47,7 @@ def bisected(before: Callable[[Any], bool], thresholds: Sequence[Any], low: int,
 
 
 def increasing(thresholds: Sequence[Any]) -> bool:
-    """Whether nothing in a row is random, and it is sorted."""
+    """Whether a row has no symbols and is sorted."""
     if any(isinstance(threshold, Symbol) for threshold in thresholds):
         return False
     return all(x <= y for x, y in itertools.pairwise([*thresholds, math.inf]))

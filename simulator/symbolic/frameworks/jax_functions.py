@@ -1,4 +1,4 @@
-"""Functions that jax has read: run equation by equation, loops and branches included. Needs jax."""
+"""Functions that jax traced (jaxprs), run equation by equation with loops and branches. Needs jax."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from draftproof.simulator.symbolic.where import with_lines_from
 
 #: One primitive: of a trace, a primitive, its arguments and parameters.
 Process = Callable[[Any, Any, Any, Any], Any]
-#: What makes it worth running a function step by step.
+#: Primitives that draw random numbers: a function that has one is run step by step.
 _DRAWS = {"random_bits", "random_seed", "random_split", "random_fold_in", "threefry2x32", "rng_bit_generator"}
 _DRAWS |= {"rng_uniform", "pallas_call", "shard_map"}
 
@@ -37,7 +37,7 @@ def _open(jaxpr: Any) -> Any:
 
 
 def run(trace: Any, process: Process, jaxpr: Any, args: Sequence[Any]) -> list[Any]:
-    """What a function gives, equation by equation."""
+    """The results of a function, equation by equation."""
     known: dict[Any, Any] = {}
     inner = _open(jaxpr)
     consts = jaxpr.consts if jaxpr is not inner else ()

@@ -1,6 +1,6 @@
-"""The primitives of jax that compute with random numbers, each by its name; what is in no table is refused. Needs jax.
+"""Primitives of jax on symbols, by their names; a primitive in no table is refused. Needs jax.
 
-A rule takes a primitive, its arguments and its parameters, and gives object arrays, or arrays of decided numbers.
+A rule takes a primitive, its arguments and its parameters, and returns object arrays, or arrays of decided numbers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _taken(numbers: Any, pool: list[Any], filler: Any) -> Any:
 MOVES: dict[str, Callable[..., Any]] = dict.fromkeys(_ELEMENTS, _moved)
 
 
-#: A positive number below it changes no random number that it is added to, unless that is exactly 0.
+#: Adding a positive number below this changes no random float that is not exactly 0.
 _ABSORBED = fmpq(1, 2**100)
 
 
@@ -79,7 +79,7 @@ def _absorbed(x: Any, y: Any) -> bool:
 
 
 def _kept(name: str) -> Callable[[Any, Any], Any]:
-    """A function of two numbers that leaves a random one as it is beside one that no float would notice."""
+    """A function of two numbers that returns a symbol unchanged where the other is too small to change a float."""
 
     def function(x: Any, y: Any) -> Any:
         if _absorbed(x, y):

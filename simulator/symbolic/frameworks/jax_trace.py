@@ -1,7 +1,6 @@
-"""Everything that jax computes during a call, seen primitive by primitive. Needs jax.
+"""The trace of jax under which a call runs: it gets every primitive. Needs jax.
 
-A trace sees every primitive whatever name it was called by, inside compiled functions, loops and `vmap` too. What has
-no random number in it is computed by jax itself.
+That includes primitives in compiled functions, loops and `vmap`. Primitives without symbols are computed by jax itself.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from draftproof.simulator.symbolic.where import refusal, refused_operation
 
 @contextmanager
 def following(session: Session, wide: bool = False) -> Iterator[None]:
-    """Within it random numbers of jax are those of the session, and it computes in 64 bits where nothing else is said.
+    """Within it random numbers of jax are those of the session, and its default precision is 64 bits.
 
-    wide: functions are read anew, so that none keeps a lower precision.
+    wide: functions are traced anew, so that none keeps a lower precision.
     """
     jax = jax_module()
     followed_class()
     session.keys = Keys(session, _coins)
-    # A setting that changes no number here, but with which jax keeps what it has read apart.
+    # This setting changes no number here, but jax caches its traces apart by it.
     apart = jax.default_matmul_precision("highest") if wide else nullcontext()
     with jax.enable_x64(True), apart, jax_core.set_current_trace(the_trace()):
         yield
@@ -36,7 +35,7 @@ def following(session: Session, wide: bool = False) -> Iterator[None]:
 
 @functools.cache
 def warm() -> None:
-    """Everything that jax starts and imports at its first use, which must not happen while names are replaced."""
+    """Use jax once, as what it starts and imports at its first use must not happen while names are replaced."""
     jax = jax_module()
     with jax.enable_x64(True):
         key = jax.random.key(0)
@@ -51,7 +50,7 @@ def _coins(array: Any, dtype: Any) -> Any:
 
 @functools.cache
 def the_trace() -> Any:
-    """The trace that sees everything; one for all calls, since jax keeps what it has read by its trace."""
+    """The trace that gets every primitive; one for all calls, since jax caches functions by their trace."""
     methods = {
         "process_primitive": process,
         "stage_value": lambda self, value: (
@@ -136,6 +135,6 @@ def _fold(trace: Any, keys: Any, primitive: Any, args: Any, params: Any) -> Any:
 
 
 _KEYS = {"random_bits": _bits, "random_seed": _seed, "random_split": _split, "random_fold_in": _fold}
-#: What draws by itself, or runs where no trace sees it.
+#: Primitives that draw by themselves, or run outside of every trace.
 _REFUSED = {"threefry2x32", "rng_bit_generator", "rng_uniform", "pallas_call", "shard_map", "xla_pmap"}
 _CALLBACKS = {"pure_callback", "io_callback", "ffi_call"}

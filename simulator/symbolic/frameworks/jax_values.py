@@ -1,4 +1,4 @@
-"""Arrays of jax with random elements: a tracer that holds the symbols, and steps to Python. Needs jax."""
+"""Arrays of jax with symbols: a tracer that holds them, and its conversions to Python. Needs jax."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _array(self: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def _needs_a_number(self: Any) -> str:
-    """Asked where jax is about to say that it needs a plain array: that is no fault of the audited function."""
+    """The text of jax's error where it needs a plain array: a refusal, as the audited function is not at fault."""
     return str(refused_operation("a step of jax that needs plain numbers,"))
 
 
@@ -43,7 +43,7 @@ def _refused(name: str) -> Any:
     return method
 
 
-#: What else may be random beside arrays of jax.
+#: Symbols outside of arrays of jax.
 _NUMBERS: tuple[type, ...] = (Symbol, SymbolicArray)
 
 

@@ -1,7 +1,7 @@
-"""Everything that torch computes during a call, seen operation by operation. Needs torch.
+"""The modes of torch under which a call runs: they get every operation. Needs torch.
 
-A dispatch mode sees every operation whatever name it was bound to; a function mode sees the few steps from tensors to
-Python numbers (`item`, `tolist`, `float`), which stay random.
+A dispatch mode gets every operation under whatever name it is called; a function mode gets the steps from tensors to
+Python numbers (`item`, `tolist`, `float`), which give symbols.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def following(session: Session) -> Iterator[None]:
 
 
 def _eager() -> Any:
-    """Within it functions that were compiled run operation by operation: no kernel sees the memory behind a symbol."""
+    """Within it compiled functions run operation by operation, so that no kernel reads the memory of a symbol."""
     if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
         return torch.compiler.set_stance("force_eager")
     return nullcontext()
@@ -101,13 +101,13 @@ def _modes() -> tuple[Any, Any]:
     return Operations, Functions
 
 
-#: Devices that a function may name; what it does is computed on the CPU all the same.
+#: Devices that a function may name; the CPU computes in their place.
 _DEVICES = ("cuda", "npu", "xpu", "hpu", "mps")
 _STAYS = "tensors stay on the CPU where it asks for another device or for pinned memory"
 
 
 def _on_cpu(note: Any, args: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The arguments without another device and without pinned memory, which is noted."""
+    """The arguments with the CPU in place of other devices and without pinned memory, with a note."""
 
     def on_cpu(value: Any) -> Any:
         name = value.type if isinstance(value, torch.device) else value
@@ -167,7 +167,7 @@ def _maker() -> str:
 
 
 def _random_rule(func: Any) -> Any:
-    """What to do with an operation that draws random numbers; None for all others."""
+    """The rule of an operation that draws random numbers; None for all others."""
     rule = _random_rules.get(func, _random_rules)
     if rule is _random_rules:
         name = func._schema.name.removeprefix("aten::")
@@ -189,7 +189,7 @@ def _any_random(tensors: Tensors, args: Any, options: Any) -> bool:
 
 
 def _fetched(tensors: Tensors, source: Any, result: Any) -> Any:
-    """What a fetch from an argument gives; anything else as it is."""
+    """The result of a fetch from an array of coins, under a fetch of its own; any other result as it is."""
     store = tensors.store_of(source)
     if store is None or not store.argument:
         return result
@@ -298,7 +298,7 @@ def _steps() -> tuple[dict[Any, Any], set[Any], set[Any], set[Any]]:
 
 
 def _shared(original: Any) -> Any:
-    """`from_numpy` or `frombuffer`: random numbers are copied, any other memory is known to be shared."""
+    """`from_numpy` or `frombuffer`: symbols are copied, other memory is marked as shared."""
 
     def function(*arguments: Any, **options: Any) -> Any:
         session = current()

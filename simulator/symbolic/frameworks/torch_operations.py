@@ -1,4 +1,4 @@
-"""torch operations on random elements, each by its name in aten; what is in no table is refused. Needs torch."""
+"""torch operations on symbols, by their names in aten; an operation in no table is refused. Needs torch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NUMBERS = {
 
 
 class _Catalogue:
-    """Numbers for elements: 0 stands for zero, with which torch fills."""
+    """Whole numbers for elements, which torch then moves; 0 is the element 0.0, with which torch fills."""
 
     def __init__(self, tensors: Tensors) -> None:
         self.tensors = tensors

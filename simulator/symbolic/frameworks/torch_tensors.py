@@ -1,7 +1,7 @@
-"""The side table of torch: which elements of which storage are random. Needs torch.
+"""The symbols in torch's tensors. Needs torch.
 
-A tensor with random elements is a real tensor filled with NaN in their places; the symbols lie in an object array as
-long as its storage, so views and in-place operations see them wherever torch sees the memory.
+A tensor with symbols is a real tensor with NaN in their places. The symbols are in an object array as long as the
+tensor's storage, so that views and in-place operations find them through the memory they share.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from draftproof.simulator.symbolic.where import caller, refusal, refused_operati
 class _Store:
     """Symbols of one storage; None where the real memory holds the value.
 
-    argument: whether every fetch counts. copied: whether it stands for a part of an argument, whose memory torch shares
-    and this does not.
+    argument: whether every fetch has a number of its own. copied: whether it is a copy of a part of an argument, where
+    torch would share the memory.
     """
 
     __slots__ = ("argument", "copied", "flat", "storage")
@@ -113,7 +113,7 @@ class Tensors:
             self.view(store, tensor)[...] = symbols
 
     def unset(self, tensor: Any) -> Any:
-        """The tensor, of which nothing is known: its memory was taken and not written to."""
+        """The tensor with `Unset` elements: its memory was allocated and not written to."""
         if tensor.numel() and tensor.layout == self.torch.strided and not tensor.is_complex():
             array = np.empty(tuple(tensor.shape), dtype=object)
             array.fill(Unset(caller()))
@@ -127,24 +127,24 @@ class Tensors:
             self.view(store, tensor)[...] = None
 
     def share(self, tensor: Any) -> None:
-        """From now on an array of numpy, or other Python memory, shows what lies in this tensor."""
+        """Mark that an array of numpy, or other Python memory, shares the memory of this tensor."""
         if isinstance(tensor, self.torch.Tensor) and tensor.device.type == "cpu":
             storage = tensor.untyped_storage()
             self._seen_by_numpy[storage._cdata] = storage
 
     def lend(self, tensor: Any) -> None:
-        """From now on a kernel may read and write the memory of this tensor by its address."""
+        """Let a kernel read and write the memory of this tensor by its address."""
         storage = tensor.untyped_storage()
         self._lent[storage._cdata] = storage, tensor.element_size()
 
     def at(self, address: int) -> Any:
-        """The random number at an address of lent memory, None where the memory itself holds the value."""
+        """The symbol at an address of memory that kernels may use, None where the memory itself holds the value."""
         place = self._place(address)
         store = None if place is None else self.stores.get(place[0]._cdata)
         return None if store is None or place is None else store.flat[place[1]]
 
     def put(self, address: int, value: Any) -> None:
-        """Put a random number at an address of lent memory; None: the memory itself holds the value."""
+        """Put a symbol at such an address; None: the memory itself holds the value."""
         place = self._place(address)
         if place is None:
             if value is not None:
@@ -166,7 +166,7 @@ class Tensors:
         return None
 
     def _check_target(self, tensor: Any) -> None:
-        """Refuse a tensor whose numbers are read elsewhere, or that cannot hold what is random."""
+        """Refuse a tensor that cannot hold symbols, or whose memory is shared with numpy."""
         if not tensor.is_floating_point():
             raise refused_operation(f"storing in a tensor of {tensor.dtype}")
         if tensor.element_size() < 4:  # 2^-8 and 2^-11: no rounding that could be left out
@@ -175,7 +175,7 @@ class Tensors:
             raise refusal("random numbers are stored in a tensor whose memory is shared with numpy", "copy it first")
 
     def argument(self, array: Any, dtype: Any) -> Any:
-        """A tensor of coins whose every fetch counts."""
+        """A tensor of coins; every fetch from it has a number of its own."""
         kind = getattr(self.torch, dtype) if isinstance(dtype, str) else (dtype or self.torch.float64)
         return self._counted(self.wrap(array, kind))
 
@@ -186,7 +186,7 @@ class Tensors:
         return tensor
 
     def fetched(self, tensor: Any) -> Any:
-        """What `coins[i]` gives: the same numbers, or new ones, as a fetch of their own."""
+        """The result of `coins[i]`: the same symbols, or new ones if fetches are fresh, under a new fetch."""
         region = self.session.region
         fetch, fresh = region.next_fetch(), self.session.fresh == "fetches"
         array = self.values(tensor)

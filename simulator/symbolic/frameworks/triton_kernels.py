@@ -1,7 +1,7 @@
-"""Triton kernels in Triton's own interpreter: random numbers flow through their loads, arithmetic, races and stores.
+"""Triton kernels in Triton's own interpreter, with symbols in their loads, arithmetic and stores. Needs triton.
 
-The interpreter computes with numpy arrays and goes to memory by address; here an address is looked up among the random
-elements of torch's tensors. `tl.rand` gives the same random number for the same seed and offset. Needs triton.
+The interpreter computes with numpy arrays and uses memory by address; here an address is looked up among the symbols of
+torch's tensors. `tl.rand` gives the same symbol for the same seed and offset.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _absolute(original: Any) -> Any:
 
 
 def _guarded(name: str, original: Any) -> Any:
-    """An operation of the interpreter; what it cannot do with random numbers is refused, not raised in the kernel."""
+    """An operation of the interpreter; an error that it raises because of a symbol becomes a refusal."""
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         handles = [getattr(item, "handle", item) for item in _flat(arguments)]

@@ -1,4 +1,4 @@
-"""Comparisons of random numbers, brought to linear constraints on level 0 or 1 that a region can decide."""
+"""Comparisons of symbols, reduced to linear constraints on level 0 or 1 (see `forms`) that a region can decide."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from draftproof.simulator.symbolic.numbers.symbol import Symbol, Variable
 from draftproof.simulator.symbolic.numbers.unset import Unset
 from draftproof.simulator.symbolic.where import refused_operation
 
-#: More whole numbers than this between the ends of a rounded number are refused.
+#: Rounding to one of more whole numbers than this is refused.
 MAX_CELLS = 4096
 
 
@@ -153,7 +153,7 @@ def _two_symbols(region: Any, x: Symbol, y: Symbol, strict: bool) -> bool:
 
 
 def _chains(region: Any, x: Symbol, y: Symbol, strict: bool) -> bool:
-    """Two chains that end with the same step are ordered as they are before it."""
+    """The order of two chains; where both end with the same step, that of the chains before it."""
     if isinstance(x, Chain) and isinstance(y, Chain) and x.steps and y.steps and x.steps[-1] == y.steps[-1]:
         name, c = x.steps[-1]
         inner = [
@@ -207,7 +207,7 @@ def _below_zero(region: Any, level: int, terms: Terms, const: fmpq, strict: bool
 def raised_level(
     terms: Sequence[tuple[Variable, fmpq, int]], const: fmpq, sides: Mapping[int, int]
 ) -> tuple[Terms, fmpq]:
-    """A constraint between uniforms, `u < t` or `u < c v`, as one between exponential variables on these sides."""
+    """A constraint on uniforms, `u < t` or `u < c v`, as one on exponential variables of these sides."""
     taken = [sides.get(v.index, 0) for v, _, _ in terms]
     if len(terms) == 1:
         v, a, _ = terms[0]
@@ -221,7 +221,7 @@ def raised_level(
 
 
 def bounds(region: Any, x: Any) -> tuple[Any, Any]:
-    """Numbers between which x lies, infinite where nothing better is known at once."""
+    """A lower and an upper bound of x, infinite where none follows from its form."""
     if not isinstance(x, Symbol):
         return x, x
     form = _linear(x)
@@ -242,7 +242,7 @@ def bounds(region: Any, x: Any) -> tuple[Any, Any]:
 
 
 def extreme(region: Any, kind: str, members: Sequence[Any]) -> Any:
-    """The minimum or maximum of numbers, without constants that cannot be it or must be."""
+    """The minimum or maximum of numbers, without members that the bounds exclude."""
     constants = [member for member in members if not isinstance(member, Symbol)]
     symbols = [member for member in members if isinstance(member, Symbol)]
     if not constants:
@@ -265,14 +265,14 @@ def extreme(region: Any, kind: str, members: Sequence[Any]) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """For comparisons of an exact number with an infinite one."""
+    """A `Fraction` for an `fmpq`, which can be compared with an infinite float."""
     if type(x) is fmpq:
         return Fraction(int(x.p), int(x.q))
     return x
 
 
 def floor(region: Any, x: Any) -> int:
-    """The whole number below a random number that lies between two others; raises `InvalidVerifier` for any other."""
+    """The whole number below a bounded number; raises `InvalidVerifier` for one without bounds."""
     x = x.chosen() if isinstance(x, Extreme) else x
     if not isinstance(x, Symbol):
         whole: int = math.floor(x)

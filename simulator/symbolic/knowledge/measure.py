@@ -1,8 +1,8 @@
-"""Probabilities of sets cut out by linear inequalities: the integral of 1 or of `exp(-sum x)` over a polyhedron.
+"""The integral of 1 or of `exp(-sum x)` over a polyhedron: the probability that random variables lie in it.
 
-One variable after the other is integrated out. In the integrand polynomial times exponential the bounds are linear in
-the variables that remain, so the integral is again a sum of such terms, on cells that say which bound is the
-active one. All numbers stay rational, but for factors `exp(-k)` with a constant `k`, collected until the end.
+One variable after the other is integrated out. The integrand is a polynomial times an exponential, and the bounds are
+linear in the remaining variables, so the integral is again a sum of such terms on cells with one active bound each.
+All numbers stay rational except factors `exp(-k)` with a constant `k`, which are evaluated at the end.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _integrate(constraints: set[Constraint], integrand: Integrand, counter: list
 
 
 def _tidy(constraints: set[Constraint]) -> list[Constraint] | None:
-    """The constraints that say something on x >= 0; None if together they leave nothing, or a set of measure zero."""
+    """The constraints that do not follow from x >= 0; None if their set is empty or has measure zero."""
     kept = []
     ratios: dict[tuple[int, int], fmpq] = {}  # (i, j) -> the smallest r with x_i <= r x_j
     for coefficients, constant in constraints:
@@ -150,7 +150,7 @@ def _less(one: Linear, other: Linear) -> Constraint:
 
 
 def _antiderivative(integrand: Integrand, j: int, bound: Linear) -> Integrand:
-    """The antiderivative in x_j that vanishes nowhere in particular, with x_j replaced by the bound."""
+    """An antiderivative in x_j, with x_j replaced by the bound."""
     result: Integrand = {}
     for (k, c), polynomial in integrand.items():
         rate = c[j]

@@ -1,8 +1,8 @@
-"""What is known about every random number in one run, and how a question about them splits it.
+"""What one run knows about its random variables, and how a comparison splits that.
 
-A variable is free within an interval of its uniform `u`, or belongs to a group of variables that linear constraints
-tie together (on level 0, in `u`, or on level 1, in exponential variables). A question is asked of the coin with
-the exact probability of the answer given everything known; what is certain asks nothing.
+A variable is free within an interval of its uniform `u`, or belongs to a group of variables under joint linear
+constraints (on level 0 in `u`, on level 1 in exponential variables). A comparison asks the coin with the exact
+probability of the answer given everything known; a comparison that is already certain does not ask.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Interval: TypeAlias = tuple[fmpq, fmpq]
 
 @dataclass
 class Group:
-    """Variables that are tied on one level, each on one side (see `forms`).
+    """Variables under joint constraints on one level, each on one side (see `forms`).
 
     mass: the probability of the whole group, where it is known without computing it.
     """
@@ -41,7 +41,7 @@ class Group:
     mass: fmpq | None = None
 
     def probability(self, intervals: Mapping[int, Interval]) -> fmpq:
-        """The probability of all constraints and of the intervals of the variables."""
+        """The probability that all constraints hold and all variables lie in their intervals."""
         if self.mass is not None:
             return self.mass
         order = {i: position for position, i in enumerate(sorted(self.sides))}
@@ -55,7 +55,7 @@ class Group:
         return measure(self.level, bounds, tuple(rows))
 
     def narrowed(self, tie: LinearConstraint) -> Group:
-        """The group with one more tie."""
+        """The group with one more constraint."""
         return Group(self.level, self.sides, [*self.constraints, tie])
 
 
@@ -69,7 +69,7 @@ def _bounds(level: int, interval: Interval, side: int) -> tuple[fmpq, fmpq | Non
 
 
 def distinct(groups: Iterable[Group | None]) -> list[Group]:
-    """The groups among them, each once."""
+    """The groups in order, each once."""
     listed: list[Group] = []
     for group in groups:
         if group is not None and not any(group is other for other in listed):
@@ -84,9 +84,9 @@ def union(
     terms: Sequence[tuple[Variable, fmpq, int]],
     intervals: Mapping[int, Interval],
 ) -> Group:
-    """One group of several groups and loose variables; terms say on which side a constraint sees each variable.
+    """One group of several groups and of variables without one. terms: of the constraint to come, with their sides.
 
-    Raises `InvalidVerifier` where one variable is seen on both sides.
+    Raises `InvalidVerifier` where one variable occurs on both sides.
     """
     sides = {i: side for group in groups for i, side in group.sides.items()}
     for v, _, side in terms:
@@ -102,7 +102,7 @@ def union(
 
 @dataclass(frozen=True)
 class Reuse:
-    """One random number that made two decisions, at these lines."""
+    """A random number that decides twice: at the line `first` and at the line `again`."""
 
     what: str
     first: str
@@ -115,7 +115,7 @@ class Reuse:
 
 @dataclass(frozen=True)
 class BoundaryEvent:
-    """A corner coin of this run: its exact value and the line whose comparison met it."""
+    """A coin of this run with a boundary value (0, the largest float below 1, a threshold), compared at this line."""
 
     what: str
     value: fmpq
@@ -125,18 +125,18 @@ class BoundaryEvent:
         return f"{self.what} is exactly {self.value} at {self.line}"
 
 
-#: Weight of a corner coin beside the others: only which results it leads to matters.
+#: Weight of a boundary value beside the other values: only which results it leads to matters.
 TINY = fmpq(1, 2**40)
 #: Shares below it are rounding, where exponentials of constants are in a probability.
 ROUNDING = fmpq(1, fmpz(2) ** 150)
-#: Stands for an exponential too small to be computed, so that a coin of exactly 0 is still below it.
+#: In place of an exponential that is too small to be computed: a coin of exactly 0 is still below it.
 CLOSEST = fmpq(1, fmpz(2) ** 100_000)
-#: Corner coins in one run; more would multiply the runs and show nothing that fewer do not.
+#: Boundary values in one run at most: more would multiply the runs and show nothing new.
 CORNERS = 2
 
 
 def _is_generated(known: _VariableState, value: fmpq) -> bool:
-    """Whether the generator of a uniform gives this number: a multiple of its smallest step."""
+    """Whether the generator of a variable gives this number, a multiple of its smallest step."""
     return known.largest is not None and (value / (ONE - known.largest)).q == 1
 
 
@@ -144,7 +144,7 @@ def _is_generated(known: _VariableState, value: fmpq) -> bool:
 class _VariableState:
     """What is known of one variable.
 
-    largest: the largest value below 1 that its generator gives, None if it has no corners. point: its exact value.
+    largest: the largest value below 1 that its generator gives, None without boundary values. point: its exact value.
     decided: line and fetch of the first decision.
     """
 
@@ -181,7 +181,7 @@ class Region:
 
     # Variables.
     def variable(self, what: str, largest: fmpq | None = None) -> Variable:
-        """A new variable; largest: the largest value below 1 that its generator gives, None for no corners."""
+        """A new variable; largest: the largest value below 1 that its generator gives, None without boundary values."""
         self._known.append(_VariableState(what, largest if self.boundary else None))
         return Variable(self, len(self._known) - 1)
 
@@ -191,7 +191,7 @@ class Region:
         return self._fetches
 
     def refetch(self, variable: Variable, fetch: int, fresh: bool) -> Variable:
-        """The same variable as another fetch sees it, or a new one."""
+        """The same variable under the number of another fetch; a new variable if `fresh`."""
         if fresh:
             known = self._known[variable.index]
             return self.variable(known.what, known.largest)
@@ -205,12 +205,12 @@ class Region:
         return untouched and (known.largest is None or known.boundary_asked)
 
     def interval(self, variable: Variable) -> tuple[fmpq, fmpq]:
-        """Where its uniform may still lie."""
+        """The interval in which its uniform lies."""
         known = self._known[variable.index]
         return (known.low, known.high) if known.point is None else (known.point, known.point)
 
     def interval_of(self, index: int) -> tuple[fmpq, fmpq]:
-        """Where the uniform of a variable may still lie, by its number."""
+        """The interval in which the uniform of a variable lies, by its number."""
         return self._known[index].low, self._known[index].high
 
     def groups_of(self, indices: Iterable[int]) -> tuple[list[Group], list[int]]:
@@ -233,7 +233,7 @@ class Region:
         return compare.floor(self, x)
 
     def bounds(self, x: Any) -> tuple[Any, Any]:
-        """Numbers between which x lies, infinite where nothing better is known at once."""
+        """A lower and an upper bound of x, infinite where none follows from its form."""
         return compare.bounds(self, x)
 
     def extreme(self, kind: str, members: Sequence[Any]) -> Any:
@@ -241,11 +241,11 @@ class Region:
         return compare.extreme(self, kind, members)
 
     def note_guard(self) -> None:
-        """Remember that a constant that guards against zero was left out."""
+        """Note that a tiny constant, which guards against zero, is left out."""
         self.note(f"a constant below 1e-6 beside a random number is left out at {caller()}")
 
     def note(self, note: str) -> None:
-        """Remember what the exact law takes for granted, once."""
+        """Note something that the exact law assumes, once."""
         if note not in self.notes:
             self.notes.append(note)
 
@@ -257,7 +257,7 @@ class Region:
         if known.point is not None:
             return bool(known.point < threshold or (not strict and known.point == threshold))
         if threshold <= known.low or threshold >= known.high:
-            if 0 < threshold < 1:  # certain only by what was decided before
+            if 0 < threshold < 1:  # an earlier decision makes it certain
                 self._record(variable)
             return bool(threshold >= known.high)
         if known.group is not None:
@@ -309,9 +309,9 @@ class Region:
         return self._decided(level, terms, const)
 
     def race(self, variables: Sequence[tuple[Variable, int]], weights: Sequence[fmpq]) -> int:
-        """The winner of a race of free exponential variables over their weights: the smallest `x / weight`.
+        """The winner of an exponential race, the index of the smallest `x / weight` of free exponential variables.
 
-        The winner has probability `weight / sum(weights)`; what it tells about the variables is kept.
+        It has probability `weight / sum(weights)`. The variables then have the constraints that it implies.
         """
         for v, _ in variables:
             self._record(v)
@@ -325,7 +325,7 @@ class Region:
                 group.constraints.append(({winner: weight, v.index: -weights[best]}, ZERO))
         return best
 
-    # How.
+    # Helpers.
     def _without_points(self, level: int, terms: Any, const: fmpq, strict: bool) -> bool:
         rest = []
         for v, a, side in terms:
@@ -344,7 +344,7 @@ class Region:
         return self.holds(level, rest, const, strict)
 
     def _ask_corners(self, known: _VariableState) -> None:
-        """In boundary mode, before the first question: is the coin exactly 0 or the largest float below 1?"""
+        """In boundary mode, before the first comparison: whether the coin is exactly 0 or the largest float below 1."""
         if known.largest is None or known.boundary_asked:
             return
         known.boundary_asked = True
@@ -358,7 +358,7 @@ class Region:
         self.events.append(BoundaryEvent(known.what, value, caller()))
 
     def _record(self, variable: Variable) -> None:
-        """Note that the variable decides something now, and whether it decided something else before."""
+        """Record that the variable decides at the running line; a second decision elsewhere is a `Reuse`."""
         known = self._known[variable.index]
         now = caller(), variable.fetch
         if known.decided is None:

@@ -1,4 +1,4 @@
-"""One call of an audited function: its variables, its generators, and what was note_float_types on the way."""
+"""One call of an audited function: its random variables, its generators and the notes for the report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from draftproof.simulator.symbolic.where import caller, refusal
 
 #: The largest value below 1 of a generator with so many random bits: of numpy and torch; of jax one fewer.
 LARGEST = {bits: ONE - fmpq(1, fmpz(2) ** bits) for bits in (53, 24, 52, 23)}
-#: More equally likely outcomes than this are refused: nobody enumerates them.
+#: More equally likely outcomes than this are refused as too many to enumerate.
 MAX_OUTCOMES = 4096
 #: What `fresh` may be.
 FRESH = (None, "seeds", "fetches")
@@ -40,7 +40,7 @@ class Draw(NamedTuple):
 
 
 class Stream:
-    """The numbers that one generator gives, in order. key: None, or what fixes them (a seed)."""
+    """The numbers of one generator, in order. key: its library and seed, None without a seed."""
 
     __slots__ = ("fetch", "key", "position")
 
@@ -53,9 +53,9 @@ class Stream:
 class Session:
     """Random numbers of one call.
 
-    reuse: random numbers that made two decisions. boundary_events: corner coins that were met. notes: what the law
-    takes for granted. tensors: torch's side table, where torch is loaded; keys: those of jax likewise. draws: what was
-    drawn, in its order; None where real numbers cannot stand in its place.
+    reuse: random numbers that decide twice. boundary_events: coins with boundary values. notes: what the exact law
+    assumes. tensors: the symbols in torch's tensors, where torch is loaded; keys: the keys of jax, where jax is loaded.
+    draws: everything drawn, in order; None where a replay on real numbers is not possible.
     """
 
     real = False  # whether it gives real numbers
@@ -102,7 +102,7 @@ class Session:
         return Stream(None if self.fresh == "seeds" else key, self.region.next_fetch())
 
     def stream_of(self, owner: Any) -> Stream:
-        """The numbers of a generator object: those of its seed if it was made in this call, else its own."""
+        """The stream of a generator object: by its seed if the call made it, else one of its own."""
         own: tuple[Any, Stream] | None = getattr(owner, "_draftproof_stream", None)
         if own is not None and own[0] is self:
             return own[1]
@@ -115,7 +115,7 @@ class Session:
         owner._draftproof_stream = self, self.stream(key)
 
     def attach_source(self, source: Any, key: Any) -> None:
-        """A generator draws from `source`, as others may that know it."""
+        """A generator draws from the bit generator `source`, which others may share."""
         if id(source) not in self._streams:
             self._streams[id(source)] = source, self.stream(key)
             self._states.append((source, _state(source)))
@@ -138,14 +138,14 @@ class Session:
         )
 
     def placed_uniform(self, key: Any, position: int, what: str, bits: int = 53) -> Any:
-        """The uniform number at a place of a generator that gives every number by its place."""
+        """The uniform number at a position of a counter-based generator."""
         self.draws = None  # kernels of Triton
         stream = self.stream(key)
         stream.position = position
         return self.uniform(stream, what, bits)
 
     def exponential(self, stream: Stream, what: str, inverse: bool = False) -> Any:
-        """The next exponential number of rate 1; inverse: the generator makes it of its next uniform, `-log(1 - u)`."""
+        """The next exponential number of rate 1; inverse: the generator computes `-log(1 - u)` of its next uniform."""
         if inverse and (stream.key is not None or self.region.boundary):
             return Linear(
                 1, ((self._drew("exponential", self._draw(stream, "uniform", what, LARGEST[53]), 1), ONE, 1),)
@@ -205,7 +205,7 @@ class Session:
         return outcome
 
     def search(self, stream: Stream, weights: Sequence[Any], what: str) -> int:
-        """An index with probability proportional to its weight, which the generator finds with its next uniform."""
+        """Likewise, where the generator finds the index by comparing its next uniform with cumulative sums."""
         if stream.key is None:
             return self.choose(stream, weights, what)
         total = sum(weights, start=ZERO)
@@ -230,11 +230,11 @@ class Session:
 
     # Watching.
     def moved(self) -> str | None:
-        """The kind of a numpy generator whose true state has changed, which no recorded draw does; None for none."""
+        """The type of a numpy bit generator whose true state changed, which no recorded draw does; None for none."""
         return next((type(source).__name__ for source, state in self._states if _state(source) != state), None)
 
     def failed(self, error: InvalidVerifier) -> None:
-        """Remember the first refusal, in case the function swallows it."""
+        """Keep the first refusal, in case the function catches it."""
         self.failure = self.failure or error
 
 
@@ -253,12 +253,12 @@ _stack: list[Session | None] = []
 
 
 def current() -> Session | None:
-    """The session of the call that is going on, None outside."""
+    """The session of the running call, None outside of calls."""
     return _stack[-1] if _stack else None
 
 
 def followed() -> bool:
-    """Whether a call goes on whose random numbers are followed."""
+    """Whether a call is running whose random numbers are symbols."""
     return bool(_stack) and _stack[-1] is not None and not _stack[-1].real
 
 
@@ -268,7 +268,7 @@ def enter(session: Session) -> None:
 
 
 def leave() -> None:
-    """Back to the one before; the numbers of this one must not be used any more."""
+    """Make the session before the current one; symbols of this session are refused from now on."""
     session = _stack.pop()
     if session is not None:
         session.region.closed = True
@@ -276,7 +276,7 @@ def leave() -> None:
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """Within it recorded functions behave as the originals."""
+    """Within it recording functions behave as the originals."""
     _stack.append(None)
     try:
         yield
@@ -285,7 +285,7 @@ def suspended() -> Iterator[None]:
 
 
 def seed_key(library: str, seed: Any) -> Any:
-    """What fixes the numbers of a generator: its library and seed; None without a seed."""
+    """The key of a generator, its library and seed; None without a seed."""
     if seed is None:
         return None
     if isinstance(seed, Symbol):

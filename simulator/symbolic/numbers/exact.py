@@ -8,9 +8,9 @@ from typing import Any
 
 from flint import arb, ctx, fmpq, fmpz
 
-#: Bits of a transcendental number; far beyond what any float of the audited code can tell apart.
+#: Precision of logarithms and exponentials in bits, far beyond that of any float in the audited code.
 BITS = 256
-#: exp(-x) counts as 0 beyond this, below everything that a float64 can hold.
+#: exp(-x) is 0 for x beyond this, as it is far below the smallest float64.
 _FAR = 100_000
 
 ZERO, ONE = fmpq(0), fmpq(1)
@@ -38,7 +38,7 @@ def log(x: fmpq) -> fmpq:
 
 @lru_cache(maxsize=100_000)
 def exp(x: fmpq) -> Any:
-    """Exponential of a rational; 0 or the float infinity where it leaves every range."""
+    """Exponential of a rational; 0 or the float infinity beyond `_FAR`."""
     if x == 0:
         return ONE
     if abs(x) > _FAR:

@@ -1,8 +1,8 @@
-"""The random numbers that are followed exactly: linear forms and products of independent variables, and chains.
+"""Symbols with exact rules: linear forms and products of independent variables, chains, minima and maxima.
 
-Every variable is seen on one of three levels. Level 0 is the uniform `u` itself, level 1 the exponential variable
-`-log(u)` (side 0) or `-log(1 - u)` (side 1), level 2 its logarithm. A logarithm leads one level up, an exponential
-one down, so inverse-CDF sampling, exponential races and Gumbel noise are all linear forms or products on some level.
+A variable occurs on one of three levels. Level 0 is its uniform `u`, level 1 the exponential variable `-log(u)`
+(side 0) or `-log(1 - u)` (side 1), level 2 the logarithm of that. A logarithm leads one level up, an exponential one
+down, so inverse-CDF sampling, exponential races and Gumbel noise are linear forms or products on some level.
 """
 
 from __future__ import annotations
@@ -197,9 +197,9 @@ Step: TypeAlias = tuple[str, fmpq]
 
 
 class Chain(Symbol):
-    """Strictly monotone functions, one after the other, of a form with one variable.
+    """A composition of strictly monotone functions of a form with one variable.
 
-    ideal: what it would be without a constant that only guards against zero; used where it cannot be followed itself.
+    ideal: the same without a constant that guards against zero, which is used where the chain has no exact rule.
     """
 
     __slots__ = ("form", "ideal", "steps")
@@ -256,7 +256,7 @@ class Chain(Symbol):
 
 
 class Extreme(Symbol):
-    """The minimum or maximum of numbers of which at least one is random; decided only as far as a comparison asks."""
+    """The minimum or maximum of numbers of which at least one is a symbol; each comparison decides what it needs."""
 
     __slots__ = ("kind", "members", "source")
     rank = 9

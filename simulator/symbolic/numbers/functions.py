@@ -1,4 +1,4 @@
-"""Functions of one or two numbers, each of which may be random; real numbers as floats behave, without exceptions."""
+"""Functions of one or two numbers, some of them symbols; without symbols they follow IEEE floats and do not raise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_random(value: Any) -> bool:
 
 
 def _finite(value: Any) -> bool:
-    """Whether a number is random, and so a finite one; what was never set decides nothing."""
+    """Whether a number is a symbol, and so finite; an uninitialised number is refused."""
     if isinstance(value, Unset):
         value.refuse()
     return is_random(value)

@@ -1,7 +1,7 @@
-"""The largest or smallest of several random numbers; races of exponential variables are won at once.
+"""argmax, argmin and argsort of random numbers; an exponential race is decided by one question to the coin.
 
-`argmax(w / e)`, `argmin(e / w)`, `argmax(log w + Gumbel noise)` and `argmax(u ** (1 / w))` over fresh noise have
-index i with probability `w_i / sum(w)`.
+An exponential race is `argmin(e / w)` over fresh exponential noise `e`. Its winner is i with probability
+`w_i / sum(w)`, and so is that of `argmax(w / e)`, `argmax(log w + Gumbel noise)` and `argmax(u ** (1 / w))`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def argsort(values: Sequence[Any], descending: bool = False) -> list[int]:
 
 
 def is_nan(value: Any) -> bool:
-    """Whether this is a float that is no number."""
+    """Whether this is a NaN."""
     return not isinstance(value, Symbol) and bool(value != value)  # noqa: PLR0124 - NaN
 
 
 def below(x: Any, y: Any) -> bool:
-    """Whether x comes before y where numpy and torch sort: NaN comes last."""
+    """Whether numpy and torch sort x before y: NaN comes last."""
     if is_nan(x) or is_nan(y):
         return not is_nan(x)
     return bool(x < y)
@@ -66,7 +66,7 @@ def _best(values: Sequence[Any], largest: bool) -> int:
 
 
 def _race(values: Sequence[Any], largest: bool) -> int | None:
-    """The winner, if this is a race of free exponential variables; None if it is anything else."""
+    """The winner if this is an exponential race over free variables; None for anything else."""
     places, variables, rates = [], [], []
     kinds = set()
     for place, value in enumerate(values):

@@ -27,12 +27,12 @@ from draftproof.simulator.symbolic.where import (
 
 
 class Element:
-    """A random number as an element of an array; `Symbol` says what can be done with it exactly."""
+    """The part of `Symbol` that numpy asks elements of an object array for."""
 
     __slots__ = ()
 
     def divided_by_zero(self: Any, zero: Any) -> float:
-        """Infinite, as arrays have it and what stood in one; a float of Python raises `ZeroDivisionError`."""
+        """Itself divided by 0: infinite if it is or was an element of an array; else raises `ZeroDivisionError`."""
         if not isinstance(zero, np.generic) and self.variable.index not in self.variable.region.in_arrays:
             raise ZeroDivisionError("float division by zero")
         return math.inf if (self > 0) == (math.copysign(1, zero) > 0) else -math.inf
@@ -58,7 +58,7 @@ class Element:
         return float(round(self))
 
     def kinds(self: Any) -> tuple[type, ...]:
-        """The types that the number may have for which it stands."""
+        """The types that the real number may have."""
         region = self.variable.region
         if not any(v.index in region.beside_numpy for v in self.variables()):
             return (float,)
@@ -71,17 +71,17 @@ class Element:
         return [v for v, _, _ in getattr(self, "form", self).terms]
 
     def as_python_float(self: Any) -> Any:
-        """Itself, from now on a float of Python, that stands in no array."""
+        """Itself, from now on a Python float and not an element of an array."""
         self.variable.region.in_arrays.discard(self.variable.index)
         return self
 
     def as_array_element(self: Any) -> Any:
-        """Itself, fetched from an array or computed by one."""
+        """Itself, from now on an element of an array."""
         self.variable.region.in_arrays.add(self.variable.index)
         return self.as_numpy_number()
 
     def as_numpy_number(self: Any) -> Any:
-        """Itself, which may from now on be a number of numpy."""
+        """Itself, from now on possibly a numpy scalar."""
         self.variable.region.beside_numpy.add(self.variable.index)
         return self
 
@@ -90,7 +90,7 @@ class Element:
         return self
 
     def is_integer(self: Any) -> bool:
-        """Almost never."""
+        """Whether it is a whole number, which a continuous variable almost never is."""
         return bool(self == math.floor(self))
 
     def minimum(self: Any, other: Any) -> Any:
@@ -103,7 +103,7 @@ class Element:
 
     @property
     def __array_struct__(self: Any) -> Any:
-        """Numpy asks for it where it makes an array by itself: of objects, which do not compare as floats do."""
+        """Refuses arrays of objects that numpy makes within an operation, as those do not compare as floats do."""
         if called_from_simulator() or method_called(2) == "searchsorted":  # which only asks what is smaller
             raise AttributeError("__array_struct__")
         raise refusal(
@@ -135,7 +135,7 @@ class Symbol(Element):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """What `isinstance`, `match` and whatever asks like them take it for."""
+        """The type of the real number, for `isinstance` and `match` in audited code."""
         asks = sys._getframe(1)
         while asks.f_code.co_filename == "<frozen abc>" and asks.f_back is not None:
             asks = asks.f_back
@@ -146,7 +146,7 @@ class Symbol(Element):
             return kinds[0]
         raise refusal("the type of a random number that stood in an array, or beside one, cannot be followed")
 
-    # What subclasses know; constants are finite `fmpq`.
+    # Implemented by subclasses; constants are finite `fmpq`.
     @property
     def variable(self) -> Variable:
         """Any of the variables that it depends on."""
@@ -181,12 +181,12 @@ class Symbol(Element):
         raise NotImplementedError
 
     def fetched(self, fetch: int, fresh: bool) -> Symbol:
-        """The same number as another fetch sees it; as new variables if `fresh`."""
+        """The same number under the number of another fetch; with new variables if `fresh`."""
         raise NotImplementedError
 
     # Arithmetic.
     def _constant(self, other: Any) -> Any:
-        """The other operand as `real` has it."""
+        """The other operand as an `fmpq`, an infinite float or NaN; None for anything else."""
         if isinstance(other, np.generic):
             self.as_numpy_number()
         return real(other)
@@ -340,7 +340,7 @@ class Symbol(Element):
         """Torch takes a symbol for a tensor; within a session its mode makes one of it before coming here."""
         raise refused_operation(f"torch {getattr(func, '__name__', func)}")
 
-    # What would have to be a real number.
+    # Operations that need a real number.
     def __hash__(self) -> int:
         raise refused_operation("the hash")
 

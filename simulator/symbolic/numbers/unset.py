@@ -1,4 +1,4 @@
-"""Memory that nothing was written to: what is computed from it is unset too, and a decision on it is refused."""
+"""Numbers that no exact law can depend on: uninitialised memory, clocks, addresses. A decision by one is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from draftproof.simulator.symbolic.where import caller, is_shown, refusal, text_
 
 
 class Unset(Symbol):
-    """A number that is whatever the memory held before. line: where the memory was taken."""
+    """A number in uninitialised memory, and every result computed from it. line: where the memory was allocated."""
 
     __slots__ = ("line",)
     rank = 20
@@ -21,7 +21,7 @@ class Unset(Symbol):
         self.line = line
 
     def refuse(self) -> NoReturn:
-        """Raise that it decides something."""
+        """Raise the refusal of a decision by this number."""
         raise refusal(f"a number decides that was never set, in memory taken at {self.line},")
 
     def _compare(self, operation: str, other: Any) -> Any:
@@ -30,7 +30,7 @@ class Unset(Symbol):
         self.refuse()
 
     def kinds(self) -> tuple[type, ...]:
-        """Of a float, whatever it may have been taken from."""
+        """Always float."""
         return (float,)
 
     def __repr__(self) -> str:
@@ -38,10 +38,10 @@ class Unset(Symbol):
 
 
 class Nondeterministic(Unset):
-    """What differs from run to run and is drawn from no generator: a time, an address, a number of the process.
+    """A value that differs from run to run and comes from no generator: a time, an address, a process number.
 
-    It may be computed with, stored and shown; whatever is decided by it is refused. what: in words. like: the type of
-    what it stands for, None where that is not known. address: of an object, which may be compared with others.
+    Code may compute with it, store and show it; a decision by it is refused. what: in words. like: the type of the real
+    value, None where that is not known. address: that of an object, which may be compared with another address.
     """
 
     __slots__ = ("address", "like", "what")

@@ -1,4 +1,4 @@
-"""Coins as arguments: random numbers handed to a function in the shape and the library that it expects."""
+"""Coins as arguments: symbols in the shape and the library that the function expects."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _build(session: Session, shape: Any, library: str, dtype: Any, kind: str) ->
 
 
 class _Coins(list[Any]):
-    """A list of coins of which every fetch counts."""
+    """A list of coins; every fetch from it has a number of its own."""
 
     session: Session
 

@@ -1,7 +1,7 @@
 """Keys of `jax.random` and the bits drawn with them. Needs jax.
 
-A key is followed as it is: `split` and `fold_in` compute true keys, and what is drawn is known by key and place, so
-one key used twice gives the same numbers. Different keys give independent ones.
+Keys are real: `split` and `fold_in` compute them as jax does. A drawn number is identified by key and position, so one
+key used twice gives the same numbers, and different keys give independent ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MANTISSA = {32: 23, 64: 52}
 
 
 class KeyName:
-    """A key by its data; shown as what it was made of."""
+    """A key by its data; its text says how it was made."""
 
     def __init__(self, data: tuple[int, ...], label: str) -> None:
         self.data = data
@@ -37,7 +37,7 @@ class KeyName:
 
 
 class Bits:
-    """Random bits that nothing was made of yet. step: 0 as drawn, 1 shifted to a mantissa, 2 with the exponent of 1."""
+    """Random bits on their way to a float. step: 0 as drawn, 1 shifted to a mantissa, 2 with the exponent of 1."""
 
     __slots__ = ("_known", "_make", "choose", "step", "width")
 
@@ -49,13 +49,13 @@ class Bits:
         self._known: Any = None
 
     def uniform(self) -> Any:
-        """The uniform number of which they are the first binary digits."""
+        """The uniform number whose first binary digits they are."""
         if self._known is None:
             self._known = self._make()
         return self._known
 
     def then(self) -> Bits:
-        """The same bits one step on."""
+        """The same bits at the next step."""
         return Bits(self.width, self.uniform, self.choose, self.step + 1)
 
 
@@ -141,7 +141,7 @@ _WORDS = 2
 
 
 def _data(keys: Any) -> list[tuple[int, ...]]:
-    """What each key of an array is made of."""
+    """The words of every key of an array."""
     return [tuple(element) for element in np.asarray(keys._base_array).reshape(-1, _WORDS).tolist()]
 
 

@@ -1,4 +1,4 @@
-"""`numpy.random`, recorded: the functions of old, `RandomState`, `default_rng` and `Generator`."""
+"""`numpy.random`, recorded: the module's functions, `RandomState`, `default_rng` and `Generator`."""
 
 from __future__ import annotations
 

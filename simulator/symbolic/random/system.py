@@ -1,4 +1,4 @@
-"""What differs from run to run and is drawn from no generator: refused, or known by what is made of it."""
+"""Values that differ from run to run and come from no generator: refused, or `Nondeterministic`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _recorded(original: Any) -> Any:
 
 
 def _read(what: str, like: Any) -> Any:
-    """Makes of a function one whose result is known to differ from run to run, where the audited code asks."""
+    """A decorator: called by audited code, the function returns a `Nondeterministic` value."""
 
     def recorded(original: Any) -> Any:
         def function(*arguments: Any, **options: Any) -> Any:
@@ -49,13 +49,13 @@ def _read(what: str, like: Any) -> Any:
 
 
 def _asked() -> bool:
-    """Whether the code that called a function of ours is audited."""
+    """Whether audited code called the recording function that asks."""
     name = sys._getframe(2).f_code.co_filename
     return followed() and is_under_audit(name)
 
 
 def _moments(kind: Any) -> Any:
-    """A class of `datetime` whose present moment is known to differ from run to run."""
+    """A class of `datetime` whose `now` and `today` are `Nondeterministic`."""
 
     def now(name: str) -> Any:
         def method(cls: Any, *arguments: Any) -> Any:
@@ -84,7 +84,7 @@ def _hashed(original: Any) -> Any:
 
 
 def _is_steady(value: Any) -> bool:
-    """Whether a hash is the same in every run: of numbers, and tuples of them."""
+    """Whether the hash of a value is the same in every process: of numbers and tuples of them."""
     return all(map(_is_steady, value)) if isinstance(value, tuple) else isinstance(value, numbers.Number)
 
 
@@ -107,7 +107,7 @@ def _of_environment(original: Any) -> Any:
     return function
 
 
-#: Events of Python (`sys.audit`) by which the outside comes in, in words.
+#: Audit events of Python (`sys.audit`) through which outside state enters, in words.
 _OUTSIDE = {
     "subprocess.Popen": "another process", "os.system": "another process", "os.fork": "another process",
     "os.posix_spawn": "another process", "os.exec": "another process", "os.forkpty": "another process",
@@ -129,7 +129,7 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_a_file(path: Any) -> bool:
-    """Whether what is read there stays as it is: not a device, nor what the system tells of itself."""
+    """Whether a path is a file with fixed content: no device, nothing below /proc or /sys."""
     if isinstance(path, int):
         return True
     name = os.path.realpath(os.fsdecode(path))
@@ -142,7 +142,7 @@ sys.addaudithook(_watch)
 
 
 class _OfC:
-    """What stands for a library or function of C that was fetched before the call."""
+    """A stub for a library or function of C that was loaded before the call."""
 
     def __getattr__(self, name: str) -> Any:
         raise refusal("a library of C (ctypes) cannot be followed")
@@ -152,7 +152,7 @@ class _OfC:
 
 
 def swapped(value: Any) -> Any:
-    """What refuses, for a library or function of ctypes; None for anything else."""
+    """A stub that refuses, for a library or function of ctypes; None for anything else."""
     ctypes = sys.modules.get("ctypes")
     return _OfC() if ctypes is not None and isinstance(value, (ctypes.CDLL, ctypes._CFuncPtr)) else None
 
