@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from draftproof.experiments.models.drafts.making import make_draft
-    from draftproof.experiments.models.drop_in.generate_with import generate_with
+    from draftproof.experiments.models.loop.generate_with import generate_with
     from draftproof.experiments.models.loop.monitor import Monitor
+    from draftproof.experiments.models.pair.drafts import make_draft
     from draftproof.experiments.surface.bounding import bound, optimum
     from draftproof.experiments.surface.calls import assert_lossless, block_law, check, find_witness, tree_law
     from draftproof.experiments.surface.comparing import compare
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 
 #: Where each name comes from.
 _HOMES = {
-    "draftproof.experiments.models.drafts.making": ("make_draft",),
-    "draftproof.experiments.models.drop_in.generate_with": ("generate_with",),
+    "draftproof.experiments.models.pair.drafts": ("make_draft",),
+    "draftproof.experiments.models.loop.generate_with": ("generate_with",),
     "draftproof.experiments.models.loop.monitor": ("Monitor",),
     "draftproof.experiments.surface.bounding": ("bound", "optimum"),
     "draftproof.experiments.surface.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),

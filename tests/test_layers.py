@@ -62,14 +62,12 @@ HOUSE = """
     experiments.claims
     experiments.models.pair.devices experiments.models.pair.tokenizers
     experiments.models.pair.loading
-    experiments.models.drafts
     experiments.models.pair
     experiments.models.loop
-    experiments.models.drop_in
-    experiments.models.predicted
-    experiments.models.validation
-    experiments.models.speed
+    experiments.models.expect
+    experiments.models.measure
     experiments.models.selector
+    experiments.models.validate
     experiments.models
     experiments.commands
     experiments.supervision

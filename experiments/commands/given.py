@@ -206,9 +206,9 @@ def _pair_problem(given: Given, small: bool) -> Problem:
     _refuse(others, "has no effect on an instance from models; leave it out")
     if given.root is not None and given.roots is not None:
         raise InvalidInput("--root gives one context, --roots a number of them; give one of the two")
-    from draftproof.experiments.models.pair.opened import Wanted, load_wanted  # torch is loaded here and no earlier
+    from draftproof.experiments.models.expect.problem import fewest, pair_problem
+    from draftproof.experiments.models.pair.opened import Wanted, load_wanted
     from draftproof.experiments.models.pair.warp import parse_warp
-    from draftproof.experiments.models.predicted.problem import fewest, pair_problem
 
     wanted = Wanted(given.pair, given.target, given.draft, text=given.text or EMBEDDED)
     warp = parse_warp(given.sampling or "")

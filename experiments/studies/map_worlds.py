@@ -85,9 +85,9 @@ class World:
 
 def trained_worlds(folder: str, vocab_size: int, depth: int, roots: int) -> Iterator[World]:
     """The worlds of a folder of `train`, at every temperature; raises `InvalidInput` for a pair of another size."""
+    from draftproof.experiments.models.expect.problem import pair_problem
     from draftproof.experiments.models.pair.opened import Wanted, load_wanted
     from draftproof.experiments.models.pair.warp import Warp
-    from draftproof.experiments.models.predicted.problem import pair_problem
 
     pair, corpus = load_wanted(Wanted(folder))
     if pair.vocab_size != vocab_size:

@@ -62,7 +62,7 @@ class Study:
 
 def run(study: Study, kept: RowFile) -> list[dict[str, Any]]:
     """All rows: the latency model, then for each temperature plain generation and every verifier on every shape."""
-    from draftproof.experiments.models.speed import measure
+    from draftproof.experiments.models.measure import texts as measure
 
     first = study.settings[0]
     key = measure.latency_key(first, study.contexts, study.counts)
@@ -101,9 +101,9 @@ def choose_study(
     vectors: str,
 ) -> Study:
     """The study of a pair; raises `InvalidInput` for models that cannot be read as trees."""
+    from draftproof.experiments.models.loop.setting import setting
     from draftproof.experiments.models.loop.supported import check_pair
-    from draftproof.experiments.models.pair.roots import roots_of
-    from draftproof.experiments.models.validation.contest import setting
+    from draftproof.experiments.models.pair.pair import roots_of
 
     check_pair(opened.pair)
     first = setting(opened.pair, warps[0], roots_of(opened.held_out, roots), seed, vectors)
@@ -128,9 +128,9 @@ def main(
 ) -> int:
     """Block efficiency, tokens a second, time split and acceptance by depth on real models, predicted and measured."""
     files.check(pair.text)
+    from draftproof.experiments.models.measure.texts import Length, latency_of
     from draftproof.experiments.models.pair.opened import open_pair
     from draftproof.experiments.models.pair.warp import Warp
-    from draftproof.experiments.models.speed.measure import Length, latency_of
     from draftproof.experiments.studies import real_models_views as views
 
     named, shapes = chosen_verifiers(chosen or list(VERIFIERS)), shape.shapes(SHAPES)

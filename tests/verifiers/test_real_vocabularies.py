@@ -92,7 +92,7 @@ def moved_from_arrays(verify: Callable[[DraftNode, Coin], Verdict], root: DraftN
 def moved_from_tensors(verify: Callable[[DraftNode, Coin], Verdict], root: DraftNode) -> int:
     """The same for tensors, with a coin that draws where they are."""
     torch = pytest.importorskip("torch")
-    from draftproof.experiments.models.loop.coins import coin_for
+    from draftproof.experiments.models.loop.vectors import coin_for
 
     leaving = ("tolist", "numpy", "item", "cpu", "to", "__array__", "__iter__", "__float__", "__int__", "__bool__")
 

@@ -62,7 +62,7 @@ def choose(
 
     libraries()
     from draftproof.experiments.commands.choose import views
-    from draftproof.experiments.models.speed import choice as work
+    from draftproof.experiments.models.measure import choose as work
 
     named = chosen_verifiers(chosen or list(VERIFIERS))
     schemes, warp = shape.schemes(SHAPES), sampling.warp()

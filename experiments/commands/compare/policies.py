@@ -187,9 +187,7 @@ def _chosen(spec: str, given: Wanted, named: NamedVerifier, table: AtRoots) -> C
     """The action at every root; None for a verifier without a selector."""
     if spec in AT_ROOTS:
         return AT_ROOTS[spec](table)
-    from draftproof.experiments.models.selector import (
-        at_roots,  # torch is there, and loaded, where roots are those of models
-    )
+    from draftproof.experiments.models.selector import deciding as at_roots
     from draftproof.experiments.models.selector.saved import selector_path
 
     problem: Any = given.problem

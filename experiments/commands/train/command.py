@@ -42,7 +42,7 @@ def train(
     from draftproof.experiments.models.pair.corpus import read_corpus
     from draftproof.experiments.models.pair.devices import choose_device
     from draftproof.experiments.models.pair.folder import make_pair
-    from draftproof.experiments.models.pair.recipe import choose_recipe
+    from draftproof.experiments.models.pair.training import choose_recipe
 
     check_files(text_files(text), {"--json": json_target})
     where = choose_device(device)

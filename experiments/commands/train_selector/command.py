@@ -70,7 +70,7 @@ def train_selector(
     libraries()
     from draftproof.experiments.commands.train_selector import views
     from draftproof.experiments.models.pair.warp import Warp
-    from draftproof.experiments.models.selector.work import train
+    from draftproof.experiments.models.selector.making import train
 
     named = find_verifier(chosen)
     actions = shapes_of(K, L1, L2, max_nodes)

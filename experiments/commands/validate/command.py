@@ -76,7 +76,7 @@ def validate(
             seed,
             vectors,
         )
-    from draftproof.experiments.models.validation import run as work
+    from draftproof.experiments.models.validate import run as work
 
     named = chosen_verifiers(chosen or list(work.VERIFIERS))
     schemes, replaced = shape.schemes(work.SHAPES), work.parse_replaced(replace or [])
@@ -84,7 +84,7 @@ def validate(
     console = console_for(files.json_target)
     try:
         with work.open_pair(pair.wanted(seed, quick)) as opened:
-            contest = work.make_contest(opened, named, replaced, schemes, warp, amount, seed, vectors)
+            contest = work.make_validation(opened, named, replaced, schemes, warp, amount, seed, vectors)
             report = work.run(console, opened, contest, files.resume, started, lossy or ())
             times = _times(opened.pair, schemes) if files.times else None
     except KeyboardInterrupt:
@@ -106,7 +106,7 @@ def _of_policy(
     vectors: str,
 ) -> int:
     """The same command for a policy in place of a table. other: options that go without one, by flag."""
-    from draftproof.experiments.models import policy_validation as work
+    from draftproof.experiments.models.validate import policy as work
 
     work.check_options(other, chosen)
     sampling, pair, shape, files = groups
@@ -122,8 +122,8 @@ def _of_policy(
 
 def _times(pair: Any, schemes: Sequence[DraftScheme]) -> TimeModel:
     """Measured after as many tokens as the roots of the table have."""
-    from draftproof.experiments.models.pair.roots import CONTEXT
-    from draftproof.experiments.models.speed.latency_fit import measured_times
+    from draftproof.experiments.models.measure.passes import measured_times
+    from draftproof.experiments.models.pair.pair import CONTEXT
 
     remark("times of passes")
     return measured_times(pair, CONTEXT, schemes)

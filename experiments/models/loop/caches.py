@@ -2,20 +2,156 @@
 
 `B` sequences share one cache of `S` slots. A sequence need not fill every slot: after a block each has kept another
 number of tokens, and slots without a token of its own are hidden from it. What a state holds does not change while
-texts go on from it, so that any number of runs can start from the cache of one prompt; they write behind it (`rooms`).
+texts go on from it, so that any number of runs can start from the cache of one prompt.
+
+Caches are preallocated: a pass writes its tokens behind those that are there, instead of copying all that came before.
+A state sees the slots up to its own `S`; those are not written again while texts go on. A state from which texts go on
+a second time finds that the slots behind it are taken, and is copied.
+
+A window of `w` tokens, as transformers has it, is the token itself and the `w - 1` tokens before it in its text. In
+these caches a text stands in the order of its tokens, and a token sees its own text alone: so the window is the last
+`w` slots that it sees, wherever they are. Caches keep all tokens, those behind every window too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.nn.functional import pad
 
-from draftproof.experiments.models.loop.masks import masks
-from draftproof.experiments.models.loop.rooms import Layers, Room
+#: The windows of models that were asked for.
+_WINDOWS: WeakKeyDictionary[Any, dict[str, int | None]] = WeakKeyDictionary()
+
+
+def windows_of(model: Any) -> dict[str, int | None]:
+    """By the kind of layer how many tokens it looks at, None where that is all of them."""
+    if model not in _WINDOWS:
+        _WINDOWS[model] = _windows(model.config) if hasattr(model, "config") else {"full_attention": None}
+    return _WINDOWS[model]
+
+
+def _windows(config: Any) -> dict[str, int | None]:
+    from transformers import DynamicCache
+
+    layers: Sequence[Any] = DynamicCache(config=config).layers
+    found = [getattr(layer, "sliding_window", None) for layer in layers]
+    names = getattr(config.get_text_config(decoder=True), "layer_types", None)
+    if names is None:
+        names = ["full_attention" if window is None else "sliding_attention" for window in found]
+    return dict(zip(names, found, strict=False)) or {"full_attention": None}
+
+
+def masks(model: Any, sees: torch.Tensor) -> Any:
+    """What models take as mask: a tensor, or where layers differ one for each kind of them.
+
+    sees: booleans, shape `(B, n, S)`, the slots that each token may look at, in the order of its text.
+    """
+    kinds = windows_of(model)
+    made = {window: additive(within(sees, window), model.dtype) for window in set(kinds.values())}
+    return made.popitem()[1] if len(made) == 1 else {kind: made[window] for kind, window in kinds.items()}
+
+
+def within(sees: torch.Tensor, window: int | None) -> torch.Tensor:
+    """The last `window` of the slots that each token sees."""
+    if window is None or sees.shape[-1] <= window:
+        return sees
+    counted = sees.cumsum(-1)
+    return sees & (counted[..., -1:] - counted < window)
+
+
+def additive(sees: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The mask that models add to their attention scores, shape `(B, 1, n, S)`: 0 where a token may look."""
+    mask = torch.zeros(sees.shape, dtype=dtype, device=sees.device)
+    return mask.masked_fill_(~sees, torch.finfo(dtype).min)[:, None]
+
+
+#: Keys and values of every layer, each of shape `(B, heads, S, width)`.
+Layers: TypeAlias = tuple[tuple[torch.Tensor, torch.Tensor], ...]
+#: Slots behind those that are needed: so many, or this share of them.
+LEAST, SHARE = 64, 1 / 4
+
+
+@dataclass(eq=False)
+class Preallocated:
+    """Layers with more slots than are filled.
+
+    filled: slots that are taken. freed: from which slot on they were given up, each time that happened; never less
+    than the time before, for those who go on are at the end.
+    """
+
+    layers: Layers
+    filled: int
+    freed: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, layers: Layers, slots: int, more: int) -> Preallocated:
+        """The first `slots` slots of these layers, copied, with room for at least `more`."""
+        size = slots + more + max(LEAST, int(SHARE * slots))
+
+        def roomy(states: torch.Tensor) -> torch.Tensor:
+            wide = states.new_empty(*states.shape[:2], size, states.shape[3])
+            wide[:, :, :slots] = states[:, :, :slots]
+            return wide
+
+        return cls(tuple((roomy(keys), roomy(values)) for keys, values in layers), slots)
+
+    @property
+    def size(self) -> int:
+        """How many slots there are."""
+        return int(self.layers[0][0].shape[2])
+
+    @property
+    def open(self) -> bool:
+        """Whether it can be written; what inference mode made cannot outside of it."""
+        return torch.is_inference_mode_enabled() or not self.layers[0][0].is_inference()
+
+    def seen(self, slots: int) -> Layers:
+        """The first `slots` slots."""
+        return tuple((keys[:, :, :slots], values[:, :, :slots]) for keys, values in self.layers)
+
+    def cache(self) -> Any:
+        """What a model is given: it writes behind the slots that are taken."""
+        from transformers import DynamicCache
+
+        made: Any = DynamicCache()
+        made.layers += [_layer()(keys, values, self.filled) for keys, values in self.layers]
+        return made
+
+    def free(self, slots: int, filled: int) -> None:
+        """Give up what stands from `slots` on, but for what is written there up to `filled`."""
+        self.freed.append(slots)
+        self.filled = filled
+
+
+@cache
+def _layer() -> Any:
+    """The layer of such a cache, as a class of transformers."""
+    from transformers.cache_utils import DynamicLayer
+
+    class Appending(DynamicLayer):  # type: ignore[misc]
+        """Writes new keys and values behind those that are there."""
+
+        def __init__(self, keys: torch.Tensor, values: torch.Tensor, filled: int) -> None:
+            super().__init__()
+            self.lazy_initialization(keys, values)
+            self.room = keys, values
+            self.keys, self.values = keys[:, :, :filled], values[:, :, :filled]
+
+        def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> Any:
+            filled = self.keys.shape[2]
+            after = filled + key_states.shape[2]
+            keys, values = self.room
+            keys[:, :, filled:after] = key_states
+            values[:, :, filled:after] = value_states
+            self.keys, self.values = keys[:, :, :after], values[:, :, :after]
+            return self.keys, self.values
+
+    return Appending
 
 
 @dataclass(frozen=True)
@@ -29,7 +165,7 @@ class Remembered:
     layers: Layers
     held: torch.Tensor
     lengths: torch.Tensor
-    room: Room | None = None
+    room: Preallocated | None = None
     since: int = 0
 
     @classmethod
@@ -53,11 +189,11 @@ class Remembered:
             raise RuntimeError("the slots of this cache were given up for another text; go on from the state after it")
         return self.room.filled == self.slots and self.room.open
 
-    def roomy(self, more: int) -> Room:
+    def roomy(self, more: int) -> Preallocated:
         """Where `more` slots can be written behind those that are there: its own room, or a copy."""
         if self.last and self.room is not None and self.room.size >= self.slots + more:
             return self.room
-        return Room.of(self.layers, self.slots, more)
+        return Preallocated.of(self.layers, self.slots, more)
 
     def repeated(self, copies: int) -> Remembered:
         """The same sequence `copies` times; nothing is copied before the next pass."""
@@ -116,7 +252,7 @@ class Remembered:
         return Remembered(layers, held, self.lengths + counts)
 
     def _kept_in_room(
-        self, room: Room, slots: int, index: torch.Tensor | None, held: torch.Tensor, counts: torch.Tensor
+        self, room: Preallocated, slots: int, index: torch.Tensor | None, held: torch.Tensor, counts: torch.Tensor
     ) -> Remembered:
         """`kept` where nobody else has slots after the first: what stays is moved there; index: None if it is there."""
         filled = int(held.shape[1])

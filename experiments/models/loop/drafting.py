@@ -1,20 +1,178 @@
-"""Drafting with a real model: the trees of `B` sequences, each row from a pass that all sequences share."""
+"""Drawing trees of any scheme from rows that come in portions, each from a pass that `B` sequences share.
+
+`draw` is a function of the rows that it asks for and of the coin. So it is stopped where it asks for a row that is not
+there yet, and begun again when the row has come: the coin gives the same answers as before, and goes on where it had
+stopped. Many trees are drawn side by side, and what they miss is computed together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from draftproof.experiments.models.loop.caches import Remembered
-from draftproof.experiments.models.loop.feature_reading import FeatureReading
-from draftproof.experiments.models.loop.reading import Reading
-from draftproof.experiments.models.loop.replay import advance, drawing
-from draftproof.experiments.models.loop.rows import RowsOf, TreeRows
+from draftproof.experiments.models.loop.reading import FeatureReading, Reading
+from draftproof.experiments.models.loop.vectors import RowsOf, TreeRows
+from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.trees import DraftTree
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Vector
+
+#: Gives the contexts whose rows it needs next, parents first, and returns the tree.
+Drawing: TypeAlias = Generator[list[Context], None, DraftTree]
+
+
+def drawing(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Context, Vector]) -> Drawing:
+    """One tree of the scheme on its way; before it goes on, whoever draws puts the rows that it gave into `known`.
+
+    When the tree is there, every node with drafts below has its row. Raises what the scheme raises, and `InvalidInput`
+    for one that is no function of rows and coin, or asks for rows beyond its depth.
+    """
+    if type(scheme) is Delayed:
+        return _by_levels(scheme, coin, known)
+    return _by_replay(scheme, vocab_size, coin, known)
+
+
+def advance(drawings: Sequence[Drawing], trees: dict[int, DraftTree]) -> list[list[Context]]:
+    """Let each unfinished drawing go on; what it needs next, nothing where it needs nothing.
+
+    trees: by place those that are drawn; the finished ones are added.
+    """
+    wanted: list[list[Context]] = [[] for _ in drawings]
+    for place, each in enumerate(drawings):
+        if place not in trees:
+            try:
+                wanted[place] = next(each)
+            except StopIteration as drawn:
+                trees[place] = drawn.value
+    return wanted
+
+
+def nodes_of(tree: DraftTree) -> list[Context]:
+    """The drafted nodes of a tree, each once: level by level, in draft order."""
+    found: list[Context] = [()]
+    for context in found:  # grows while it is walked
+        found += [(*context, int(token)) for token in dict.fromkeys(tree.children.get(context, ()))]
+    return found[1:]
+
+
+def _by_levels(scheme: Delayed, coin: Coin, known: dict[Context, Vector]) -> Drawing:
+    """A delayed tree with one pass a level, where `Delayed.draw` goes path by path: the same law."""
+    paths: list[Context] = [()]
+    for depth in range(scheme.depth):
+        paths = paths * scheme.K if depth == scheme.L1 else paths
+        missing = [path for path in dict.fromkeys(paths) if path not in known]
+        if missing:
+            yield missing
+        paths = [(*path, coin.choose(known[path])) for path in paths]
+    return DraftTree.from_paths(paths[0][: scheme.L1], [path[scheme.L1 :] for path in paths])
+
+
+def _by_replay(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Context, Vector]) -> Drawing:
+    """See the module."""
+    answers = _Remembering(scheme, coin)
+    while True:
+        rows, tree = _Rows(scheme, vocab_size, known), None
+        answers.begin()
+        with suppress(_RowMissing):
+            tree = scheme.draw(rows, answers)
+        if not rows.stopped:  # else the scheme may have gone on as if nothing had been
+            if not isinstance(tree, DraftTree):
+                kind = type(tree).__name__
+                raise InvalidInput(
+                    f"{scheme} drew a {kind}, not a DraftTree; Own(..) takes paths and tokens by context"
+                )
+            rows = _Rows(scheme, vocab_size, known)
+            rows.foresee([context for context, tokens in tree.children.items() if tokens])
+            if not rows.missing:
+                return tree
+        yield sorted(rows.missing, key=len)
+
+
+class _RowMissing(BaseException):
+    """A row was asked for that is not there yet; no error, so that no scheme takes it for one."""
+
+
+class _Rows:
+    """The draft as a scheme sees it: a `TokenProcess` that stops who asks for a row that is not there."""
+
+    def __init__(self, scheme: DraftScheme, vocab_size: int, known: dict[Context, Vector]) -> None:
+        self.vocab_size = vocab_size
+        self.missing: dict[Context, None] = {}
+        self.stopped = False
+        self._scheme, self._known = scheme, known
+
+    def row(self, context: Context) -> Vector:
+        found = self._known.get(context)
+        if found is None:
+            self.stopped = True
+            self.foresee([context])
+            raise _RowMissing
+        return found
+
+    def foresee(self, contexts: Sequence[Context]) -> None:
+        for context in contexts:
+            if context not in self._known:
+                self._check(context)
+                for depth in range(len(context) + 1):  # a model reads no token before those that lead to it
+                    if context[:depth] not in self._known:
+                        self.missing[tuple(map(int, context[:depth]))] = None
+
+    def _check(self, context: Context) -> None:
+        deepest = max(self._scheme.depth - 1, 0)
+        if not isinstance(context, tuple) or not all(0 <= token < self.vocab_size for token in context):
+            raise InvalidInput(
+                f"{self._scheme} asked for the row after {context!r}; tokens are 0..{self.vocab_size - 1}"
+            )
+        if len(context) > deepest:
+            raise InvalidInput(f"{self._scheme} asked for the row after {context}; its depth allows {deepest} tokens")
+
+
+class _Remembering:
+    """A coin that gives its old answers again before it asks for new ones."""
+
+    def __init__(self, scheme: DraftScheme, coin: Coin) -> None:
+        self._scheme, self._coin = scheme, coin
+        self._answers: list[tuple[Any, Any]] = []  # the answer, and what tells the question from another one
+        self._next = 0
+
+    def begin(self) -> None:
+        """The next question is the first one."""
+        self._next = 0
+
+    def flip(self, probability: Any) -> bool:
+        if self._next == len(self._answers):
+            self._answers.append((self._coin.flip(probability), float(probability)))
+        answer, before = self._answers[self._next]
+        return bool(self._given(answer, float(probability) == before))
+
+    def choose(self, weights: Any) -> int:
+        if self._next == len(self._answers):
+            token = self._coin.choose(weights)
+            self._answers.append((token, _told(weights, token)))
+        token, before = self._answers[self._next]
+        return int(self._given(token, _told(weights, token) == before))
+
+    def _given(self, answer: Any, same: bool) -> Any:
+        if not same:
+            raise InvalidInput(
+                f"{self._scheme} asked the coin two things after the same answers; "
+                "draw must be a function of the draft and the coin, without state or other randomness"
+            )
+        self._next += 1
+        return answer
+
+
+def _told(weights: Any, token: Any) -> tuple[int, float] | None:
+    """What tells weights from others, as far as a replay looks: how many they are, and that of the token drawn.
+
+    None where the answer is that of a flip, or no token of theirs.
+    """
+    return (len(weights), float(weights[token])) if type(token) is int and token < len(weights) else None
 
 
 @dataclass(frozen=True)

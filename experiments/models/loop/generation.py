@@ -1,16 +1,91 @@
-"""Text from a pair of models, block by block; what it is made of and how long it took."""
+"""Texts after prompts: speculative ones block by block, side by side, and plain ones token by token.
+
+With a coin of its own a text does not depend on its neighbours: the same prompt with the same coin gives the same text
+alone and in a batch (up to rounding of the models' passes, which may sum in another order where more is read at once).
+Plain generation keeps the model's own cache and gives no mask, so it shares nothing with the tree passes but the rows
+and the coin.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from draftproof.experiments.models.loop.loop import Block, Loop
-from draftproof.experiments.models.loop.texts import ending, pieces
+import torch
+
+from draftproof.experiments.models.loop.loop import Block, Loop, State
+from draftproof.experiments.models.loop.supported import check_prompt
+from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.loop.vectors import RowsOf, coin_of_each
+from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Verifier
+
+#: Whether a text ends after the last of its tokens; given its place among the prompts and its tokens, prompt left out.
+Ends: TypeAlias = Callable[[int, Sequence[int]], bool]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one block adds to one text.
+
+    text: its place among the prompts. tokens: those of the block, or its first ones where the text ends within it.
+    block: the whole of it. last: whether the text has ended.
+    """
+
+    text: int
+    tokens: Context
+    block: Block
+    last: bool
+
+
+def ending(most: int, stop: Collection[int] = ()) -> Ends:
+    """A text ends with its `most`-th token, or with the first one of `stop`."""
+    return lambda text, tokens: len(tokens) >= most or tokens[-1] in stop
+
+
+def pieces(
+    loop: Loop, prompts: Sequence[Sequence[int]], coin: Coin | Sequence[Coin], more: int, ends: Ends
+) -> Iterator[Piece]:
+    """The texts after these prompts in pieces, block after block and in each block text after text, until all end.
+
+    coin: one for all texts, or one for each. more: how many tokens a text has at most. ends: asked after every token.
+    Raises `InvalidInput` for no prompts, for another number of coins, and as `Loop` does.
+    """
+    if not prompts:
+        raise InvalidInput("no prompts are given; give at least one")
+    coins = coin_of_each(coin, len(prompts))
+    state = _begun(loop, prompts, more)
+    tokens: list[list[int]] = [[] for _ in prompts]
+    going = list(range(len(prompts)))
+    while going:
+        blocks, state = loop.step(state, [coins[text] for text in going])
+        added = [_added(text, tokens[text], block, ends) for text, block in zip(going, blocks, strict=True)]
+        yield from added
+        left = [place for place, piece in enumerate(added) if not piece.last]
+        if left and len(left) < len(going):
+            state = state.only(left)
+        going = [going[place] for place in left]
+
+
+def _begun(loop: Loop, prompts: Sequence[Sequence[int]], more: int) -> State:
+    """Where the texts stand before their first block; a prompt that several have is read once."""
+    places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
+    state = State.joined([loop.start(prompt, more) for prompt in places])
+    return state if len(places) == len(prompts) else state.only([places[tuple(prompt)] for prompt in prompts])
+
+
+def _added(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece:
+    """The piece of this block; its tokens are added to those of the text."""
+    before = len(tokens)
+    for token in block.tokens:
+        tokens.append(token)
+        if ends(text, tokens):
+            return Piece(text, tuple(tokens[before:]), block, True)
+    return Piece(text, block.tokens, block, False)
 
 
 @dataclass(frozen=True)
@@ -75,3 +150,40 @@ def cut(tokens: Sequence[int], most: int, stop: Collection[int] = ()) -> Context
     """At most `most` tokens, and none after the first of `stop`."""
     ends = [place + 1 for place, token in enumerate(tokens) if token in stop]
     return tuple(tokens[: min([most, *ends])])
+
+
+@torch.inference_mode()
+def autoregressive(
+    pair: Pair,
+    prompt: Sequence[int],
+    warp: Warp,
+    coin: Coin,
+    max_new_tokens: int,
+    stop: Collection[int] = (),
+    vectors: str = "numpy",
+    draft: bool = False,
+) -> Generation:
+    """`max_new_tokens` tokens after a prompt from the target, or from the draft model; arguments as for `generate`.
+
+    Each block is one token at depth 0; the seconds that draw it count as verification.
+    """
+    check_prompt(pair, prompt, max_new_tokens)
+    model = pair.draft if draft else pair.target
+    rows_of, watch = RowsOf(warp, pair.vocab_size, vectors), Stopwatch(pair.device)
+    started = watch.now()
+    tokens: list[int] = []
+    with within_memory("generating token by token", pair.device):
+        cache, unread = None, torch.tensor([list(prompt)], device=pair.device)
+        if len(prompt) > 1:
+            with watch.part("prompt"):
+                cache = model(input_ids=unread[:, :-1], use_cache=True).past_key_values
+        unread = unread[:, -1:]
+        while len(tokens) < max_new_tokens and not (tokens and tokens[-1] in stop):
+            with watch.part("draft" if draft else "target"):
+                output = model(input_ids=unread, past_key_values=cache, use_cache=True)
+                cache, numbers = output.past_key_values, rows_of.numbers(output.logits[:, -1:])
+            with watch.part("verify"):
+                tokens.append(coin.choose(rows_of.vectors(numbers)[0, 0]))
+                unread = torch.tensor([tokens[-1:]], device=pair.device)
+    blocks = tuple(Block((), token) for token in tokens)
+    return Generation(cut(tokens, max_new_tokens, stop), blocks, watch.seconds, watch.now() - started)

@@ -6,28 +6,27 @@ of `B` sequences; states are never changed, so any number of runs can start from
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch.nn.functional import pad
 
-from draftproof.experiments.models.drafts.features import heard, reads_features
 from draftproof.experiments.models.loop.caches import Remembered, prompt_read
-from draftproof.experiments.models.loop.coins import coin_of_each
-from draftproof.experiments.models.loop.drafting import Begun, Drafted, draft_trees
-from draftproof.experiments.models.loop.feature_reading import FeatureReading
-from draftproof.experiments.models.loop.reading import Reading
-from draftproof.experiments.models.loop.replay import nodes_of
-from draftproof.experiments.models.loop.rows import RowsOf, TreeRows
+from draftproof.experiments.models.loop.drafting import Begun, Drafted, draft_trees, nodes_of
+from draftproof.experiments.models.loop.reading import FeatureReading, Reading
 from draftproof.experiments.models.loop.supported import check_pair, check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.loop.vectors import RowsOf, TreeRows, coin_of_each
 from draftproof.experiments.models.pair.devices import within_memory
+from draftproof.experiments.models.pair.hidden import features_of, reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
 from draftproof.simulator.origins import is_library
-from draftproof.simulator.protocol import Coin, Context, DraftScheme, Vector, Verdict, Verifier
+from draftproof.simulator.protocol import Coin, Context, DraftScheme, Progress, Vector, Verdict, Verifier
 from draftproof.simulator.verdicts.doors import check_scheme
 
 
@@ -151,7 +150,7 @@ class Loop:
         if not reads_features(self.pair.draft):
             target, draft = (prompt_read(self.pair.model(role), prompt[:-1], device) for role in ROLES)
             return State(target, draft, waiting)
-        with heard(self.pair.target) as found:
+        with features_of(self.pair.target) as found:
             target = prompt_read(self.pair.target, prompt[:-1], device)
         width = self.pair.draft.config.hidden_size
         features = found[0] if found else torch.zeros(1, 0, width, dtype=self.pair.dtype, device=device)
@@ -194,7 +193,7 @@ class Loop:
         """As `read`, and the features of that pass where the draft reads them."""
         if not state.features:
             return *self.read(state, drafted), None
-        with heard(self.pair.target) as found:
+        with features_of(self.pair.target) as found:
             return *self.read(state, drafted), found[0]
 
     def made(self, state: State, coin: Coin | Sequence[Coin], begun: Begun | None = None) -> Made:
@@ -267,3 +266,61 @@ def _distances(made: Made, sequence: int) -> tuple[float, ...]:
     return tuple(
         sum(far * count for far, count in each) / sum(count for _, count in each) for _, each in sorted(found.items())
     )
+
+
+#: Runs that share their passes.
+TOGETHER = 256
+
+
+def many_blocks(
+    loop: Loop,
+    root: Sequence[int],
+    runs: int,
+    coin: Coin,
+    together: int = TOGETHER,
+    progress: Progress | None = None,
+) -> list[Block]:
+    """The first block of each of `runs` independent runs that start after the tokens of `root`.
+
+    together: how many runs share their passes. progress: told how many runs are done.
+    """
+    start = loop.start(root)
+    blocks: list[Block] = []
+    for count in _portions(runs, together):
+        blocks += loop.blocks(start.repeated(count), coin)
+        if progress:
+            progress(count)
+    return blocks
+
+
+def many_texts(
+    loop: Loop,
+    root: Sequence[int],
+    runs: int,
+    length: int,
+    coin: Coin,
+    together: int = TOGETHER,
+    progress: Progress | None = None,
+) -> npt.NDArray[np.int64]:
+    """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`.
+
+    Raises `InvalidInput` where the models have no positions for a run that accepts all while another accepts nothing.
+    """
+    start = loop.start(root, max(length - 1, 0) * (loop.scheme.depth + 1))
+    texts: list[list[int]] = []
+    for count in _portions(runs, together):
+        state = start.repeated(count)
+        tokens: list[list[int]] = [[] for _ in range(count)]
+        while min(map(len, tokens)) < length:  # runs that have enough go on with the others, and are cut
+            blocks, state = loop.step(state, coin)
+            for text, block in zip(tokens, blocks, strict=True):
+                text.extend(block.tokens)
+        texts += [each[:length] for each in tokens]
+        if progress:
+            progress(count)
+    return np.array(texts, dtype=np.int64).reshape(runs, length)
+
+
+def _portions(runs: int, together: int) -> Iterator[int]:
+    for first in range(0, runs, together):
+        yield min(together, runs - first)

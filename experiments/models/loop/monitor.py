@@ -30,8 +30,8 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, DraftScheme
 
 if TYPE_CHECKING:
+    from draftproof.experiments.models.loop.generation import Piece
     from draftproof.experiments.models.loop.loop import Loop
-    from draftproof.experiments.models.loop.texts import Piece
 
 #: How far he thinks that the rows lean to the draft.
 LEANINGS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
@@ -82,7 +82,7 @@ class Monitor:
         Raises `InvalidInput` for a loop that does not keep its rows, and for random numbers that came before. It raises
         `InvalidInput` itself for a block that began without a row of the draft.
         """
-        from draftproof.experiments.models.loop.coins import numbers_ahead  # torch is loaded here and no earlier
+        from draftproof.experiments.models.loop.vectors import numbers_ahead
 
         if not loop.keep_rows:
             raise InvalidInput("the monitor reads the rows of the loop: Loop(.., keep_rows=True)")

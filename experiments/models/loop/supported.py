@@ -8,12 +8,10 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from draftproof.experiments.models.drafts.features import reads_features
-from draftproof.experiments.models.loop.caches import prompt_read, read
-from draftproof.experiments.models.loop.masks import windows_of
-from draftproof.experiments.models.pair.devices import within_memory
+from draftproof.experiments.models.loop.caches import prompt_read, read, windows_of
+from draftproof.experiments.models.pair.devices import check_room, within_memory
+from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.pair import ROLES, Pair
-from draftproof.experiments.models.pair.positions import check_room
 from draftproof.simulator.errors import InvalidInput
 
 #: What rounding may change of a logit, relative to the largest: passes of other shapes sum in another order.

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.models.drafts.features import heard, shifted
 from draftproof.experiments.models.pair.corpus import Corpus
 from draftproof.experiments.models.pair.devices import libraries, model_versions, within_memory
-from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.record import check_same, new_folder, read_record, saving
-from draftproof.experiments.models.pair.roots import target_digest
+from draftproof.experiments.models.pair.folder import check_same, new_folder, read_record, saving
+from draftproof.experiments.models.pair.hidden import features_of, shifted
+from draftproof.experiments.models.pair.pair import Pair, target_digest
 from draftproof.experiments.models.pair.training import LARGEST_GRADIENT, Plan, rate_at
 from draftproof.simulator.errors import InvalidInput
 
@@ -58,7 +57,7 @@ def make_head(
 def _saved(
     target: Any, tokens: Any, plan: Plan, seed: int, folder: Path, tick: Callable[[int], None]
 ) -> dict[str, Any]:
-    from draftproof.experiments.models.drafts.eagle import new_head
+    from draftproof.experiments.models.pair.eagle import new_head
 
     head = new_head(target, seed)
     losses = _trained(head, target, tokens, plan, seed, tick)
@@ -83,7 +82,7 @@ def _trained(head: Any, target: Any, tokens: Any, plan: Plan, seed: int, tick: C
     for step in range(plan.steps):
         starts = torch.as_tensor(generator.integers(0, len(tokens) - plan.window, plan.batch), device=target.device)
         windows = text[starts[:, None] + offsets]
-        with torch.no_grad(), heard(target) as found:
+        with torch.no_grad(), features_of(target) as found:
             rows = target(windows, use_cache=False).logits.softmax(-1)
         for group in optimizer.param_groups:
             group["lr"] = plan.rate * rate_at(step, step / plan.steps)

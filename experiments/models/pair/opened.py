@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.models.drafts.specs import parse_draft
-from draftproof.experiments.models.pair.corpus import Corpus, read_corpus
-from draftproof.experiments.models.pair.devices import choose_device, libraries
+from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corpus, sample
+from draftproof.experiments.models.pair.devices import check_room, choose_device, libraries
+from draftproof.experiments.models.pair.drafts import parse_draft
 from draftproof.experiments.models.pair.folder import make_pair, recorded
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
-from draftproof.experiments.models.pair.positions import check_room
-from draftproof.experiments.models.pair.quality import measure, sample
-from draftproof.experiments.models.pair.recipe import choose_recipe
+from draftproof.experiments.models.pair.training import choose_recipe
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.progress import remark
 from draftproof.experiments.shared.temporary import temporary

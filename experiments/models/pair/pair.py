@@ -1,25 +1,58 @@
-"""A target and a draft that speak the same tokens.
+"""A target and a draft over the same tokens.
 
 `V` is the vocabulary size, `n` the number of contexts. Token numbers are those of the models; `rows` and `logits`
 take contexts of whole texts (root included), never of a draft tree alone.
+
+A draft may have fewer tokens than its target, whose embeddings are padded further. A target may sample its padding.
+Tokens that the draft does not have get no mass from it, and where one stands in a text the draft reads its last token
+instead: any draft is right for a lossless verifier.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.models.drafts.features import reads_features
-from draftproof.experiments.models.drafts.specs import HEAD, DraftSpec, parse_draft
-from draftproof.experiments.models.pair.devices import choose_device, choose_dtype, libraries, within_memory
+from draftproof.experiments.models.pair.devices import check_room, choose_device, choose_dtype, libraries, within_memory
+from draftproof.experiments.models.pair.drafts import HEAD, DraftSpec, parse_draft
+from draftproof.experiments.models.pair.hidden import reads_features
 from draftproof.experiments.models.pair.loading import Located, locate, read_config, read_model, read_tokenizer
-from draftproof.experiments.models.pair.positions import check_room
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import parse_json, read_text
+from draftproof.simulator.protocol import Context
+
+#: How many tokens of the larger model may be padding: one in so many.
+PADDING = 32
+
+
+def alike(first: int, second: int) -> bool:
+    """Whether two numbers of tokens differ by no more than padding would."""
+    return abs(first - second) * PADDING <= max(first, second)
+
+
+class Narrow:
+    """`narrowed` as a model of `size` tokens; everything else is its own."""
+
+    def __init__(self, narrowed: Any, own: int, size: int) -> None:
+        self.narrowed, self._own, self._size = narrowed, own, size
+
+    def __call__(self, input_ids: Any, **given: Any) -> Any:
+        """What the model puts out, with logits for `size` tokens."""
+        from torch.nn.functional import pad
+
+        output = self.narrowed(input_ids=input_ids.clamp(max=self._own - 1), **given)
+        output.logits = pad(output.logits[..., : self._own], (0, self._size - self._own), value=float("-inf"))
+        return output
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.narrowed, name)
+
 
 #: Logits of one pass: contexts are taken in batches that keep below so many numbers.
 BATCH_ENTRIES = 2**24
@@ -177,7 +210,7 @@ def load_target(target: str, device: str = "auto", dtype: str = "float32") -> Pa
 
 def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
     """The pair with a draft that is made for its target."""
-    from draftproof.experiments.models.drafts.making import make_draft
+    from draftproof.experiments.models.pair.drafts import make_draft
 
     with within_memory(f"making the draft {spec}", pair.device):
         draft = make_draft(spec, pair.target, pair.encode(text) if spec.counts and text is not None else None)
@@ -220,3 +253,41 @@ def _difference(first: TextTokenizer, second: TextTokenizer) -> str:
 
 def _rows_of_logits(config: Any) -> int:
     return int(config.get_text_config().vocab_size)
+
+
+#: Tokens of a root context.
+CONTEXT = 16
+#: What a configuration says of where it comes from, and not of what is computed; the precision is that of the weights.
+_ORIGIN = ("_name_or_path", "transformers_version", "dtype")
+
+
+def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT) -> list[Context]:
+    """`count` contexts of so many tokens, evenly spaced over a text; raises `InvalidInput` where it is too short."""
+    if len(tokens) < count * length:
+        raise InvalidInput(f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; ask for fewer")
+    spacing = len(tokens) // count
+    return [tuple(int(token) for token in tokens[place * spacing :][:length]) for place in range(count)]
+
+
+def pair_digest(pair: Pair) -> str:
+    """Hash of both models, 16 hexadecimal digits: of their configurations and of every number of their weights."""
+    return _digest(pair, ROLES)
+
+
+def target_digest(pair: Pair) -> str:
+    """As `pair_digest`, of the target alone."""
+    return _digest(pair, ("target",))
+
+
+def _digest(pair: Pair, roles: Sequence[str]) -> str:
+    torch, _ = libraries()
+    found = hashlib.sha256()
+    for which in roles:
+        model = pair.model(which)
+        settings = {name: value for name, value in model.config.to_dict().items() if name not in _ORIGIN}
+        described = json.dumps(settings, sort_keys=True, default=str)
+        found.update(f"{which} {type(model).__name__} {described}".encode())
+        for name, values in model.state_dict().items():
+            found.update(f"{which} {name} {tuple(values.shape)} {values.dtype}".encode())
+            found.update(values.detach().to("cpu").contiguous().reshape(-1).view(torch.uint8).numpy())
+    return found.hexdigest()[:16]

@@ -1,6 +1,6 @@
-"""Generation where a policy chooses the tree of every block, one sequence at a time.
+"""Generation where a policy chooses the tree of every block, and what policies choose after contexts of a text.
 
-What stands between two blocks does not hang on the scheme: so there is one `Loop` for each action, all over the same
+The state between two blocks does not depend on the scheme: so there is one `Loop` for each action, all over the same
 states. Nothing is read for the choice alone: the draft's pass over what it has not read comes first in every block
 that drafts, and the other hidden states were computed by passes of the block before. Only a block without drafts has
 one pass of the draft more than it would have had.
@@ -11,25 +11,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
-from draftproof.experiments.models.drafts.features import reads_features
 from draftproof.experiments.models.loop.drafting import Begun
 from draftproof.experiments.models.loop.loop import Block, Loop, State
 from draftproof.experiments.models.loop.reading import Reading
-from draftproof.experiments.models.loop.rows import TreeRows
 from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.loop.vectors import TreeRows
 from draftproof.experiments.models.pair.devices import within_memory
-from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.hidden import Passes, TokenState, reads_features, watched
+from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.selector.features import Seen, View, pass_times, seen, view_from
-from draftproof.experiments.models.selector.glimpses import Glimpse, Passes, watched
-from draftproof.experiments.models.selector.network import SelectorNetwork
-from draftproof.experiments.models.selector.ready import Ready
+from draftproof.experiments.models.selector.features import (
+    SeenToken,
+    View,
+    hidden_widths,
+    pass_times,
+    seen,
+    view_from,
+    views_of,
+)
+from draftproof.experiments.models.selector.network import Ready, SelectorNetwork
+from draftproof.experiments.models.selector.saved import Saved, load_selector
 from draftproof.experiments.policies.own import Own
 from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.policy import Action, chosen
@@ -83,8 +92,8 @@ class Standing:
 
     state: State
     context: Context
-    target_before: Seen | None
-    draft_before: Seen | None
+    target_before: SeenToken | None
+    draft_before: SeenToken | None
 
 
 @dataclass(frozen=True)
@@ -158,17 +167,17 @@ class PolicyLoop:
         before = standing.draft_before
         if before is None and len(slots) > 1:
             before = self._seen(self._draft.at(slots[-2]))
-        root = Seen(self._draft.at(slots[-1]).hidden, _array(row))
+        root = SeenToken(self._draft.at(slots[-1]).hidden, _array(row))
         return view_from(standing.context, standing.target_before, before, root, self._times)
 
-    def _seen(self, glimpse: Glimpse) -> Seen:
+    def _seen(self, glimpse: TokenState) -> SeenToken:
         """At a token whose row nobody has asked for."""
         return seen(glimpse, self._loops[0].warp, self._loops[0].pair.vocab_size)
 
-    def _left(self, passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> Seen | None:
+    def _left(self, passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> SeenToken | None:
         """What the block has left behind at the accepted node; None where the model has not read it."""
         read = reading.sight[0].get(accepted)
-        return None if read is None else Seen(passes.at(read[-1]).hidden, _array(rows.row(accepted)))
+        return None if read is None else SeenToken(passes.at(read[-1]).hidden, _array(rows.row(accepted)))
 
 
 def _array(row: Any) -> Any:
@@ -197,3 +206,47 @@ def deciding(
     now = Stopwatch(pair.device).now
     with watched(pair.target, now) as target, watched(pair.draft, now) as draft:
         yield PolicyLoop(loops, chooser, times, target, draft)
+
+
+#: Where nobody says what passes take.
+NO_TIMES = TimeModel({1: 0.0, 2: 0.0}, {0: 0.0, 1: 0.0}, open_ended=True)
+
+
+@torch.inference_mode()
+def selector_choices(
+    path: Path, label: str, pair: Pair, warp: Warp, contexts: Sequence[Context], actions: Sequence[Delayed]
+) -> list[int]:
+    """The position among `actions` of what the selector of a file chooses after each context.
+
+    Raises as `load_selector` does, and `InvalidInput` for one that was trained for other sampling.
+    """
+    widths = hidden_widths(pair)
+    found = load_selector(path, label, pair_digest(pair), pair.vocab_size, widths, actions)
+    check_sampling(path, found, warp)
+    chooser = BySelector(found.network, warp)
+    views = views_of(pair, contexts, warp, found.times)
+    return [list(actions).index(found.actions[chooser(view)]) for view in views]
+
+
+def own_choices(
+    policy: Own,
+    named: NamedVerifier,
+    pair: Pair,
+    warp: Warp,
+    contexts: Sequence[Context],
+    actions: Sequence[Delayed],
+    times: TimeModel | None,
+) -> list[int]:
+    """The same of a policy of one's own; raises `InvalidInput` for an action that is none of those."""
+    chooser = ByFunction(policy, tuple(Action(scheme, named.verifier) for scheme in actions))
+    return [chooser(view) for view in views_of(pair, contexts, warp, times or NO_TIMES)]
+
+
+def check_sampling(path: Path, found: Saved, warp: Warp) -> int:
+    """The number of this sampling among those that a selector was trained for; raises `InvalidInput`."""
+    if warp.as_dict() not in found.settings:
+        known = "; ".join(
+            ", ".join(f"{name}={value}" for name, value in each.items() if value is not None) for each in found.settings
+        )
+        raise InvalidInput(f"{path} was trained for {known}, not for {warp}; train one for this sampling")
+    return found.settings.index(warp.as_dict())

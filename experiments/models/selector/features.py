@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from draftproof.experiments.models.pair.hidden import TokenState, watched
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.selector.glimpses import Glimpse, watched
 from draftproof.experiments.shared.latency import TimeModel
 from draftproof.simulator.policies.policy import Known, scalars
 from draftproof.simulator.protocol import Context
@@ -90,16 +90,16 @@ def hidden_widths(pair: Pair) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenToken:
     """What a model said at one token. hidden: its last hidden state, shape `(H,)`. row: float64, shape `(V,)`."""
 
     hidden: torch.Tensor
     row: Any
 
 
-def seen(glimpse: Glimpse, warp: Warp, vocab_size: int) -> Seen:
+def seen(glimpse: TokenState, warp: Warp, vocab_size: int) -> SeenToken:
     """The same from logits."""
-    return Seen(glimpse.hidden, warp.rows(glimpse.logits[:vocab_size]).cpu().numpy())
+    return SeenToken(glimpse.hidden, warp.rows(glimpse.logits[:vocab_size]).cpu().numpy())
 
 
 @torch.inference_mode()
@@ -121,9 +121,9 @@ def _view(pair: Pair, context: Context, warp: Warp, times: TimeModel) -> View:
 
 def view_from(
     context: Context,
-    target_before: Seen | None,
-    draft_before: Seen | None,
-    draft_root: Seen,
+    target_before: SeenToken | None,
+    draft_before: SeenToken | None,
+    draft_root: SeenToken,
     times: tuple[float, float],
 ) -> View:
     """The view from what was seen at the previous token, by both models or by none, and at the root."""

@@ -1,4 +1,4 @@
-"""From a pair to a selector: roots, labels that are kept as they come, the grid, and what came of it."""
+"""`draftproof train-selector`: roots, labels that are kept as they come, the grid, and what came of it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.models.expect.expected import label_row, labels_are_exact
+from draftproof.experiments.models.loop.supported import check_pair
+from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
-from draftproof.experiments.models.pair.opened import Opened
-from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.roots import pair_digest, roots_of
+from draftproof.experiments.models.pair.opened import Opened, Wanted, load_wanted, on_threads
+from draftproof.experiments.models.pair.pair import CONTEXT, Pair, pair_digest, roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.features import Inputs, hidden_widths, views_of
-from draftproof.experiments.models.selector.judging import judged
-from draftproof.experiments.models.selector.labels import label_row, labels_are_exact
 from draftproof.experiments.models.selector.network import HIDDEN, PROJECTED
 from draftproof.experiments.models.selector.saved import save_selector, times_fields
 from draftproof.experiments.models.selector.training import (
@@ -29,6 +29,7 @@ from draftproof.experiments.models.selector.training import (
     best_static,
     chosen_by,
     gain_over,
+    judged,
     search,
 )
 from draftproof.experiments.shared.latency import TimeModel
@@ -194,3 +195,26 @@ def _about(opened: Opened, plan: Plan, digest: str) -> dict[str, Any]:
 
 def _shape(scheme: Delayed) -> tuple[int, int, int]:
     return scheme.K, scheme.L1, scheme.L2
+
+
+def train(
+    folder: str,
+    text: str,
+    device: str,
+    named: NamedVerifier,
+    actions: Sequence[Delayed],
+    warps: Sequence[Warp],
+    times: TimeModel | None,
+    amount: tuple[int, int, int],
+    exact: bool | None,
+    kept: RowFile,
+) -> dict[str, Any]:
+    """amount: roots, trees a label, seed. times: None to measure them. exact: see `planned`. Raises `InvalidInput`."""
+    pair, corpus = load_wanted(Wanted(folder=folder, device=device, text=text))
+    with on_threads(pair):
+        check_pair(pair)
+        if times is None:
+            remark("times of passes")
+            times = measured_times(pair, 2 * CONTEXT, actions)
+        plan = planned(pair, named, actions, warps, times, *amount, exact)
+        return make_selector(Opened(pair, corpus, None, None), folder, plan, kept)

@@ -125,7 +125,7 @@ def coin_of(kind: str, seed: int) -> Coin:
     """A coin that draws where the rows are."""
     if kind == "numpy":
         return SamplingCoin(np.random.default_rng(seed))
-    from draftproof.experiments.models.loop.coins import coin_for
+    from draftproof.experiments.models.loop.vectors import coin_for
 
     return coin_for("torch", seed, "cpu" if kind == "torch" else kind)
 

@@ -99,8 +99,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a pair of two small models."""
     from draftproof.experiments.models.pair.corpus import Corpus
     from draftproof.experiments.models.pair.folder import make_pair
-    from draftproof.experiments.models.pair.recipe import Recipe
-    from draftproof.experiments.models.pair.training import Plan, Size
+    from draftproof.experiments.models.pair.training import Plan, Recipe, Size
     from draftproof.experiments.shared.text import EMBEDDED, read_text
 
     torch = pytest.importorskip("torch")

@@ -51,8 +51,7 @@ def watcher(tmp_path_factory: pytest.TempPathFactory) -> Watcher:
     from draftproof.experiments.models.pair.corpus import read_corpus
     from draftproof.experiments.models.pair.devices import libraries
     from draftproof.experiments.models.pair.folder import make_pair
-    from draftproof.experiments.models.pair.recipe import Recipe
-    from draftproof.experiments.models.pair.training import Plan, Size
+    from draftproof.experiments.models.pair.training import Plan, Recipe, Size
     from draftproof.experiments.shared.text import EMBEDDED, read_text
     from tests.experiments.fuzz.test_lines import MODEL_CLASSES
 

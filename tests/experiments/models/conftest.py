@@ -19,8 +19,7 @@ if find_spec("torch") is not None:  # without it the tests of this folder are sk
     from draftproof.experiments.models.pair.corpus import Corpus
     from draftproof.experiments.models.pair.folder import make_pair
     from draftproof.experiments.models.pair.pair import Pair, load_folder
-    from draftproof.experiments.models.pair.recipe import Recipe
-    from draftproof.experiments.models.pair.training import Plan, Size
+    from draftproof.experiments.models.pair.training import Plan, Recipe, Size
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.models.loop.caches import Remembered, prompt_read
-from draftproof.experiments.models.loop.coins import coin_for
 from draftproof.experiments.models.loop.loop import Loop, State
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Coin, Delayed, DraftNode, TokenProcess, Verdict

@@ -8,10 +8,10 @@ from math import exp, inf, log
 import numpy as np
 import pytest
 
+from draftproof.experiments.models.expect.expected import Prediction, joint, predict
 from draftproof.experiments.models.loop.loop import Block
-from draftproof.experiments.models.predicted.prediction import Prediction, joint, predict
-from draftproof.experiments.models.validation.comparison import Agreement, ChiSquare, compare, pearson, table_chi_square
-from draftproof.experiments.models.validation.sequential import LeaningRows, Seen, least_found, log_wealth
+from draftproof.experiments.models.loop.sequential import LeaningRows, Seen, least_found, log_wealth
+from draftproof.experiments.models.validate.cells import Agreement, ChiSquare, compare, pearson, table_chi_square
 from draftproof.simulator import BlockLaw, Delayed, TableProcess, block_law
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_at

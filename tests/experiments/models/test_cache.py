@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop.caches import Remembered, prompt_read
-from draftproof.experiments.models.loop.coins import coin_for
-from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.many import many_blocks
+from draftproof.experiments.models.loop.loop import Loop, many_blocks
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
 from draftproof.verifiers import make

@@ -11,18 +11,24 @@ from typing import Any
 
 import pytest
 
-from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.expect.expected import Expected
 from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.measure import choose
+from draftproof.experiments.models.measure.choose import Candidate, in_time, planned, split, weighed
+from draftproof.experiments.models.measure.halving import (
+    BLOCKS,
+    ENOUGH,
+    PilotRun,
+    PlainPilotRun,
+    VerifierBatch,
+    run_pilots,
+    turns_of,
+)
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.speed import choosing, estimate
-from draftproof.experiments.models.speed.choice import planned
-from draftproof.experiments.models.speed.choosing import Candidate, in_time, split, weighed
-from draftproof.experiments.models.speed.expected import Expected
-from draftproof.experiments.models.speed.race import turns_of
-from draftproof.experiments.models.speed.rehearsal import BLOCKS, ENOUGH, PlainRehearsal, Rehearsal, Together, rehearse
-from draftproof.experiments.models.validation.contest import Setting, setting
 from draftproof.experiments.shared.names import NamedVerifier, find_verifier
 from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator import Delayed
@@ -110,10 +116,10 @@ def test_who_takes_over_a_second_by_its_card_is_left_out() -> None:
 
 
 def test_a_rehearsal_times_all_verifiers_on_the_same_trees(where: Setting) -> None:
-    made = Rehearsal(where, Delayed(2, 0, 2), [find_verifier(name) for name in ("naive", "block")])
-    plain = PlainRehearsal(where)
+    made = PilotRun(where, Delayed(2, 0, 2), [find_verifier(name) for name in ("naive", "block")])
+    plain = PlainPilotRun(where)
     ticks: list[int] = []
-    rehearse([made, plain], 4, ticks.append)
+    run_pilots([made, plain], 4, ticks.append)
     assert sum(ticks) == 8
     assert len(made.texts) == 1 + 2  # at first both kinds, then by turns
     assert max(map(len, made._together.seconds.values())) == 2 * BLOCKS
@@ -146,7 +152,7 @@ def test_the_quickest_leads_who_takes_long_rests_and_who_cannot_is_out(where: Se
         return replace(named, verifier=Slow())
 
     players = [slowed("block", 3.0), slowed("naive", 1.0), slowed("spechub", 0.5)]
-    together = Together(players, Stopwatch("cpu", clock=lambda: now[0]))
+    together = VerifierBatch(players, Stopwatch("cpu", clock=lambda: now[0]))
     loop = Loop(where.pair, together, Delayed(2, 0, 2), where.warp)
     state, coin = loop.start(CONTEXTS[0], 100), coin_for("numpy", 0)
     for _ in range(ENOUGH):
@@ -207,9 +213,9 @@ def test_an_estimate_counts_with_its_upper_end() -> None:
 
 def test_the_estimate_counts_texts_and_turns() -> None:
     two = [candidate(None, 1.0, 3.5), candidate(None, 1.2, 3.5)]
-    assert estimate.rehearsing(two) == pytest.approx(8 * (4 + 8) * 2.2)
-    usual = 1 + choosing.USUAL * 2.5
+    assert choose.piloting(two) == pytest.approx(8 * (4 + 8) * 2.2)
+    usual = 1 + choose.USUAL * 2.5
     assert usual == 3
     mean = 4 * 3 * (1.0 + 1.2) / 2  # roots, blocks of three tokens, seconds
-    assert estimate.racing(two, 4, 9, 5) == pytest.approx(mean * turns_of(2, 5))
-    assert estimate.racing([two[0], candidate(None, 9.0, 3.5)], 4, 9, 5) == pytest.approx(4 * 3 * turns_of(1, 5))
+    assert choose.halving(two, 4, 9, 5) == pytest.approx(mean * turns_of(2, 5))
+    assert choose.halving([two[0], candidate(None, 9.0, 3.5)], 4, 9, 5) == pytest.approx(4 * 3 * turns_of(1, 5))

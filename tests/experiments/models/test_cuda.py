@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.autoregressive import autoregressive
-from draftproof.experiments.models.loop.coins import coin_for
-from draftproof.experiments.models.loop.generation import generate
-from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.many import many_blocks
+from draftproof.experiments.models.loop.generation import autoregressive, generate
+from draftproof.experiments.models.loop.loop import Loop, many_blocks
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.measure.passes import fit_latency
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.speed.latency_fit import fit_latency
 from draftproof.simulator import Delayed
 from draftproof.verifiers import make
 

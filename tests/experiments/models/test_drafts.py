@@ -13,18 +13,15 @@ import pytest
 import torch
 import transformers
 
-from draftproof.experiments.models.drafts.making import make_draft
-from draftproof.experiments.models.drafts.ngram import count_ngrams
-from draftproof.experiments.models.drafts.specs import parse_draft
-from draftproof.experiments.models.drafts.text_model import seen_last
-from draftproof.experiments.models.loop.coins import coin_for
 from draftproof.experiments.models.loop.drafting import Drafted
-from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.many import many_blocks, many_texts
-from draftproof.experiments.models.pair.ngram_bits import ngram_bits
+from draftproof.experiments.models.loop.loop import Loop, many_blocks, many_texts
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.pair.corpus import ngram_bits
+from draftproof.experiments.models.pair.drafts import make_draft, parse_draft
 from draftproof.experiments.models.pair.pair import Pair, load_pair
+from draftproof.experiments.models.pair.text_drafts import count_ngrams, seen_last
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.validation.checks import caches
+from draftproof.experiments.models.validate.checks import caches
 from draftproof.simulator.drafts import Delayed, DySpec
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme

@@ -16,16 +16,15 @@ from typer.testing import CliRunner
 
 from draftproof import generate_with, make_draft
 from draftproof.experiments.cli import program
-from draftproof.experiments.models.drafts.eagle import new_head
-from draftproof.experiments.models.loop.coins import coin_for
-from draftproof.experiments.models.loop.feature_reading import FeatureReading
-from draftproof.experiments.models.loop.loop import Loop, State
-from draftproof.experiments.models.loop.many import many_blocks, many_texts
+from draftproof.experiments.models.expect.tables import continued_rows
+from draftproof.experiments.models.loop.loop import Loop, State, many_blocks, many_texts
+from draftproof.experiments.models.loop.reading import FeatureReading
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.pair.eagle import new_head
 from draftproof.experiments.models.pair.pair import Pair, load_folder
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.predicted.tables import continued_rows
 from draftproof.experiments.models.selector.deciding import deciding
-from draftproof.experiments.models.validation.checks import caches
+from draftproof.experiments.models.validate.checks import caches
 from draftproof.experiments.shared.latency import TimeModel
 from draftproof.simulator import TableProcess, block_law
 from draftproof.simulator.drafts import Delayed, DySpec

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.coins import coin_for
-from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.many import many_texts
+from draftproof.experiments.models.loop.loop import Loop, many_texts
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import STANDALONE, make

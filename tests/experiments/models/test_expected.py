@@ -8,14 +8,12 @@ from statistics import harmonic_mean
 import numpy as np
 import pytest
 
+from draftproof.experiments.models.expect import expected
+from draftproof.experiments.models.expect.expected import Expectations, Expected, along, most_tokens, predict
+from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.predicted.prediction import predict
-from draftproof.experiments.models.predicted.tables import pair_tables
-from draftproof.experiments.models.speed import expected
-from draftproof.experiments.models.speed.expected import Expectations, Expected, along
-from draftproof.experiments.models.speed.most import most_tokens
-from draftproof.experiments.models.validation.contest import setting
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.lp_analysis import optimum

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from draftproof.experiments.models.pair.folder import make_pair
-from draftproof.experiments.models.pair.recipe import Recipe
-from draftproof.experiments.models.pair.training import Plan
+from draftproof.experiments.models.pair.training import Plan, Recipe
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.network import SelectorNetwork
 from draftproof.experiments.models.selector.saved import load_selector, save_selector, times_fields

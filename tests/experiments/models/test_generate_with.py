@@ -15,7 +15,7 @@ from transformers import GenerationConfig
 from transformers.generation import GenerateDecoderOnlyOutput, LogitsProcessor, StoppingCriteria
 
 from draftproof import Delayed, InvalidInput, generate_with
-from draftproof.experiments.models.loop.texts import Piece
+from draftproof.experiments.models.loop.generation import Piece
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import lossless_for

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.autoregressive import autoregressive
-from draftproof.experiments.models.loop.coins import TorchCoin, coin_for
-from draftproof.experiments.models.loop.generation import cut, generate
-from draftproof.experiments.models.loop.loop import Block, Loop
-from draftproof.experiments.models.loop.many import many_blocks, many_texts
+from draftproof.experiments.models.loop.generation import autoregressive, cut, generate
+from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks, many_texts
+from draftproof.experiments.models.loop.vectors import TorchCoin, coin_for
+from draftproof.experiments.models.measure.texts import by_depth
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.speed.by_depth import by_depth
 from draftproof.simulator import Coin, Delayed, DraftNode, InvalidInput, InvalidVerifier, Verdict
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_blocks, law_of_texts

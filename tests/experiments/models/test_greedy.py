@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.autoregressive import autoregressive
-from draftproof.experiments.models.loop.coins import coin_for
-from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.loop.generation import autoregressive, generate
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Coin, Delayed, DraftNode, Verdict

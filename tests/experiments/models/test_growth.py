@@ -10,10 +10,20 @@ import pytest
 import torch
 
 from draftproof.experiments.models.pair.folder import make_pair
-from draftproof.experiments.models.pair.growth import grown
 from draftproof.experiments.models.pair.pair import load_folder
-from draftproof.experiments.models.pair.recipe import DEEP, DEEP_VOCAB, YOUNG, Recipe, Young, choose_recipe
-from draftproof.experiments.models.pair.training import Plan, Size, new_model, train
+from draftproof.experiments.models.pair.training import (
+    DEEP,
+    DEEP_VOCAB,
+    YOUNG,
+    Plan,
+    Recipe,
+    Size,
+    Young,
+    choose_recipe,
+    grown,
+    new_model,
+    train,
+)
 from draftproof.simulator.errors import InvalidInput
 
 IDS = torch.tensor([[1, 5, 2, 7, 7, 0]])

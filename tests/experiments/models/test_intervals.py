@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from draftproof.experiments.models.expect.expected import predict, predict_sampled
+from draftproof.experiments.models.expect.tables import root_case
+from draftproof.experiments.models.loop.sequential import mean_interval
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.predicted.betting import mean_interval
-from draftproof.experiments.models.predicted.prediction import predict
-from draftproof.experiments.models.predicted.sampled import predict_sampled
-from draftproof.experiments.models.predicted.tables import root_case
 from draftproof.simulator import Delayed
 from draftproof.verifiers import make
 

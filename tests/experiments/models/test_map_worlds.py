@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair import opened
-from draftproof.experiments.models.pair.roots import roots_of
+from draftproof.experiments.models.pair.pair import roots_of
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.predicted.tables import pair_tables
 from draftproof.experiments.studies.map_worlds import TEMPERATURES, trained_worlds
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput

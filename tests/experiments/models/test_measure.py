@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from draftproof.experiments.cli import run_command
+from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.measure import texts
+from draftproof.experiments.models.measure.passes import Latency, fit_latency
+from draftproof.experiments.models.measure.texts import Length
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.speed import measure
-from draftproof.experiments.models.speed.latency_fit import Latency, fit_latency
-from draftproof.experiments.models.speed.measure import Length
-from draftproof.experiments.models.validation.contest import setting
 from draftproof.experiments.shared.latency import time_model
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.text import EMBEDDED, read_text
@@ -35,7 +35,7 @@ def latency(tiny_pair: Pair) -> Latency:
 @pytest.mark.parametrize("name", ["specinfer", "traversal"])
 def test_a_row_holds_measured_and_predicted(tiny_pair: Pair, latency: Latency, name: str) -> None:
     made = setting(tiny_pair, Warp(), ROOTS, seed=0)
-    row = measure.speculative_row(made, find_verifier(name), Delayed(2, 1, 1), Length(80, 12), latency)
+    row = texts.speculative_row(made, find_verifier(name), Delayed(2, 1, 1), Length(80, 12), latency)
     spread = (row["block_efficiency_error"] ** 2 + row["predicted_efficiency_error"] ** 2) ** 0.5
     assert abs(row["block_efficiency"] - row["predicted_efficiency"]) < 4 * spread
     assert row["blocks"] * (row["block_efficiency"]) >= 2 * 80  # the last block may be cut
@@ -53,7 +53,7 @@ def test_a_row_holds_measured_and_predicted(tiny_pair: Pair, latency: Latency, n
 def test_large_vocabularies_are_predicted_at_their_own_block_starts(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(vocab=400)
     made = setting(pair, Warp(), [(1, 2, 3)], seed=0)
-    row = measure.speculative_row(
+    row = texts.speculative_row(
         made, find_verifier("naive"), Delayed(2, 0, 2), Length(60, 10), fit_latency(pair, [2, 9], repetitions=1)
     )
     spread = (row["block_efficiency_error"] ** 2 + row["predicted_efficiency_error"] ** 2) ** 0.5
@@ -62,15 +62,15 @@ def test_large_vocabularies_are_predicted_at_their_own_block_starts(random_pair:
 
 def test_plain_generation_is_the_yardstick(tiny_pair: Pair, latency: Latency) -> None:
     made = setting(tiny_pair, Warp(), ROOTS, seed=0)
-    row = measure.plain_row(made, Length(40), latency)
+    row = texts.plain_row(made, Length(40), latency)
     assert row["tokens_per_second"] == pytest.approx(2 * 40 / row["seconds_by_part"]["all"])
     assert row["seconds_by_part"]["draft"] == 0
 
 
 def test_a_fit_survives_being_kept(tiny_pair: Pair) -> None:
     made = setting(tiny_pair, Warp(), ROOTS, seed=0)
-    row = measure.latency_row(made, CONTEXTS, [1, 4])
-    again = measure.latency_of(json.loads(json.dumps(row)))
+    row = texts.latency_row(made, CONTEXTS, [1, 4])
+    again = texts.latency_of(json.loads(json.dumps(row)))
     assert again.draft.coefficients == row["draft"]["coefficients"]
     assert [each.read for each in again.target.passes] == [1, 4, 1, 4]
     assert again.target.coefficients == row["target"]["coefficients"]
@@ -104,7 +104,7 @@ def test_the_study_prints_draws_and_resumes(
     rows = json.loads(Path("a.json").read_text())["rows"]
     assert [row["kind"] for row in rows] == ["latency", *(2 * ["plain", *4 * ["speculative"]])]
     assert len({row["strong_id"] for row in rows}) == len(rows)
-    fitted = measure.latency_of(rows[0])
+    fitted = texts.latency_of(rows[0])
     assert times == fitted.times(16 + 16 // 2)
     assert times.time(Delayed(2, 1, 1).as_dict()) == fitted.block(Delayed(2, 1, 1), 16 + 16 // 2)
     assert Path("a.md").read_text().count("| naive") == 4

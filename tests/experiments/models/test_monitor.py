@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from draftproof import Delayed, InvalidInput, Monitor, TableProcess, block_law, generate_with
-from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop.generation import Piece, ending, pieces
 from draftproof.experiments.models.loop.loop import Block, Loop
 from draftproof.experiments.models.loop.monitor import LEANINGS, POWERS, sure_rows, tokens_needed, worth
-from draftproof.experiments.models.loop.texts import Piece, ending, pieces
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import DySpec
 from draftproof.verifiers import make

@@ -14,12 +14,12 @@ import pytest
 import torch
 import transformers
 
+from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair import devices, loading
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
 from draftproof.experiments.models.pair.tokenizers import make_tokenizer
 from draftproof.experiments.models.pair.training import Size, new_model
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.predicted.tables import pair_tables
 from draftproof.simulator.errors import InvalidInput
 
 ROOT = [0, 3, 1, 2, 5]

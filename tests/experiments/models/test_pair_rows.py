@@ -12,7 +12,7 @@ import torch
 import transformers
 
 from draftproof.experiments.models.pair.pair import Pair, load_folder
-from draftproof.experiments.models.pair.recipe import Recipe
+from draftproof.experiments.models.pair.training import Recipe
 from draftproof.simulator.errors import InvalidInput
 
 ROOT = [0, 3, 1, 2, 5]

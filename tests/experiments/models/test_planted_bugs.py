@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop import reading
-from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.caches import Preallocated, Remembered
 from draftproof.experiments.models.loop.reading import Reading
-from draftproof.experiments.models.loop.rooms import Room
 from draftproof.experiments.models.pair.warp import Warp
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched
 
@@ -46,9 +45,9 @@ def keeping_the_first_slots_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def writing_one_slot_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over the last token that is held, with the slot behind the new ones left as it was."""
-    cache = Room.cache
+    cache = Preallocated.cache
 
-    def early(self: Room) -> Any:
+    def early(self: Preallocated) -> Any:
         made = cache(self)
         for layer in made.layers:
             own = layer.update
@@ -63,7 +62,7 @@ def writing_one_slot_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
             layer.update = update
         return made
 
-    monkeypatch.setattr(Room, "cache", early)
+    monkeypatch.setattr(Preallocated, "cache", early)
 
 
 def seeing_siblings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from draftproof.experiments.models.pair.corpus import Corpus
-from draftproof.experiments.models.pair.pair import load_folder
-from draftproof.experiments.models.pair.roots import pair_digest, roots_of
+from draftproof.experiments.models.pair.pair import load_folder, pair_digest, roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector import saved
 from draftproof.experiments.models.selector.features import Inputs, views_of

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.roots import roots_of
+from draftproof.experiments.models.expect.expected import draw_trees, joint, predict, predict_sampled, tree_moments
+from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.pair.pair import Pair, roots_of
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.predicted.prediction import joint, predict
-from draftproof.experiments.models.predicted.sampled import draw_trees, predict_sampled, tree_moments
-from draftproof.experiments.models.predicted.tables import pair_tables
 from draftproof.experiments.shared.planned import Planned
 from draftproof.simulator import (
     Card,

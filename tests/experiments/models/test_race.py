@@ -7,14 +7,21 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
+from draftproof.experiments.models.expect.expected import Expected
+from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.measure.choose import Candidate, recommendation
+from draftproof.experiments.models.measure.halving import (
+    TOGETHER,
+    Halving,
+    Turn,
+    beside_plain,
+    going_on,
+    successive_halving,
+    turns_of,
+)
+from draftproof.experiments.models.measure.rounds import ratio
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.speed.choice import recommendation
-from draftproof.experiments.models.speed.choosing import Candidate
-from draftproof.experiments.models.speed.expected import Expected
-from draftproof.experiments.models.speed.paired import ratio
-from draftproof.experiments.models.speed.race import TOGETHER, Race, Turn, beside_plain, kept, raced, turns_of
-from draftproof.experiments.models.validation.contest import setting
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.simulator import Delayed
 
@@ -22,7 +29,7 @@ EXPECTED = Expected(1.0, 0.0, 0.0, 1.0)
 
 
 def test_after_a_round_the_slower_half_is_out() -> None:
-    assert [kept(count) for count in (3, 6, 7, 12, 40)] == [3, 6, 6, 6, 20]
+    assert [going_on(count) for count in (3, 6, 7, 12, 40)] == [3, 6, 6, 6, 20]
     assert turns_of(20, 3) == 2 + 20 + 1 + 10 + 1 + 6
 
 
@@ -30,13 +37,13 @@ def test_plain_generation_runs_among_the_others_and_its_turns_are_one(exact_pair
     assert beside_plain("abc") == [None, *"abc"]
     assert beside_plain(range(14)) == [None, *range(12), None, 12, 13]
     players = [(find_verifier("naive"), Delayed(1, 0, 1))] * (TOGETHER + 1)
-    found = raced(setting(exact_pair, Warp(), [(0,), (1,)], 0), players, [EXPECTED] * len(players), 3, 2)
+    found = successive_halving(setting(exact_pair, Warp(), [(0,), (1,)], 0), players, [EXPECTED] * len(players), 3, 2)
     plain = found.turns[None]
     assert [each.tokens for each in plain] == [
         2 * 2 * 3,
         2 * 3,
     ]  # texts of three tokens after two roots, twice at first
-    assert [len(found.turns[number]) for number in range(len(players))].count(2) == kept(len(players))
+    assert [len(found.turns[number]) for number in range(len(players))].count(2) == going_on(len(players))
     assert found.block(None) == pytest.approx(sqrt(found.block(None, 1) * found.blocks[None][1]))
     assert found.measured(0) == pytest.approx(
         sqrt(found.turns[0][0].rate * found.turns[0][1].rate) if len(found.turns[0]) > 1 else found.turns[0][0].rate
@@ -45,8 +52,8 @@ def test_plain_generation_runs_among_the_others_and_its_turns_are_one(exact_pair
     assert both == Turn(11, 22, 33.0, 44.0, 55.0)
 
 
-def race(*rates: list[float]) -> Race:
-    made = Race([EXPECTED] * (len(rates) - 1))
+def race(*rates: list[float]) -> Halving:
+    made = Halving([EXPECTED] * (len(rates) - 1))
     for number, values in enumerate(rates, -1):
         for value in values:
             made.add(None if number < 0 else number, [Turn(int(1e6), int(1e6), 1e6 / value, 0.0, 0.0)])
@@ -83,7 +90,7 @@ def test_what_is_not_known_of_expected_tokens_widens_the_interval() -> None:
 
 
 def test_a_moment_of_something_else_does_not_move_the_median_text() -> None:
-    made = Race([EXPECTED])
+    made = Halving([EXPECTED])
     for number in (None, 0):
         made.add(number, [Turn(10, 10, seconds, 0.0, 0.0) for seconds in (1.0, 1.0, 30.0)])
         made.add(number, [Turn(10, 10, 1.0, 0.0, 0.0)] * 3)

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop import rooms
-from draftproof.experiments.models.loop.caches import Remembered, prompt_read, read
-from draftproof.experiments.models.loop.coins import coin_for
+from draftproof.experiments.models.loop import caches
+from draftproof.experiments.models.loop.caches import Preallocated, Remembered, prompt_read, read
 from draftproof.experiments.models.loop.loop import Loop, State
-from draftproof.experiments.models.loop.rooms import Room
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
 from draftproof.verifiers import make
@@ -50,10 +49,10 @@ def test_texts_that_go_on_from_one_state_do_not_disturb_each_other(loop: Loop) -
 
 
 def test_one_that_writes_where_others_are_is_noticed(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
-    def taking(self: Remembered, more: int) -> Room:
+    def taking(self: Remembered, more: int) -> Preallocated:
         room = self.room
         if room is None or room.size < self.slots + more:
-            return Room.of(self.layers, self.slots, more)
+            return Preallocated.of(self.layers, self.slots, more)
         room.filled = self.slots
         return room
 
@@ -82,7 +81,7 @@ def test_a_pass_writes_behind_what_is_there_and_moves_nothing(loop: Loop) -> Non
     assert torch.equal(other.layers[0][0], second.layers[0][0])
     while second.room is first.room:
         second = one(second)
-    assert second.slots > 3 + rooms.LEAST
+    assert second.slots > 3 + caches.LEAST
 
 
 @torch.inference_mode()

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from draftproof.experiments.models.loop.coins import coin_for
-from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.many import many_blocks, many_texts
+from draftproof.experiments.models.loop.loop import Loop, many_blocks, many_texts
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import DySpec
 from draftproof.simulator.protocol import DraftScheme

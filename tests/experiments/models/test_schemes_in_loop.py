@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.coins import coin_for
 from draftproof.experiments.models.loop.generation import generate
 from draftproof.experiments.models.loop.loop import Loop, State
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.drafts import SCHEMES, DySpec, Eagle2, OptTree, Own, Sequoia, SpecHub, WithoutReplacement

@@ -14,16 +14,15 @@ import numpy as np
 import pytest
 import torch
 
-from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.roots import pair_digest
+from draftproof.experiments.models.expect import expected
+from draftproof.experiments.models.expect.expected import predict
+from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.predicted.prediction import predict
-from draftproof.experiments.models.predicted.tables import pair_tables
-from draftproof.experiments.models.selector import labels, making, saved, training
+from draftproof.experiments.models.selector import making, saved, training
 from draftproof.experiments.models.selector.features import SCALARS, Inputs, views_of
-from draftproof.experiments.models.selector.judging import oracle
 from draftproof.experiments.models.selector.network import Penalty, SelectorNetwork, loss
-from draftproof.experiments.models.selector.training import Choice, Labelled
+from draftproof.experiments.models.selector.training import Choice, Labelled, oracle
 from draftproof.experiments.shared.latency import time_model
 from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator import Delayed
@@ -48,7 +47,7 @@ def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[in
 
 @pytest.mark.parametrize("verifier", ["specinfer", "nss", "traversal", "block", "path_transport", "layer_transport"])
 def test_exact_labels_are_the_laws_on_whole_tables(exact_pair: Pair, verifier: str) -> None:
-    found = labels.exact_labels(exact_pair, make(verifier), SHAPES, Warp(), ROOT)
+    found = expected.exact_labels(exact_pair, make(verifier), SHAPES, Warp(), ROOT)
     assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)
 
 
@@ -57,7 +56,7 @@ def test_one_tree_labels_all_its_parts_without_bias(random_pair: Callable[..., P
     """Over all trees that the coin can draw, not over a sample."""
     pair = random_pair(vocab=2, dtype=torch.float64)
     actions = tuple(Delayed(*shape) for shape in ((1, 0, 0), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 1, 1)))
-    forest = labels.Forest(pair, make(verifier), actions, Warp(), ROOT, np.random.default_rng(0))
+    forest = expected.Forest(pair, make(verifier), actions, Warp(), ROOT, np.random.default_rng(0))
     drawn = outcomes(lambda coin: tuple(forest.means(coin)), FLOAT64)
     means = sum(np.array(each) * float(mass) for each, mass in drawn)
     assert means == pytest.approx(np.array([mean for mean, _ in laws(pair, verifier, actions, ROOT)]), abs=1e-12)

@@ -13,15 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from draftproof.experiments.models.loop.coins import coin_for
-from draftproof.experiments.models.pair.pair import Pair, load_folder
-from draftproof.experiments.models.pair.roots import pair_digest
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.pair.pair import Pair, load_folder, pair_digest
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.selector import contest, saved, timed
+from draftproof.experiments.models.selector import saved
 from draftproof.experiments.models.selector.deciding import deciding
 from draftproof.experiments.models.selector.features import Inputs, View, views_of
-from draftproof.experiments.models.selector.network import SelectorNetwork
-from draftproof.experiments.models.selector.ready import Ready
+from draftproof.experiments.models.selector.network import Ready, SelectorNetwork
+from draftproof.experiments.models.validate import policy
 from draftproof.experiments.shared.latency import time_model
 from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator import Delayed
@@ -92,7 +91,7 @@ def small(folder: Path, **other: Any) -> Path:
 def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
     draftproof: Callable[..., Any], given: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timed, "ROUNDS", 2)
+    monkeypatch.setattr(policy, "ROUNDS", 2)
     own = (*given, "--policy", f"{tmp_path}/own.py:mine", "--K", "1..2", "--L1", 0, "--L2", "0..1")
     ran = draftproof(*own, "--json", "a.json")
     assert ran.code == 0, ran.err
@@ -113,8 +112,8 @@ def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
         assert each["low"] <= each["mean"] <= each["high"]
     rest = found["predicted"] / found["predicted_from_passes"] - found["fitted_pass_seconds"]
     assert rest == pytest.approx(step - parts["passes"])
-    right = contest.exact_labels
-    monkeypatch.setattr(contest, "exact_labels", lambda *a: [(mean + 0.5, spread) for mean, spread in right(*a)])
+    right = policy.exact_labels
+    monkeypatch.setattr(policy, "exact_labels", lambda *a: [(mean + 0.5, spread) for mean, spread in right(*a)])
     ran = draftproof(*given, "--policy", "selector")
     assert ran.code == 1
     assert "NOT as predicted" in ran.out

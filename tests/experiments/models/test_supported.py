@@ -8,11 +8,11 @@ import pytest
 import torch
 import transformers
 
+from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop import supported
 from draftproof.experiments.models.loop.supported import check_supported
-from draftproof.experiments.models.pair.positions import room_of
+from draftproof.experiments.models.pair.devices import room_of
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.predicted.tables import pair_tables
 from draftproof.simulator import InvalidInput
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from draftproof.experiments.models.expect.tables import continued_rows, pair_tables
+from draftproof.experiments.models.expect.truncated import truncated_tables
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.predicted.tables import continued_rows, pair_tables
-from draftproof.experiments.models.predicted.truncated import truncated_tables
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.processes import context_at
 
@@ -34,10 +34,10 @@ def test_tables_hold_the_rows_of_single_passes(exact_pair: Pair, warp: Warp) -> 
 def test_tables_without_an_ordinary_cache_are_the_same(exact_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     contexts = np.random.default_rng(0).integers(0, 8, (30, 3))
     shared = continued_rows(exact_pair, "target", Warp(), ROOT, contexts)
-    monkeypatch.setattr("draftproof.experiments.models.predicted.tables._root_cache", lambda *_: None)
+    monkeypatch.setattr("draftproof.experiments.models.expect.tables._root_cache", lambda *_: None)
     assert abs(continued_rows(exact_pair, "target", Warp(), ROOT, contexts) - shared).max() < 1e-12  # order of sums
     monkeypatch.undo()
-    monkeypatch.setattr("draftproof.experiments.models.predicted.tables.BATCH_ENTRIES", 1)
+    monkeypatch.setattr("draftproof.experiments.models.expect.tables.BATCH_ENTRIES", 1)
     assert abs(continued_rows(exact_pair, "target", Warp(), ROOT, contexts) - shared).max() < 1e-12
 
 

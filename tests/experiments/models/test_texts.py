@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from draftproof.experiments.models.loop.caches import Remembered
-from draftproof.experiments.models.loop.coins import coin_for, coins_for
-from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.loop.generation import Piece, ending, generate, pieces
 from draftproof.experiments.models.loop.loop import Loop, State
-from draftproof.experiments.models.loop.texts import Piece, ending, pieces
+from draftproof.experiments.models.loop.vectors import coin_for, coins_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.verifiers import make

@@ -14,13 +14,10 @@ import numpy as np
 import pytest
 import torch
 
-from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.corpus import Corpus, model_bits, ngram_bits, sample
 from draftproof.experiments.models.pair.folder import make_pair
-from draftproof.experiments.models.pair.ngram_bits import ngram_bits
 from draftproof.experiments.models.pair.pair import Pair, load_folder
-from draftproof.experiments.models.pair.quality import model_bits, sample
-from draftproof.experiments.models.pair.recipe import Recipe, choose_recipe
-from draftproof.experiments.models.pair.training import Plan, Size, _noisy, new_model, train
+from draftproof.experiments.models.pair.training import Plan, Recipe, Size, _noisy, choose_recipe, new_model, train
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator.errors import InvalidInput
@@ -67,7 +64,7 @@ def test_bits_per_token_are_minus_the_mean_logarithm_of_what_came(count: int) ->
 def test_bits_do_not_depend_on_the_batches(tiny_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = np.random.default_rng(0).integers(0, 8, 300)
     whole = model_bits(tiny_pair.target, tokens[:40], tokens[40:], 8, 32)
-    monkeypatch.setattr("draftproof.experiments.models.pair.quality.BATCH_ENTRIES", 32 * 8 * 3)
+    monkeypatch.setattr("draftproof.experiments.models.pair.corpus.BATCH_ENTRIES", 32 * 8 * 3)
     # Passes over other batches differ in float32 rounding.
     assert model_bits(tiny_pair.target, tokens[:40], tokens[40:], 8, 32) == pytest.approx(whole, abs=1e-5)
 

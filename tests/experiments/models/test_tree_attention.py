@@ -11,9 +11,9 @@ import torch
 
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import Remembered, prompt_read
-from draftproof.experiments.models.loop.coins import coin_for
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.reading import Reading
+from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Coin, Delayed, DraftNode, Verdict
 from draftproof.verifiers import make

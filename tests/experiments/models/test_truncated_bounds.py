@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.experiments.models.predicted import truncated
-from draftproof.experiments.models.predicted.truncated import REST, Truncated, cut_tables
+from draftproof.experiments.models.expect import truncated
+from draftproof.experiments.models.expect.truncated import REST, Truncated, cut_tables
 from draftproof.lp_analysis import Optimum, optimum
 from draftproof.simulator import Coin, Delayed, DraftNode, TableProcess, Verdict, block_law
 from draftproof.simulator.arithmetic import RATIONAL

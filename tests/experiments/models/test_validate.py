@@ -12,13 +12,12 @@ import torch
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import Remembered
 from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.pair.pair import Pair
-from draftproof.experiments.models.pair.roots import pair_digest, roots_of
+from draftproof.experiments.models.loop.setting import setting, under_test
+from draftproof.experiments.models.pair.pair import Pair, pair_digest, roots_of
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.validation import cells, checks, validation, views
-from draftproof.experiments.models.validation.cells import Budget, cell_key
-from draftproof.experiments.models.validation.contest import contestants, setting
-from draftproof.experiments.models.validation.validation import Contest
+from draftproof.experiments.models.validate import cells, checks, run, views
+from draftproof.experiments.models.validate.cells import Budget, cell_key
+from draftproof.experiments.models.validate.run import Validation
 from draftproof.experiments.shared.names import NamedVerifier, find_verifier
 from draftproof.experiments.shared.rows import RowFile
 from draftproof.experiments.shared.text import EMBEDDED, read_text
@@ -43,26 +42,26 @@ class Eager:
         return Verdict(node.context, coin.choose(node.target))
 
 
-def contest_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Contest:
+def contest_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Validation:
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
     made = setting(pair, Warp(), roots_of(text, roots, 8), seed=0)
-    playing = contestants([find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()})
-    return Contest(made, tuple(playing), SHAPES, Budget(goal=0.04, least=1), law_runs=800, greedy=40)
+    playing = under_test([find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()})
+    return Validation(made, tuple(playing), SHAPES, Budget(goal=0.04, least=1), law_runs=800, greedy=40)
 
 
 @pytest.fixture(scope="module")
-def contest(tiny_pair: Pair) -> Contest:
+def contest(tiny_pair: Pair) -> Validation:
     return contest_of(tiny_pair)
 
 
 @pytest.fixture(scope="module")
-def tables(contest: Contest) -> list[Case]:
-    return validation.tables_of(contest)
+def tables(contest: Validation) -> list[Case]:
+    return run.tables_of(contest)
 
 
-def test_every_cell_and_the_whole_table_are_as_predicted(contest: Contest, tables: list[Case]) -> None:
-    rows = validation.cell_rows(contest, tables, RowFile(None))
-    table = validation.table_fields(rows)
+def test_every_cell_and_the_whole_table_are_as_predicted(contest: Validation, tables: list[Case]) -> None:
+    rows = run.cell_rows(contest, tables, RowFile(None))
+    table = run.table_fields(rows)
     assert len(rows) == table["cells"] == len(NAMES) * len(SHAPES)
     assert table["passed"]
     assert table["largest_z"] < 4
@@ -80,7 +79,7 @@ def test_every_cell_and_the_whole_table_are_as_predicted(contest: Contest, table
 def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables: list[Case]) -> None:
     scheme = Delayed(2, 0, 1)
     contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4"), schemes=(scheme,), budget=Budget(blocks=40))
-    rows = validation.cell_rows(contest, tables, RowFile(None))
+    rows = run.cell_rows(contest, tables, RowFile(None))
     assert {row["verdict"] for row in rows} == {"exact"}
     for row, each in zip(rows, contest.contestants, strict=True):
         found = []
@@ -91,8 +90,8 @@ def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables
         if not row["lossless"]:
             assert row["max_deviation"] == pytest.approx(float(max(each.max_deviation for each in found)), rel=1e-12)
     assert [row["lossless"] for row in rows] == [False, True, True, True]
-    assert "| REFUTED" in views.markdown(rows, validation.table_fields(rows))
-    assert views.markdown(rows, validation.table_fields(rows)).count("| exact") == 3
+    assert "| REFUTED" in views.markdown(rows, run.table_fields(rows))
+    assert views.markdown(rows, run.table_fields(rows)).count("| exact") == 3
 
 
 def test_a_verdict_that_takes_too_long_is_that_of_floats(
@@ -100,7 +99,7 @@ def test_a_verdict_that_takes_too_long_is_that_of_floats(
 ) -> None:
     monkeypatch.setattr(cells, "EXACT_SECONDS", 1e-6)
     contest = replace(contest_of(tiny_pair), schemes=SHAPES[:1], budget=Budget(blocks=40))
-    rows = validation.cell_rows(contest, tables, RowFile(None))
+    rows = run.cell_rows(contest, tables, RowFile(None))
     assert {(row["verdict"], row["lossless"]) for row in rows} == {("to rounding", True)}
 
 
@@ -125,8 +124,8 @@ def test_a_planted_bias_fails_the_same_table(
     tiny_pair: Pair, tables: list[Case], claim: str, liar: str, moves_the_mean: bool
 ) -> None:
     contest = replace(contest_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], budget=Budget(goal=0.015))
-    rows = validation.cell_rows(contest, tables, RowFile(None))
-    table = validation.table_fields(rows)
+    rows = run.cell_rows(contest, tables, RowFile(None))
+    table = run.table_fields(rows)
     assert not table["passed"]
     assert [each["verifier"] for each in table["failed"]] == [f"{claim} (runs {liar})"]
     lying = next(row for row in rows if liar in row["verifier"])
@@ -138,7 +137,7 @@ def test_a_planted_bias_fails_the_same_table(
 
 def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) -> None:
     contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4", gbv="naive_from_target"), law_runs=3_000)
-    rows = validation.law_rows(contest, tables, RowFile(None))
+    rows = run.law_rows(contest, tables, RowFile(None))
     assert {row["verifier"]: row["refuted"] for row in rows} == {
         "naive (runs relaxed:w=1/4)": True,
         "specinfer": False,
@@ -152,23 +151,23 @@ def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) ->
 
 
 def test_rows_that_are_kept_are_not_run_again(
-    contest: Contest, tables: list[Case], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    contest: Validation, tables: list[Case], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, short = str(tmp_path / "rows.jsonl"), replace(contest, schemes=SHAPES[:1], law_runs=100)
-    parts = validation.cell_rows, validation.law_rows
+    parts = run.cell_rows, run.law_rows
     first = [part(short, tables, RowFile(path)) for part in parts]
 
     def never(*_: Any) -> Any:
         raise AssertionError("run again")
 
-    monkeypatch.setattr(validation, "measure_exact", never)
-    monkeypatch.setattr(validation, "law_row", never)
+    monkeypatch.setattr(run, "measure_exact", never)
+    monkeypatch.setattr(run, "law_row", never)
     assert [part(short, tables, RowFile(path)) for part in parts] == first
 
 
-def test_what_defines_a_cell_is_in_its_key(contest: Contest, exact_pair: Pair) -> None:
+def test_what_defines_a_cell_is_in_its_key(contest: Validation, exact_pair: Pair) -> None:
     each, scheme, budget = contest.contestants[0], SHAPES[0], contest.budget
-    lying = contestants([each.claim], {"naive": find_verifier("relaxed")})[0]
+    lying = under_test([each.claim], {"naive": find_verifier("relaxed")})[0]
     made = contest.setting
     keys = {
         cell_key(made, each, scheme, budget),
@@ -190,16 +189,16 @@ def test_the_hash_of_a_pair_is_that_of_its_weights(random_pair: Any) -> None:
     assert pair_digest(random_pair()) != pair_digest(random_pair(noise=0.1001))
 
 
-def test_what_must_be_the_same_is(contest: Contest) -> None:
-    found = validation.same_anyway(contest)
+def test_what_must_be_the_same_is(contest: Validation) -> None:
+    found = run.same_anyway(contest)
     assert all(row["passed"] for row in found.values())
-    assert validation.TREES * 3 < found["tree_attention"]["compared"] <= validation.TREES * 5  # paths may be alike
+    assert run.TREES * 3 < found["tree_attention"]["compared"] <= run.TREES * 5  # paths may be alike
     assert 0 < found["tree_attention"]["largest"] < 1e-4  # float32: another order of sums, but not other sums
     assert found["greedy"] == {"tokens": 40, "runs": 12, "differ": [], "passed": True}
     assert len(views.check_lines(found)) == 3
 
 
-def test_a_wrong_mask_is_found(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_mask_is_found(contest: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
     def causal(sees: Any, start: int, width: int) -> torch.Tensor:
         return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
 
@@ -208,7 +207,7 @@ def test_a_wrong_mask_is_found(contest: Contest, monkeypatch: pytest.MonkeyPatch
     assert not checks.tree_attention(loop, contest.setting.roots[0], 4, 0).passed
 
 
-def test_a_wrong_cache_is_found(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_cache_is_found(contest: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Remembered.kept
 
     def first_path(self: Remembered, slots: int, places: Any) -> Remembered:
@@ -222,9 +221,9 @@ def test_a_wrong_cache_is_found(contest: Contest, monkeypatch: pytest.MonkeyPatc
 
 def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
     made = setting(random_pair(), Warp(), [(1, 2, 3)], seed=0)
-    lying = contestants([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
-    contest = Contest(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
-    found = validation.same_anyway(contest)
+    lying = under_test([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
+    contest = Validation(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
+    found = run.same_anyway(contest)
     assert not found["greedy"]["passed"]
     assert {each["verifier"] for each in found["greedy"]["differ"]} == {"naive (runs eager)"}
     assert "DIFFERENT: naive (runs eager) (2, 1, 2) at token" in views.check_lines(found)[2]
@@ -234,13 +233,13 @@ def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
 def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -> None:
     pair = random_pair(vocab=300)
     made = setting(pair, Warp(), [(1, 2, 3), (250, 7, 9)], seed=0)
-    playing = contestants([find_verifier("specinfer"), find_verifier("traversal")], {})
-    contest = Contest(made, tuple(playing), (Delayed(2, 0, 2),), Budget(blocks=600), law_runs=600, greedy=0)
+    playing = under_test([find_verifier("specinfer"), find_verifier("traversal")], {})
+    contest = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Budget(blocks=600), law_runs=600, greedy=0)
     assert not contest.exact(contest.schemes[0])
-    tables = validation.tables_of(contest)
+    tables = run.tables_of(contest)
     assert [each.target.depth for each in tables] == [0, 0]
-    rows = validation.cell_rows(contest, tables, RowFile(None))
-    assert validation.table_fields(rows)["passed"]
+    rows = run.cell_rows(contest, tables, RowFile(None))
+    assert run.table_fields(rows)["passed"]
     for row in rows:
         assert row["prediction"] == "600 sampled trees"
         assert 0 < row["predicted_error"] < row["total_error"]
@@ -249,52 +248,52 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
         assert row["outcomes"] is None
         assert row["truncated"]["kept"] == 35  # 39**3 numbers are below 60,000
         assert 0 < row["truncated"]["outside_draft"] < 1
-    assert validation.law_length(contest) == 1
-    assert not any(row["refuted"] for row in validation.law_rows(contest, tables, RowFile(None)))
+    assert run.law_length(contest) == 1
+    assert not any(row["refuted"] for row in run.law_rows(contest, tables, RowFile(None)))
 
 
 def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
     contest = contest_of(tiny_pair, names=("specinfer", "traversal"))
     contest = replace(contest, setting=replace(contest.setting, vectors="torch"), budget=Budget(blocks=400))
-    rows = validation.cell_rows(contest, tables, RowFile(None))
+    rows = run.cell_rows(contest, tables, RowFile(None))
     assert {row["vectors"] for row in rows} == {"torch"}
-    assert validation.table_fields(rows)["passed"]
+    assert run.table_fields(rows)["passed"]
 
 
 def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> None:
     greedy = contest_of(tiny_pair)
     greedy = replace(greedy, setting=replace(greedy.setting, warp=Warp(0)), schemes=SHAPES[:1], law_runs=50)
-    tables = validation.tables_of(greedy)
-    rows = validation.cell_rows(greedy, tables, RowFile(None))
+    tables = run.tables_of(greedy)
+    rows = run.cell_rows(greedy, tables, RowFile(None))
     assert {(row["z"], row["total_error"]) for row in rows} == {(0.0, 0.0)}
-    assert validation.table_fields(rows)["passed"]
-    assert not any(row["refuted"] for row in validation.law_rows(greedy, tables, RowFile(None)))
+    assert run.table_fields(rows)["passed"]
+    assert not any(row["refuted"] for row in run.law_rows(greedy, tables, RowFile(None)))
 
 
-def test_the_picture_and_the_page_hold_every_cell(contest: Contest, tables: list[Case]) -> None:
+def test_the_picture_and_the_page_hold_every_cell(contest: Validation, tables: list[Case]) -> None:
     short = replace(contest, schemes=SHAPES[:1])
-    rows = validation.cell_rows(short, tables, RowFile(None))
+    rows = run.cell_rows(short, tables, RowFile(None))
     assert views.figure(rows, "caption").startswith(b"\x89PNG")
-    page = views.markdown(rows, validation.table_fields(rows))
+    page = views.markdown(rows, run.table_fields(rows))
     assert sum(f"`{name}`" in page for name in NAMES) == len(NAMES)
 
 
 def test_a_replacement_of_nobody_is_refused() -> None:
     with pytest.raises(InvalidInput, match="block is not among naive"):
-        contestants([find_verifier("naive")], {"block": find_verifier("relaxed")})
+        under_test([find_verifier("naive")], {"block": find_verifier("relaxed")})
 
 
 @pytest.mark.heavy
 def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_pair: Pair) -> None:
-    from draftproof.experiments.models.validation.run import SHAPES as FOUR
-    from draftproof.experiments.models.validation.run import VERIFIERS as EIGHT
+    from draftproof.experiments.models.validate.run import SHAPES as FOUR
+    from draftproof.experiments.models.validate.run import VERIFIERS as EIGHT
 
     contest = replace(contest_of(tiny_pair, roots=4, names=EIGHT), schemes=FOUR, budget=Budget(), law_runs=4_000)
-    tables = validation.tables_of(contest)
-    table = validation.table_fields(validation.cell_rows(contest, tables, RowFile(None)))
+    tables = run.tables_of(contest)
+    table = run.table_fields(run.cell_rows(contest, tables, RowFile(None)))
     assert table["cells"] == 32
     assert table["largest_error"] < 0.02
     assert table["passed"]
-    assert not any(row["refuted"] for row in validation.law_rows(contest, tables, RowFile(None)))
-    power = validation.law_power(contest, tables)["found"]
+    assert not any(row["refuted"] for row in run.law_rows(contest, tables, RowFile(None)))
+    power = run.law_power(contest, tables)["found"]
     assert all(each["share"] >= 0.9 for each in power)

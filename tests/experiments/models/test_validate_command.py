@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.pair import folder as folders
-from draftproof.experiments.models.pair import opened
-from draftproof.experiments.models.pair.recipe import Recipe
-from draftproof.experiments.models.validation import checks, text_law, validation
-from draftproof.experiments.models.validation.run import failures
-from draftproof.experiments.models.validation.sequential import least_found
+from draftproof.experiments.models.loop.sequential import least_found
+from draftproof.experiments.models.pair import folder, opened
+from draftproof.experiments.models.pair.training import Recipe
+from draftproof.experiments.models.validate import checks, law, run
+from draftproof.experiments.models.validate.run import failures
 from draftproof.experiments.shared.text import EMBEDDED, read_text
 
 LIAR = """
@@ -47,10 +46,10 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def begin() -> None:
         monkeypatch.setattr(opened, "SAMPLE", 20)
-        monkeypatch.setattr(validation, "TREES", 4)
-        monkeypatch.setattr(validation, "BLOCKS", 20)
+        monkeypatch.setattr(run, "TREES", 4)
+        monkeypatch.setattr(run, "BLOCKS", 20)
         monkeypatch.setattr(checks, "greedy_text", lambda pair, prompt, _: whole(pair, prompt, 40))
-        monkeypatch.setattr(text_law, "least_found", partial(least_found, trials=10))
+        monkeypatch.setattr(law, "least_found", partial(least_found, trials=10))
 
     return begin
 
@@ -208,7 +207,7 @@ def test_without_models_a_pair_is_trained_first(
     given = ("validate", "naive", *FEW, "--device", "cpu", "--pair", "made")
     assert draftproof(*given).code == 0
     assert (tmp_path / "made" / "pair.json").is_file()
-    monkeypatch.setattr(folders, "_train_both", None)  # it is there and is not trained again
+    monkeypatch.setattr(folder, "_train_both", None)  # it is there and is not trained again
     ran = draftproof(*given)
     assert ran.code == 0
     assert "made holds a pair already" in ran.err
@@ -230,7 +229,7 @@ def test_an_interrupted_run_says_where_its_rows_are(
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(validation, "cell_rows", interrupted)
+    monkeypatch.setattr(run, "cell_rows", interrupted)
     ran = draftproof("validate", "naive", *models, *FEW, "--resume", "rows.jsonl", "--json", "a.json")
     assert ran.code == 130
     assert "interrupted; rows so far are kept in rows.jsonl" in ran.err

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from draftproof.experiments.models.expect.planning import planned_scheme
+from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.models.validation import validation, views
-from draftproof.experiments.models.validation.cells import Budget
-from draftproof.experiments.models.validation.contest import setting
-from draftproof.experiments.models.validation.planning import planned_scheme
+from draftproof.experiments.models.validate import run, views
+from draftproof.experiments.models.validate.cells import Budget
 from draftproof.experiments.shared.rows import RowFile
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossless_for
@@ -27,14 +27,14 @@ PLAYERS = ("nss", "traversal", "spechub", "sequoia")
 
 @pytest.fixture(scope="module")
 def tables(tiny_pair: Pair) -> list[Case]:
-    return validation.tables_of(contest_of(tiny_pair))
+    return run.tables_of(contest_of(tiny_pair))
 
 
 @pytest.mark.heavy
 def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
     budget = Budget(blocks=400)
     contest = replace(contest_of(tiny_pair, names=PLAYERS), schemes=OTHERS, budget=budget, law_runs=100, greedy=12)
-    planned, said = validation.planned_contest(contest, tables)
+    planned, said = run.with_plans(contest, tables)
     vectors = [acceptance_vector(each.target, each.draft, 2, 2) for each in tables]
     best = Sequoia.planned([(first + second) / 2 for first, second in zip(*vectors, strict=True)], 2, 2)
     assert planned.schemes == (*OTHERS[:3], best)
@@ -51,15 +51,15 @@ def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
     ]
     assert len(planned.left_out) == 16 - len(planned.pairs)
     assert len(views.left_out_lines([{"verifier": "a", "shape": "x"}, {"verifier": "b", "shape": "x"}])) == 1
-    rows = validation.cell_rows(planned, tables, RowFile(None))
-    table = validation.table_fields(rows)
+    rows = run.cell_rows(planned, tables, RowFile(None))
+    table = run.table_fields(rows)
     assert table["passed"]
     assert table["largest_z"] < 4
     assert {row["draft_passes"] for row in rows if row["scheme"]["name"] == "eagle2"} == {2.0}
     assert {row["lossless"] for row in rows} == {True}
     assert "| scheme " in views.markdown(rows, table)
-    assert validation.same_anyway(planned)["greedy"]["runs"] == 8
-    assert not any(row["refuted"] for row in validation.law_rows(planned, tables, RowFile(None)))
+    assert run.same_anyway(planned)["greedy"]["runs"] == 8
+    assert not any(row["refuted"] for row in run.law_rows(planned, tables, RowFile(None)))
 
 
 def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
@@ -67,8 +67,8 @@ def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
 ) -> None:
     contest = contest_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
     contest = replace(contest, schemes=OTHERS[:2], budget=Budget(blocks=3000))
-    rows = validation.cell_rows(contest, tables, RowFile(None))
-    failed = validation.table_fields(rows)["failed"]
+    rows = run.cell_rows(contest, tables, RowFile(None))
+    failed = run.table_fields(rows)["failed"]
     assert failed == [{"verifier": "traversal (runs naive)", "shape": "dyspec(nodes=2)"}]
 
 
@@ -76,8 +76,8 @@ def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair)
     contest = contest_of(tiny_pair, names=("nss",))
     contest = replace(contest, schemes=(Delayed(1, 0, 1), DySpec(8)), budget=Budget(blocks=60))
     assert contest.depth == 1
-    tables = validation.tables_of(contest)
-    rows = validation.cell_rows(contest, tables, RowFile(None))
+    tables = run.tables_of(contest)
+    rows = run.cell_rows(contest, tables, RowFile(None))
     assert [row["prediction"] for row in rows] == ["exact", "60 sampled trees"]
     assert all(abs(row["z"]) < 4 for row in rows)
 
@@ -104,10 +104,10 @@ def test_many_pairs_of_scheme_and_verifier_are_as_predicted(tiny_pair: Pair) -> 
     names = (*PLAYERS, "rejection_without_replacement", "block")
     contest = contest_of(tiny_pair, roots=4, names=names)
     contest = replace(contest, schemes=OTHERS, budget=Budget(), law_runs=4_000)
-    tables = validation.tables_of(contest)
-    contest, _ = validation.planned_contest(contest, tables)
-    table = validation.table_fields(validation.cell_rows(contest, tables, RowFile(None)))
+    tables = run.tables_of(contest)
+    contest, _ = run.with_plans(contest, tables)
+    table = run.table_fields(run.cell_rows(contest, tables, RowFile(None)))
     claimed = [scheme for name in names for scheme in OTHERS if scheme.name in lossless_for(make(name).card)]
     assert table["cells"] == len(claimed) > 10
     assert table["passed"]
-    assert not any(row["refuted"] for row in validation.law_rows(contest, tables, RowFile(None)))
+    assert not any(row["refuted"] for row in run.law_rows(contest, tables, RowFile(None)))

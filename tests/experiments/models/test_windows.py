@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from draftproof.experiments.models.loop import masks
-from draftproof.experiments.models.loop.coins import coin_for, coins_for
-from draftproof.experiments.models.loop.loop import Loop
-from draftproof.experiments.models.loop.many import many_texts
-from draftproof.experiments.models.loop.masks import windows_of, within
-from draftproof.experiments.models.loop.texts import ending, pieces
+from draftproof.experiments.models.loop import caches
+from draftproof.experiments.models.loop.caches import windows_of, within
+from draftproof.experiments.models.loop.generation import ending, pieces
+from draftproof.experiments.models.loop.loop import Loop, many_texts
+from draftproof.experiments.models.loop.vectors import coin_for, coins_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed
 from draftproof.simulator.drafts import Eagle2
@@ -89,11 +88,11 @@ def test_texts_have_the_law_of_the_target(windowed: Any, name: str) -> None:
 
 
 def one_token_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "within", lambda sees, window: within(sees, None if window is None else window + 1))
+    monkeypatch.setattr(caches, "within", lambda sees, window: within(sees, None if window is None else window + 1))
 
 
 def no_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "within", lambda sees, window: sees)
+    monkeypatch.setattr(caches, "within", lambda sees, window: sees)
 
 
 def a_window_of_slots(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,11 +105,11 @@ def a_window_of_slots(monkeypatch: pytest.MonkeyPatch) -> None:
         own = torch.arange(slots - width, slots)[:, None]
         return sees & (torch.arange(slots) > own - window)
 
-    monkeypatch.setattr(masks, "within", cut)
+    monkeypatch.setattr(caches, "within", cut)
 
 
 def a_window_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(masks, "within", lambda sees, window: within(sees, WINDOW))
+    monkeypatch.setattr(caches, "within", lambda sees, window: within(sees, WINDOW))
 
 
 @pytest.mark.parametrize("bug", [one_token_more, no_window, a_window_of_slots, a_window_everywhere])

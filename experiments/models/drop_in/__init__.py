@@ -1,1 +1,0 @@
-"""Inside `generate` of transformers."""

@@ -1,0 +1,211 @@
+"""A pair of models as a problem of the exact commands: its own rows of p and q after root contexts of a text.
+
+`V` is the number of tokens of the tables. A vocabulary of more than `FULL` tokens is cut: at every context the `V - 4`
+most probable ones are kept and four more stand for all others, so that what holds of the tables holds of a verifier of
+the whole vocabulary, and their cases bring along what bounds every other verifier from above (`truncated`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from draftproof.experiments.models.expect.tables import Tables, kept_tables, pair_tables
+from draftproof.experiments.models.expect.truncated import REST, truncated_tables
+from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.pair import Pair, pair_digest, roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.shared.problem import EXACT_ENTRIES
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.rows import strong_id
+from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.exact import FLOAT_UNIT
+from draftproof.simulator.instances.processes import TableProcess, rationalise, table_entries
+from draftproof.simulator.protocol import Context
+
+#: Tokens up to which a vocabulary is taken whole, and how many tokens tables have where it is larger.
+FULL, CUT = 32, 8
+#: Root contexts where nobody says how many.
+ROOTS = 4
+#: Seconds of tables that are worth a word.
+LONG = 5.0
+
+
+@dataclass(frozen=True)
+class PairProblem:
+    """A pair of models after contexts of a text, each of equal weight.
+
+    names: of both models; digest: hash of their weights and of what computes with them. pair: None in another process,
+    which has the tables that were made before. vocab_size: `V` of the tables; whole: of the pair. denominator: what
+    exact rows are rounded to; None: what the models compute, in multiples of `2^-52`.
+    Raises `InvalidInput` for a `V` that the vocabulary does not have.
+    """
+
+    pair: Pair | None
+    names: tuple[str, str]
+    digest: str
+    vocab_size: int
+    whole: int
+    warp: Warp
+    contexts: tuple[Context, ...]
+    words: tuple[str, ...]
+    text_hash: str
+    denominator: int | None = None
+    tables: dict[int, list[Tables]] = field(default_factory=dict, compare=False)
+
+    flag: ClassVar[str] = "--pair"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.vocab_size <= self.whole:
+            raise InvalidInput(f"--vocab {self.vocab_size}: the pair has {self.whole} tokens; take 2 of them to all")
+        if self.cut and self.vocab_size <= REST:
+            raise InvalidInput(
+                f"--vocab {self.vocab_size}: {REST} tokens of the tables stand for those that are not kept; take at "
+                f"least {REST + 1}, or all {self.whole}"
+            )
+
+    @property
+    def cut(self) -> bool:
+        """Whether the pair has more tokens than the tables."""
+        return self.whole > self.vocab_size
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes: without the models."""
+        return {**self.__dict__, "pair": None}
+
+    @property
+    def source(self) -> dict[str, Any]:
+        return {
+            "pair": self.digest,
+            "text_hash": self.text_hash,
+            "vocab_size": self.vocab_size,
+            "warp": self.warp.as_dict(),
+            "roots": [list(context) for context in self.contexts],
+            "denominator": FLOAT_UNIT if self.denominator is None else self.denominator,
+            **({"rest": REST} if self.cut else {}),
+        }
+
+    def roots(self, depth: int, arithmetic: Arithmetic) -> list[Case]:
+        exact = arithmetic.exact or table_entries(self.vocab_size, depth) <= EXACT_ENTRIES
+        weight = Fraction(1, len(self.contexts))
+        numbers, found = RATIONAL if exact else FLOAT64, []
+        for word, tables in zip(self.words, self._tables(max(depth, 1)), strict=True):
+            above = None
+            if self.cut and self.denominator is None:  # rounded tables bound nothing but themselves
+                above = Case(word, *self._processes(tables.above_target, tables.above_draft, numbers), weight)
+            found.append(Case(word, *self._processes(tables.target, tables.draft, numbers), weight, above=above))
+        return found
+
+    def _processes(
+        self, target: Sequence[Any], draft: Sequence[Any], arithmetic: Arithmetic
+    ) -> tuple[TableProcess, TableProcess]:
+        grain = self.denominator or (FLOAT_UNIT if arithmetic.exact else None)
+        first, second = (
+            TableProcess([each if grain is None else rationalise(each, grain, arithmetic) for each in part], name)
+            for part, name in ((target, "target"), (draft, "draft"))
+        )
+        return first, second
+
+    def _tables(self, depth: int) -> list[Tables]:
+        """Of all roots, made once for each depth."""
+        if depth not in self.tables:
+            self.tables[depth] = self._made(depth)
+        return self.tables[depth]
+
+    def _made(self, depth: int) -> list[Tables]:
+        started, found = perf_counter(), []
+        for number, root in enumerate(self.contexts):
+            key = strong_id({**self.source, "roots": [list(root)], "depth": depth})
+            found.append(kept_tables(key, lambda root=root: self._computed(root, depth)))  # type: ignore[misc]
+            rest = (perf_counter() - started) * (len(self.contexts) - 1 - number) / (number + 1)
+            if number == 0 and rest > LONG:
+                rows = sum(self.vocab_size**length for length in range(depth + 1))
+                remark(f"tables of p and q to depth {depth}, {rows:,} rows a root: about {rest:.0f} s more")
+        if found[0].outside.size:
+            means = np.mean([tables.outside[:, -1] for tables in found], axis=0)
+            remark(
+                f"{self.vocab_size - REST} tokens kept at each context, {REST} for the rest: a path of {depth} leaves "
+                f"those kept with probability {means[0]:.3g} in the target and {means[1]:.3g} in the draft; "
+                + self._says
+            )
+        return found
+
+    @property
+    def _says(self) -> str:
+        """What cut tables tell of the whole vocabulary."""
+        if self.denominator is not None:
+            return f"rounded to multiples of 1/{self.denominator}, they say nothing of all {self.whole:,} tokens"
+        return (
+            f"a verifier of delayed trees stands here for itself behind that cut, which is one for all {self.whole:,} "
+            "tokens; of trees of other schemes nothing is said but for these tables"
+        )
+
+    def _computed(self, root: Context, depth: int) -> Tables:
+        if self.pair is None:
+            raise InvalidInput(f"tables of depth {depth} were not made before the work was shared out; use --jobs 1")
+        if not self.cut:
+            target, draft = pair_tables(self.pair, self.warp, root, depth)
+            return Tables(target.tables, draft.tables, np.zeros((2, 0)))
+        cut = truncated_tables(self.pair, self.warp, root, depth, self.vocab_size - REST)
+        outside = np.array([cut.outside_target, cut.outside_draft])
+        return Tables(cut.target.tables, cut.draft.tables, outside, *(each.tables for each in cut.above))
+
+    def __str__(self) -> str:
+        size = f"V = {self.vocab_size}"
+        if self.cut:
+            size += f" (of {self.whole:,}; the last {REST} stand for all others)"
+        roots = f"{len(self.contexts)} root contexts" if len(self.contexts) > 1 else f"root {self.words[0]!r}"
+        return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
+
+
+def fewest(whole: int) -> int:
+    """The least `V` of tables of a pair with so many tokens."""
+    return min(whole, REST + 1)
+
+
+def pair_problem(
+    pair: Pair,
+    corpus: Corpus,
+    warp: Warp,
+    size: int | None = None,
+    count: int | None = None,
+    root: str | None = None,
+    denominator: int | None = None,
+) -> PairProblem:
+    """The problem after `count` contexts, evenly spaced over the held-out end of a text, or after one text, `root`.
+
+    size: `V`; by default the vocabulary up to `FULL` tokens, `CUT` beyond. Raises `InvalidInput`.
+    """
+    if root is not None:
+        contexts = [tuple(pair.encode(root))]
+        if not contexts[0]:
+            raise InvalidInput("--root is empty; give at least one character of the text before the root")
+    else:
+        contexts = roots_of(pair.encode(corpus.held_out), ROOTS if count is None else count)
+    if size is None:
+        size = pair.vocab_size if pair.vocab_size <= FULL else CUT
+    computed = {"dtype": str(pair.dtype), "device": pair.device.type, "versions": model_versions()}
+    fields = {"pair": pair_digest(pair), **computed}
+    words = tuple(pair.decode(context) for context in contexts)
+    if root is not None and words[0] != root:
+        remark(f"root {root!r} is taken as {words[0]!r}: so the tokenizer reads it")
+    return PairProblem(
+        pair,
+        pair.names,
+        strong_id(fields),
+        size,
+        pair.vocab_size,
+        warp,
+        tuple(contexts),
+        words,
+        corpus.digest,
+        denominator,
+    )

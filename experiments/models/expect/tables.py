@@ -1,0 +1,187 @@
+"""The exact tables of p and q after a root, and those that are kept in the user's folder of caches.
+
+`V` is the vocabulary size, `L` the depth. Rows are computed by batched passes over all contexts of one length; the
+pass over the root itself is done once and its cache is shared, where the model has an ordinary cache. Tables are kept
+under the hash of all that decides them; a file whose contents do not have the hash that it was written with is computed
+again, never read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from draftproof.experiments.models.pair.devices import check_room, libraries, within_memory
+from draftproof.experiments.models.pair.hidden import reads_features
+from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.shared.output import write_whole
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, check_table_size, table_entries
+
+#: Tables of more numbers are not made: from there on predictions come from sampled trees.
+MOST_ENTRIES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Target tables to depth `L`, draft tables to `L - 1`, `[d]` of shape `(V**d, V)`, float64.
+
+    outside: by depth 1..L the probability of a path with a token that was not kept, shape `(2, L)` for target and
+    draft; of shape `(2, 0)` where all tokens are. above_target, above_draft: where not all are kept, tables whose
+    optimum bounds that of the whole vocabulary from above (`truncated`).
+    """
+
+    target: Sequence[Any]
+    draft: Sequence[Any]
+    outside: Any
+    above_target: Sequence[Any] = ()
+    above_draft: Sequence[Any] = ()
+
+
+_PARTS = ("target", "draft", "above_target", "above_draft")
+
+#: Whatever numpy and the reader of archives say to what is no archive of arrays, or was damaged.
+_NO_ARCHIVE = (OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError, BadZipFile, zlib.error)
+
+
+def kept_tables(key: str, make: Callable[[], Tables]) -> Tables:
+    """The tables of this key, computed where they are not at hand; a folder that cannot be written keeps nothing."""
+    path = cache_folder() / f"tables-{key}.npz"
+    found = _read(path)
+    if found is None:
+        found = make()
+        with suppress(OSError, InvalidInput):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, _packed(found))
+    return found
+
+
+def cache_folder() -> Path:
+    """`draftproof` in the folder where this user's programs keep what can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "draftproof"
+
+
+def _packed(tables: Tables) -> bytes:
+    arrays = {"outside": np.asarray(tables.outside, dtype=np.float64)}
+    for name in _PARTS:
+        arrays |= {f"{name}{depth}": np.asarray(rows) for depth, rows in enumerate(getattr(tables, name))}
+    stream = io.BytesIO()
+    np.savez(stream, digest=np.frombuffer(_digest(arrays), dtype=np.uint8), **arrays)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def _read(path: Path) -> Tables | None:
+    """What a file holds; None where there is none, and where it is not as it was written."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+    except _NO_ARCHIVE:
+        return None
+    digest = arrays.pop("digest", None)
+    if digest is None or digest.tobytes() != _digest(arrays):
+        return None
+    parts = {
+        name: [arrays[f"{name}{depth}"] for depth in range(sum(each.startswith(name) for each in arrays))]
+        for name in _PARTS
+    }
+    return Tables(outside=arrays["outside"], **parts)
+
+
+def _digest(arrays: dict[str, Any]) -> bytes:
+    found = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.shape} {array.dtype}".encode() + array.tobytes())
+    return found.digest()
+
+
+def pair_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> tuple[TableProcess, TableProcess]:
+    """Target tables for contexts of length 0..L and draft tables for 0..L-1 after the root, float64.
+
+    root: the tokens of the text before the draft tree, at least one. depth: `L`; at 0 the row of each at the root.
+    Rows sum to 1 to within 1e-15 or so. Raises `InvalidInput` for a bad root or depth and `TooLarge` for tables
+    of more than `MAX_TABLE_ENTRIES` numbers.
+    """
+    if depth < 0:
+        raise InvalidInput(f"depth {depth} is no depth of a draft tree; it must be at least 0")
+    check_size(pair.vocab_size, depth)
+    tables = []
+    for which, deepest in (("target", depth), ("draft", max(depth - 1, 0))):
+        rows = []
+        for length in range(deepest + 1):
+            contexts = np.indices((pair.vocab_size,) * length).reshape(length, pair.vocab_size**length).T
+            rows.append(continued_rows(pair, which, warp, root, contexts))
+        tables.append(TableProcess(rows, which))
+    return tables[0], tables[1]
+
+
+def root_case(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> Case:
+    """The tables of `pair_tables` with the root as their name; raises likewise."""
+    return Case(str(root), *pair_tables(pair, warp, root, depth))
+
+
+def check_size(vocab_size: int, depth: int) -> None:
+    """Raises `TooLarge` for tables that would take too many passes, with the depth that does not."""
+    check_table_size(vocab_size, depth, FLOAT64)
+    if table_entries(vocab_size, depth) > MAX_TABLE_ENTRIES:
+        fits = max((each for each in range(depth) if table_entries(vocab_size, each) <= MAX_TABLE_ENTRIES), default=0)
+        raise TooLarge(
+            f"tables of depth {depth} at V = {vocab_size} hold {table_entries(vocab_size, depth):.3g} numbers, more "
+            f"than {MAX_TABLE_ENTRIES:,}; the deepest that fit have depth {fits}, or keep only the most probable tokens"
+        )
+
+
+def continued_rows(pair: Pair, which: str, warp: Warp, root: Sequence[int], contexts: Any) -> Any:
+    """The rows after `root + context`, a float64 array of shape `(n, V)`, each divided by its sum.
+
+    contexts: tokens since the root, shape `(n, length)`; raises `InvalidInput` where the root is empty.
+    """
+    torch, _ = libraries()
+    tokens = torch.as_tensor(np.ascontiguousarray(contexts), dtype=torch.long, device=pair.device)
+    prefix = torch.as_tensor([list(root)], dtype=torch.long, device=pair.device)
+    model = pair.model(which)
+    check_room(model, which, len(root) + tokens.shape[1])
+    several = tokens.shape[1] and len(root) and not reads_features(model)
+    shared = _root_cache(pair, which, prefix) if several else None
+    if shared is None:
+        whole = torch.cat([prefix.expand(len(tokens), -1), tokens], dim=1)
+        return _normalised(pair.rows(which, whole, warp, root=len(root)))
+    config = model.config.get_text_config()
+    width = pair.vocab_size + 2 * config.num_hidden_layers * config.hidden_size
+    batch = max(1, BATCH_ENTRIES // ((len(root) + tokens.shape[1]) * width))
+    parts = []
+    with torch.no_grad(), within_memory(f"computing tables of the {which}", pair.device):
+        for part in tokens.split(batch):
+            cache = deepcopy(shared)
+            cache.batch_repeat_interleave(len(part))
+            parts.append(warp.rows(model(part, past_key_values=cache, use_cache=True).logits[:, -1]))
+    return _normalised(torch.cat(parts))
+
+
+def _root_cache(pair: Pair, which: str, prefix: Any) -> Any:
+    """What the model remembers of the root; None where it has no ordinary cache."""
+    torch, _ = libraries()
+    from transformers import DynamicCache
+
+    with torch.no_grad(), within_memory(f"reading the root with the {which}", pair.device):
+        cache = pair.model(which)(prefix, use_cache=True).get("past_key_values")
+    return cache if type(cache) is DynamicCache else None
+
+
+def _normalised(rows: Any) -> Any:
+    """Rows of a torch tensor as a float64 array, each divided by its sum."""
+    array = rows.cpu().numpy().astype(np.float64)
+    return array / array.sum(axis=1, keepdims=True)

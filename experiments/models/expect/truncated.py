@@ -1,0 +1,181 @@
+"""Tables of the most probable tokens alone, for vocabularies whose full tables would not fit, with bounds of the whole.
+
+At every context the `m` tokens with the largest `(p + q) / 2` are kept, in falling order. Their meaning changes from
+context to context. The others, the rest `R`, become a few tokens, by how much of the target's mass the draft has. Two
+instances are made of the same rows:
+
+`below` has four more tokens: `shared` with mass `sum min(p, q)` over `2 q >= p` in both models, `twice` with `2 q(G)`
+in the target and `q(G)` in the draft for the tokens `G` with `2 q < p`, `surplus` and `excess` with what the target
+and the draft have beyond that, each alone. After them the models have nothing in common: the target puts everything
+on token 0, the draft on `excess`.
+`above` has three more: the rest where `q >= p`, where `p > q >= p / 2`, and where `2 q < p`, each with its masses in
+both models. After them the models are one: both put everything on token 0.
+
+Claim: for delayed trees, with `V(I)` the optimum over all lossless verifiers of an instance `I`,
+
+    V(below) <= V(whole) <= V(above),
+
+and every lossless verifier of `below` is one of the whole, with the same block efficiency ("behind the cut").
+
+Proof, below. Label each drafted token `y` of `R` path by path: `twice` in `G`; elsewhere `shared` with probability
+`min(p, q)(y) / q(y)`, else `excess`. A labelled path has the law of a path of `below`, and i.i.d. paths stay i.i.d.
+Given the labels, a token `shared` has a law proportional to `min(p, q)`, one `twice` to `q` on `G`. Run the verifier
+of `below` on the labelled tree. A node that it accepts is kept, or ends in one of these two (the target has no other
+way there): then accept the first drafted token with that label, which the verifier has not seen, and let the target
+say what comes next. A correction `shared` or `twice` is drawn from the same laws, `surplus` from `p` less `min(p,
+q)`, or less `2 q` on `G`. Given that a kept context is reached, `y` comes with probability `min(p, q)(y) + (p -
+q)+(y)`, or `2 q(y) + (p - 2 q)(y)` on `G`, which is `p(y)`: lossless.
+Proof, above. Map every token of `R` to its group and what follows it to token 0. The law of a tree of `above` is that
+of the mapped tree of the whole, so a verifier of `above` may draw a tree of the whole given what it maps to, run any
+lossless verifier on it and map what comes back. Sums over groups of `D(c) p(y) = D(c, y) + e(c, y)` are the same
+equation for the groups, so that is lossless, and depths are not changed.
+
+Nothing is lost where `R` has no mass: then all three are one instance. More tokens kept never widen the interval, and
+on one path of one token it is a point. Numbers of a verifier on `below` are exact for the same verifier behind the
+cut; with all rows it may do better or worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from draftproof.experiments.models.expect.tables import check_size, continued_rows
+from draftproof.experiments.models.loop.setting import Setting
+from draftproof.experiments.models.pair.pair import BATCH_ENTRIES, Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.instances.processes import TableProcess
+
+#: Tokens of `below` that stand for what is not kept.
+REST = 4
+#: Numbers in truncated tables, which decides how many tokens they keep.
+TRUNCATED_ENTRIES = 60_000
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """Target tables to depth `L`, draft tables to `L - 1`, and what stands outside them.
+
+    target, draft: `below`, `V = m + 4`. above: target and draft of `above`, `V = m + 3`.
+    tokens: for each depth the kept tokens of the whole vocabulary after kept ones, shape `(m**d, m)`.
+    outside_target, outside_draft: by depth `1..L`, the probability that one of the first `d` tokens drawn from the
+    model was not kept.
+    """
+
+    target: TableProcess
+    draft: TableProcess
+    above: tuple[TableProcess, TableProcess]
+    tokens: tuple[Any, ...]
+    outside_target: tuple[float, ...]
+    outside_draft: tuple[float, ...]
+
+
+def truncated_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int, kept: int) -> Truncated:
+    """The tables of the `kept` most probable tokens at each context of at most `depth` tokens after the root, float64.
+
+    Raises `InvalidInput` for a depth below 1 or a number of tokens that the vocabulary does not have, and `TooLarge`.
+    """
+    if depth < 1 or not 1 <= kept < pair.vocab_size:
+        raise InvalidInput(
+            f"{kept} kept tokens to depth {depth}: keep 1 to {pair.vocab_size - 1} tokens, to a depth of at least 1"
+        )
+    check_size(kept + REST, depth)
+    together = max(1, BATCH_ENTRIES // pair.vocab_size)
+    return cut_tables(lambda which, some: continued_rows(pair, which, warp, root, some), depth, kept, together)
+
+
+def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
+    """Tables of the most probable tokens after each root; empty where there are no drafts or no token is left out."""
+    kept = int(TRUNCATED_ENTRIES ** (1 / (depth + 1))) - REST
+    if not depth or setting.pair.vocab_size <= kept:
+        return []
+    return [truncated_tables(setting.pair, setting.warp, root, depth, kept) for root in setting.roots]
+
+
+def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, together: int = 1024) -> Truncated:
+    """The tables of any two processes, in the arithmetic of their rows.
+
+    rows: given "target" or "draft" and contexts, shape `(n, length)`, their rows, shape `(n, V)`, of at most `together`
+    contexts. kept: at most `V`.
+    """
+    parts, tokens = [], []
+    contexts = np.zeros((1, 0), dtype=np.int64)
+    for length in range(depth + 1):
+        some = np.split(contexts, range(together, len(contexts), together))
+        levels = [_level(rows, portion, kept) for portion in some]
+        parts.append(np.concatenate([cut for cut, _ in levels], axis=1))
+        tokens.append(np.concatenate([chosen for _, chosen in levels]))
+        if length < depth:
+            contexts = np.column_stack([np.repeat(contexts, kept, axis=0), tokens[-1].reshape(-1)])
+    below = _placed(parts, kept, REST, 0), _placed(parts, kept, REST, 1)
+    above = _placed(parts, kept, REST - 1, 0), _placed(parts, kept, REST - 1, 1)
+    return Truncated(
+        TableProcess(below[0], "target"),
+        TableProcess(below[1][:-1], "draft"),
+        (TableProcess(above[0], "target"), TableProcess(above[1][:-1], "draft")),
+        tuple(tokens),
+        _outside([part[0].astype(np.float64) for part in parts[:-1]], kept),
+        _outside([part[1].astype(np.float64) for part in parts[:-1]], kept),
+    )
+
+
+def _level(rows: Callable[[str, Any], Any], contexts: Any, kept: int) -> tuple[Any, Any]:
+    """What is kept of the rows of both models at contexts of one length, and which tokens those are.
+
+    The first has shape `(2, n, m + 6)`: after the kept tokens for each group of the rest the mass that one token can
+    stand for in both models, and what the model has beyond it.
+    """
+    p, q = (rows(which, contexts) for which in ("target", "draft"))
+    ranked = np.argsort(-(p + q), axis=1, kind="stable")
+    p, q = (np.take_along_axis(each, ranked, axis=1) for each in (p, q))
+    groups = q >= p, (q < p) & (2 * q >= p), 2 * q < p
+    common = np.minimum(p, q)
+    target = _parts(p, np.where(groups[2], 2 * q, common), groups, kept)
+    draft = _parts(q, common, groups, kept)
+    return np.stack([target, draft]), ranked[:, :kept]
+
+
+def _parts(own: Any, core: Any, groups: Sequence[Any], kept: int) -> Any:
+    """The kept entries of one model's rows, and of its rest in each group what `core` has of it and what is beyond."""
+    # Each is summed by itself: one minus the others would lose its digits, or fall below 0.
+    masses = [(part * group)[:, kept:].sum(axis=1) for group in groups for part in (core, own - core)]
+    return np.column_stack([own[:, :kept], *masses])
+
+
+def _placed(parts: Sequence[Any], kept: int, rest: int, which: int) -> list[Any]:
+    """Tables of one model over the kept tokens and `rest` more, rows after those included."""
+    size, tables, places = kept + rest, [], np.zeros(1, dtype=np.int64)
+    for length, part in enumerate(parts):
+        rows = _merged(part, kept, rest)[which]
+        table = np.zeros((size**length, size), dtype=rows.dtype) + rows[0, 0] * 0
+        alone = rest == REST and which == 1  # below the rest, where nothing shall be accepted
+        table[:, size - 1 if alone else 0] += 1
+        table[places] = rows / rows.sum(axis=1, keepdims=True)
+        tables.append(table)
+        places = (places[:, None] * size + np.arange(kept)).reshape(-1)
+    return tables
+
+
+def _merged(part: Any, kept: int, rest: int) -> Any:
+    """The rows of one instance, shape `(2, n, m + rest)`: of `below` where there are `REST` more, else of `above`."""
+    cores = [part[..., kept + 2 * group] for group in range(3)]
+    beyond = [part[..., kept + 2 * group + 1] for group in range(3)]
+    if rest == REST:
+        masses = [cores[0] + cores[1], cores[2], beyond[1] + beyond[2], beyond[0]]
+    else:
+        masses = [core + more for core, more in zip(cores, beyond, strict=True)]
+    return np.concatenate([part[..., :kept], np.stack(masses, axis=-1)], axis=-1)
+
+
+def _outside(rows: Sequence[Any], kept: int) -> tuple[float, ...]:
+    """By depth, the probability that a token that is not kept was among the first tokens."""
+    alive, lost, found = np.ones(1), 0.0, []
+    for part in rows:
+        lost += float((alive * part[:, kept:].sum(axis=1)).sum())
+        alive = (alive[:, None] * part[:, :kept]).reshape(-1)
+        found.append(lost)
+    return tuple(found)

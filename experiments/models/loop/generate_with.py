@@ -1,0 +1,291 @@
+"""`generate` of transformers with any verifier and any draft tree: `custom_generate=generate_with("traversal", ..)`.
+
+transformers prepares what it always does, then calls what `generate_with` made instead of its own loop. What the loop
+cannot do is refused, with the way out. `B` is the number of texts and `n` the length of the longest prompt; shorter
+ones have padding on the left.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from draftproof import verifiers as zoo
+from draftproof.experiments.models.pair.devices import libraries
+from draftproof.experiments.models.pair.pair import Narrow, Pair, alike
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.surface.arguments import as_scheme, as_verifier
+from draftproof.experiments.surface.calls import SCHEME
+from draftproof.simulator.drafts import Own, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import DraftScheme, Verifier
+
+if TYPE_CHECKING:
+    from draftproof.experiments.models.loop.generation import Ends, Piece
+    from draftproof.experiments.models.loop.monitor import Monitor
+
+
+#: Settings of a generation that are another way of writing or drafting: the name, and what it is where nobody asks.
+_OTHER_WAYS: dict[str, tuple[Any, ...]] = {
+    "num_beams": (None, 1),
+    "constraints": (None,),
+    "force_words_ids": (None,),
+    "penalty_alpha": (None, 0),
+    "dola_layers": (None,),
+    "prompt_lookup_num_tokens": (None,),
+    "assistant_early_exit": (None,),
+    "use_mtp": (None, False),
+}
+#: Caches that hold what ours hold, in another place; others hold it elsewhere, or rounded.
+_CACHES = (None, "dynamic", "static", "sliding_window", "hybrid")
+#: What a dictionary of results would hold, row by row.
+_ROWS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
+#: What the loop reads by itself, or makes itself: its own masks, positions and caches.
+_READ = {"attention_mask", "position_ids", "past_key_values", "use_cache", "logits_to_keep"}
+
+
+def check_ways(config: Any, extra: dict[str, Any]) -> None:
+    """Raise `InvalidInput` for settings that the loop cannot follow, and for inputs that it does not read."""
+    for name, usual in _OTHER_WAYS.items():
+        value = getattr(config, name, None)
+        if value not in usual:
+            raise InvalidInput(f"generate with {name}={value!r} is another way of generating; leave it out")
+    for name in _ROWS if config.return_dict_in_generate else ():
+        if getattr(config, name, None):
+            raise InvalidInput(f"{name}=True: a block keeps no rows of the models; leave it out")
+    for name, value in extra.items():
+        if name not in _READ and value is not None:
+            raise InvalidInput(f"generate was given {name}, which the loop does not read; it takes text alone")
+    cache = getattr(config, "cache_implementation", None)
+    if cache not in _CACHES:
+        raise InvalidInput(f"cache_implementation={cache!r}: the loop keeps plain caches of its own; leave it out")
+    if getattr(extra.get("past_key_values"), "_is_user_defined", False):
+        raise InvalidInput("past_key_values: the loop keeps caches of its own; give the whole text as input_ids")
+
+
+def warp_of(processors: Sequence[Any]) -> Warp:
+    """What these processors of logits do, for both models; raises `InvalidInput` for one that we cannot apply.
+
+    They are those that `generate` made of its settings. Without sampling there are none, and the caller is greedy.
+    """
+    fields = {"TemperatureLogitsWarper": "temperature", "TopKLogitsWarper": "top_k", "TopPLogitsWarper": "top_p"}
+    order = [*fields, "LogitNormalization"]  # the last one changes no probability
+    names = [type(each).__name__ for each in processors]
+    for name in names:
+        if name not in order:
+            raise InvalidInput(
+                f"generate asks for {name}; the loop applies temperature, top_k and top_p to both models and no more"
+            )
+    if names != [name for name in order if name in names]:
+        raise InvalidInput(f"generate asks for {', '.join(names)}; the loop applies each once, temperature first")
+    given = {
+        fields[name]: getattr(each, fields[name])
+        for name, each in zip(names, processors, strict=True)
+        if name in fields
+    }
+    return Warp(**given)
+
+
+def pair_of(target: Any, draft: Any) -> Pair:
+    """The two models as a pair; raises `InvalidInput` for two that do not speak the same tokens in the same place.
+
+    One may be padded further than the other: texts are those of the target, its padding included.
+    """
+    if draft is None:
+        raise InvalidInput("no draft model came along; give it to generate: assistant_model=..")
+    if not hasattr(draft, "config"):
+        raise InvalidInput(
+            f"assistant_model={draft!r} is no model; make_draft(.., target) makes those that --draft can name"
+        )
+    for name, model in (("the target", target), ("the draft", draft)):
+        if model.config.is_encoder_decoder:
+            raise InvalidInput(f"{name} ({type(model).__name__}) has an encoder; the loop takes decoders alone")
+    sizes = [int(model.config.get_text_config(decoder=True).vocab_size) for model in (target, draft)]
+    if not alike(*sizes):
+        raise InvalidInput(
+            f"the target has logits for {sizes[0]} tokens, the draft for {sizes[1]}, which is more than padding; "
+            "choose two models with the same tokenizer"
+        )
+    if target.device != draft.device:
+        raise InvalidInput(f"the target is on {target.device}, the draft on {draft.device}; move one to the other")
+    reader = Narrow(draft, sizes[1], sizes[0]) if sizes[1] < sizes[0] else draft
+    return Pair(target, reader, None, target.device, target.dtype, sizes[0])
+
+
+def prompts_of(input_ids: Any, extra: dict[str, Any]) -> list[list[int]]:
+    """The tokens of each text without its padding; raises `InvalidInput` where padding is not on the left alone.
+
+    input_ids: shape `(B, n)`.
+    """
+    torch, _ = libraries()
+    mask = extra.get("attention_mask")
+    seen = torch.ones_like(input_ids) if mask is None else (mask != 0).to(input_ids)
+    if seen.shape != input_ids.shape or bool((seen.diff(dim=1) < 0).any()):
+        raise InvalidInput(
+            "attention_mask hides tokens behind others; pad on the left: tokenizer.padding_side = 'left'"
+        )
+    positions = extra.get("position_ids")
+    usual = (seen.cumsum(1) - 1).clamp(min=0)
+    if positions is not None and not (positions.ndim == 2 and bool((positions.to(usual) == usual).all())):
+        raise InvalidInput("position_ids are not those of the text; leave them out")
+    return [row[kept.bool()].tolist() for row, kept in zip(input_ids, seen, strict=True)]
+
+
+def ends_of(criteria: Any, input_ids: Any, most: int) -> Ends:
+    """Whether these criteria of stopping, asked about one text at a time, say so after its last token.
+
+    most: how many tokens may follow. They see the padded prompt and the tokens, as in `generate`, and no scores.
+    """
+    texts = input_ids.new_zeros(len(input_ids), input_ids.shape[1] + most)
+    texts[:, : input_ids.shape[1]] = input_ids
+
+    def ends(text: int, tokens: Sequence[int]) -> bool:
+        length = input_ids.shape[1] + len(tokens)
+        texts[text, length - 1] = tokens[-1]
+        return len(tokens) >= most or bool(criteria(texts[text : text + 1, :length], None).any())
+
+    return ends
+
+
+@dataclass(frozen=True)
+class Generating:
+    """See `generate_with`, which makes it."""
+
+    verifier: Verifier
+    scheme: DraftScheme
+    seed: int | Sequence[int] | None
+    vectors: str
+    each_block: Callable[[Piece], object] | None
+    monitor: Monitor | None
+
+    def __call__(
+        self,
+        model: Any,
+        input_ids: Any,
+        logits_processor: Any,
+        stopping_criteria: Any,
+        generation_config: Any,
+        assistant_model: Any = None,
+        streamer: Any = None,
+        **extra: Any,
+    ) -> Any:
+        """The texts with what was written after them, shape `(B, length)`, or a dictionary of results that holds them.
+
+        Called by `generate`. Raises `InvalidInput` for what it cannot do.
+        """
+        from draftproof.experiments.models.loop.generation import pieces
+        from draftproof.experiments.models.loop.loop import Loop
+        from draftproof.experiments.models.loop.vectors import coins_for
+
+        draft = _handed("assistant_model") if assistant_model is None else assistant_model
+        stream = _handed("streamer") if streamer is None else streamer
+        check_ways(generation_config, extra)
+        sampling = bool(generation_config.do_sample)
+        warp = warp_of(logits_processor)
+        pair, prompts = pair_of(model, draft), prompts_of(input_ids, extra)
+        pad = _padding(generation_config, stopping_criteria, stream, len(prompts))
+        most = int(generation_config.max_length) - int(input_ids.shape[1])
+        keep = self.monitor is not None
+        loop = Loop(pair, self.verifier, self.scheme, warp if sampling else Warp(0), self.vectors, keep_rows=keep)
+        coins = coins_for(self.vectors, self._seeds(len(prompts), sampling), pair.device)
+        texts: list[list[int]] = [[] for _ in prompts]
+        told: list[Callable[[Piece], object]] = []
+        if self.monitor is not None:
+            told += [self.monitor.watching(loop, coins if sampling else ())]  # greedy texts draw nothing
+        told += [self.each_block] if self.each_block is not None else []
+        for piece in pieces(loop, prompts, coins, most, ends_of(stopping_criteria, input_ids, most)):
+            texts[piece.text] += piece.tokens
+            for tell in told:
+                tell(piece)
+            if stream is not None:
+                stream.put(input_ids.new_tensor(piece.tokens).cpu())
+        if stream is not None:
+            stream.end()
+        return _result(input_ids, texts, pad, bool(generation_config.return_dict_in_generate))
+
+    def _seeds(self, texts: int, sampling: bool) -> Sequence[int]:
+        """One for each text."""
+        if self.seed is None:
+            torch, _ = libraries()
+            first = int(torch.randint(2**62, (1,))) if sampling else 0  # as `generate`, after torch.manual_seed
+        elif not isinstance(self.seed, Sequence):
+            first = int(self.seed)
+        else:
+            if len(self.seed) != texts:
+                raise InvalidInput(f"{len(self.seed)} seeds for {texts} texts; give one for each, or a single number")
+            return [int(seed) for seed in self.seed]
+        return range(first, first + texts)
+
+
+def generate_with(
+    verifier: Any = "traversal",
+    scheme: Any = SCHEME,
+    seed: int | Sequence[int] | None = None,
+    vectors: str = "numpy",
+    each_block: Callable[[Piece], object] | None = None,
+    monitor: Monitor | None = None,
+) -> Generating:
+    """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
+
+    verifier, scheme: objects, or text as on the command line. seed: text `i` of a batch has the seed `seed + i`, or the
+    `i`-th of several, and does not hang on its neighbours; None takes torch's, as `generate` does. vectors: "numpy" or
+    "torch", what the verifier gets. each_block: told every block of every text as it comes (`Piece`). monitor: bets
+    against the losslessness of what is written (`Monitor`); one watches any number of calls, each with its own
+    random numbers. Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
+    """
+    _check_seed(seed)
+    named, shape = as_verifier(verifier), as_scheme(scheme)
+    card = named.verifier.card
+    ours = any(card is entry.card for entry in zoo.REGISTRY.values()) and not isinstance(shape, Own)
+    if ours and lossless_for(card) and shape.name not in lossless_for(card):
+        raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(lossless_for(card))}")
+    return Generating(named.verifier, shape, seed, vectors, each_block, monitor)
+
+
+def _check_seed(seed: Any) -> None:
+    """Raise `InvalidInput` for what is no seed of a text, and no row of them."""
+    if seed is None:
+        return
+    for each in seed if isinstance(seed, Sequence) and not isinstance(seed, str) else (seed,):
+        if not (isinstance(each, Integral) and int(each) >= 0):
+            raise InvalidInput(f"seed {each!r} is no whole number of at least 0; give one, one for each text, or None")
+
+
+def _handed(name: str) -> Any:
+    """An argument of `generate` that it does not hand on to what it calls: its draft model and its streamer.
+
+    transformers 5.23 drops both, in `_extract_generation_mode_kwargs`, so they are read where they still are.
+    """
+    _, transformers = libraries()
+    code = inspect.unwrap(transformers.GenerationMixin.generate).__code__
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back  # type: ignore[assignment]
+    return None if frame is None else frame.f_locals.get(name)
+
+
+def _padding(config: Any, criteria: Any, streamer: Any, texts: int) -> int:
+    """What stands behind a text that ended before others; raises `InvalidInput` where there must be something."""
+    pad = config._pad_token_tensor
+    if texts > 1 and streamer is not None:
+        raise InvalidInput(f"a streamer takes one text, not {texts}; generate_with(.., each_block=..) is told of all")
+    if texts > 1 and pad is None and any(type(each).__name__ != "MaxLengthCriteria" for each in criteria):
+        raise InvalidInput(
+            "texts may end at different lengths: say what stands behind the shorter ones, pad_token_id=.."
+        )
+    return 0 if pad is None else int(pad)
+
+
+def _result(input_ids: Any, texts: Sequence[Sequence[int]], pad: int, as_dictionary: bool) -> Any:
+    """What `generate` returns: prompts and texts side by side, padded on the right."""
+    torch, transformers = libraries()
+    width = max(map(len, texts))
+    written = input_ids.new_tensor([[*text, *[pad] * (width - len(text))] for text in texts])
+    sequences = torch.cat([input_ids, written], dim=1)
+    if not as_dictionary:
+        return sequences
+    return transformers.generation.GenerateDecoderOnlyOutput(sequences=sequences)

@@ -1,0 +1,113 @@
+"""What all measurements of a pair share, and verifiers with the prediction that they are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.pair import Pair, pair_digest
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.planned import Planned
+from draftproof.experiments.shared.rows import strong_id
+from draftproof.simulator.drafts import Own, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Coin, Context, DraftScheme
+
+
+@dataclass(frozen=True)
+class UnderTest:
+    """claim: the verifier whose law is predicted. played: the one that runs in the loop, where that is another."""
+
+    claim: NamedVerifier
+    played: NamedVerifier
+
+    @property
+    def label(self) -> str:
+        """How tables call it."""
+        if self.played is self.claim:
+            return self.claim.label
+        return f"{self.claim.label} (runs {self.played.label})"
+
+    def plays_on(self, scheme: DraftScheme) -> bool:
+        """Whether its claim is for this scheme: a card that names schemes of ours speaks of no others of ours."""
+        claimed = lossless_for(self.claim.verifier.card)
+        return isinstance(scheme, Own) or self.claim.from_file or not claimed or scheme.name in claimed
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides its results."""
+        return {"claim": self.claim.identity, "played": self.played.identity}
+
+
+def under_test(claims: Sequence[NamedVerifier], replaced: dict[str, NamedVerifier]) -> list[UnderTest]:
+    """The verifiers with those that run in place of some.
+
+    Raises `InvalidInput` for a name that is not among them and for a verifier that is planned for one instance.
+    """
+    for each in (*claims, *replaced.values()):
+        if isinstance(each.verifier, Planned):
+            raise InvalidInput(f"{each.spec} is planned for one instance; real models need a verifier of all rows")
+    for name in replaced:
+        if name not in {each.label for each in claims}:
+            raise InvalidInput(f"--replace {name}=..: {name} is not among {', '.join(each.label for each in claims)}")
+    return [UnderTest(each, replaced.get(each.label, each)) for each in claims]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all cells share. roots: contexts of the text before a draft tree; digest: hash of both models."""
+
+    pair: Pair
+    warp: Warp
+    roots: tuple[Context, ...]
+    digest: str
+    seed: int = 0
+    vectors: str = "numpy"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What decides the results, as plain data."""
+        return {
+            "pair": self.digest,
+            "text_hash": self.pair.text_digest,
+            "V": self.pair.vocab_size,
+            "warp": self.warp.as_dict(),
+            "roots": [list(root) for root in self.roots],
+            "dtype": str(self.pair.dtype).removeprefix("torch."),
+            "device": device_name(self.pair.device),
+            "threads": torch.get_num_threads(),
+            "vectors": self.vectors,
+            "seed": self.seed,
+            "versions": model_versions(),
+        }
+
+    def coin(self, seed: int) -> Coin:
+        """A coin for its vectors, where its models are."""
+        return coin_for(self.vectors, seed, self.pair.device)
+
+    def key(self, **fields: Any) -> str:
+        """Hash of everything that defines a row, which is these fields beside the shared ones."""
+        return strong_id({**self.fields, **fields})
+
+
+def seed_of(key: str) -> int:
+    """A seed of its own for every row, so that no two rows share random numbers."""
+    return int(key[:15], 16)
+
+
+def setting(pair: Pair, warp: Warp, roots: Sequence[Context], seed: int, vectors: str = "numpy") -> Setting:
+    """A setting with the hash of the pair taken; raises `InvalidInput` where there is no root."""
+    if not roots:
+        raise InvalidInput("no root context is given; --roots takes at least 1")
+    return Setting(pair, warp, tuple(tuple(root) for root in roots), pair_digest(pair), seed, vectors)
+
+
+def device_name(device: Any) -> str:
+    """The kind of machine that ran it: `cpu`, or the name of the accelerator."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device.type)

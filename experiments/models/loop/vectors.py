@@ -1,0 +1,140 @@
+"""From logits to the rows that draws and verifiers read (warped, float64), and the coins that go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.coins import SamplingCoin
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.protocol import Coin, Context, Vector
+
+VECTORS = ("numpy", "torch")
+
+
+def check_vectors(kind: str) -> None:
+    """Raises `InvalidInput` for a kind of vectors that does not exist."""
+    if kind not in VECTORS:
+        raise InvalidInput(f"unknown vectors {kind!r}; choose {' or '.join(VECTORS)}")
+
+
+@dataclass(frozen=True)
+class TreeRows:
+    """The rows of one draft tree: a `TokenProcess` as far as the tree goes."""
+
+    vocab_size: int
+    known: dict[Context, Vector] = field(default_factory=dict)
+
+    def row(self, context: Context) -> Vector:
+        """The row of a node of the tree."""
+        return self.known[context]
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """How logits become rows.
+
+    warp: temperature and the rest, the same for both models. vocab_size: logits beyond it are cut off.
+    kind: "numpy" (on the host) or "torch" (where the models are).
+    Raises `InvalidInput` for another kind.
+    """
+
+    warp: Warp
+    vocab_size: int
+    kind: str = "numpy"
+
+    def __post_init__(self) -> None:
+        check_vectors(self.kind)
+
+    def numbers(self, logits: torch.Tensor) -> torch.Tensor:
+        """The rows of logits of shape `(B, n, V)` or wider, in float64, where the models are."""
+        rows: torch.Tensor = self.warp.rows(logits[..., : self.vocab_size])
+        return rows
+
+    def vectors(self, numbers: torch.Tensor) -> Any:
+        """The same numbers as the vectors that coins and verifiers get."""
+        if self.kind != "numpy":
+            return numbers
+        vectors = numbers.cpu().numpy()
+        vectors.setflags(write=False)  # a row belongs to all who look at it
+        return vectors
+
+
+def coin_for(vectors: str, seed: int, device: torch.device | str = "cpu") -> Coin:
+    """The sampling coin that goes with these vectors ("numpy", or "torch" on a device)."""
+    check_vectors(vectors)
+    if vectors == "numpy":
+        return SamplingCoin(np.random.default_rng(seed))
+    return TorchCoin(torch.Generator(device).manual_seed(seed))
+
+
+def coins_for(vectors: str, seeds: Iterable[int], device: torch.device | str = "cpu") -> list[Coin]:
+    """A coin of its own for each text, from a seed of its own; arguments as for `coin_for`."""
+    return [coin_for(vectors, seed, device) for seed in seeds]
+
+
+def text_seed(seed: int, number: int) -> int:
+    """A seed of its own for each text of a measurement that has this seed."""
+    return seed * 1_000_003 + number
+
+
+def part_seed(seed: int, part: int) -> int:
+    """A seed of its own for each part of a measurement, under 1,000: no two seeds share one."""
+    return seed * 1_000 + part
+
+
+def coin_of_each(coin: Coin | Sequence[Coin], texts: int) -> Sequence[Coin]:
+    """A coin for each of so many texts: its own, or one for all of them, whose answers to a text then hang on others.
+
+    Raises `InvalidInput` for another number of coins.
+    """
+    if not isinstance(coin, Sequence):
+        return [coin] * texts
+    if len(coin) != texts:
+        raise InvalidInput(f"{len(coin)} coins for {texts} texts; give each text one, or one to all of them")
+    return coin
+
+
+def numbers_ahead(coin: Coin) -> bytes:
+    """The next two random numbers of a sampling coin, which stay its next ones; raises `InvalidInput` for others."""
+    generator = getattr(coin, "_generator", None)
+    if isinstance(generator, torch.Generator):
+        ahead = generator.clone_state()
+        drawn = torch.rand(2, dtype=torch.float64, generator=ahead, device=ahead.device)
+        return bytes(drawn.cpu().numpy().tobytes())
+    if isinstance(generator, np.random.Generator):
+        return deepcopy(generator).random(2).tobytes()
+    raise InvalidInput(f"{type(coin).__name__} has no generator of numpy or torch; use coin_for(vectors, seed)")
+
+
+class TorchCoin:
+    """See `draftproof.simulator.protocol.Coin`; from a torch generator that the caller seeds."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        self._generator = generator
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`; a probability outside [0, 1] raises `InvalidVerifier`."""
+        heads = float(probability)
+        if not -1e-9 <= heads <= 1 + 1e-9:  # what rounding may leave
+            raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
+        return bool(self._uniform() < heads)
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`: the inverse of the cumulative sum."""
+        given = torch.as_tensor(weights, dtype=torch.float64, device=self._generator.device)
+        cumulative = given.cumsum(0)
+        chosen = torch.searchsorted(cumulative, self._uniform() * cumulative[-1:], right=True)
+        index, total = torch.cat([chosen.double(), cumulative[-1:]]).tolist()
+        if not 0 < total < float("inf"):
+            raise InvalidVerifier(f"the coin was asked to choose with weights {weights}; they must be >= 0, not all 0")
+        return int(index)
+
+    def _uniform(self) -> torch.Tensor:
+        return torch.rand((), dtype=torch.float64, generator=self._generator, device=self._generator.device)

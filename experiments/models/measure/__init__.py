@@ -1,0 +1,1 @@
+"""How long passes and blocks take, measured; which candidate is the fastest."""

@@ -1,0 +1,245 @@
+"""Speed and acceptance of one verifier on one shape over longer texts, beside what is predicted for them.
+
+Predicted block efficiency is the mean of exact block efficiencies at some of the places where blocks of the very run
+began; predicted seconds are those of the fitted passes `T(x, a)`. Drafts leave the target's ways as they get longer: p
+and q differ more at deeper nodes. That is why a delayed tree puts its branches late.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from math import sqrt
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from draftproof.experiments.models.expect.expected import predict, predict_sampled
+from draftproof.experiments.models.expect.tables import root_case
+from draftproof.experiments.models.loop.generation import Generation, autoregressive, generate
+from draftproof.experiments.models.loop.loop import Block
+from draftproof.experiments.models.loop.setting import Setting, seed_of
+from draftproof.experiments.models.loop.timing import PARTS
+from draftproof.experiments.models.measure.passes import Latency, Pass, PassTimes, fit_latency
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.progress import named_errors
+from draftproof.experiments.shared.schemes import shape_name
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.protocol import Context
+
+
+@dataclass(frozen=True)
+class DepthRow:
+    """One depth `d`, counted from 0 at the root.
+
+    reached: blocks with `tau >= d`. accepted: of those the share with `tau > d`, and its standard error.
+    distance: mean L1 distance of p and q at this depth, over drafted paths and blocks; None unless observed.
+    """
+
+    depth: int
+    reached: int
+    accepted: float
+    accepted_error: float
+    distance: float | None
+
+    def fields(self) -> dict[str, Any]:
+        """As plain data, for rows of results."""
+        return asdict(self)
+
+
+def by_depth(blocks: Sequence[Block], depth: int) -> list[DepthRow]:
+    """One row for each of the depths `0..depth-1`, as far as any block came. depth: `L` of the trees."""
+    rows = []
+    for here in range(depth):
+        reached = sum(block.depth >= here for block in blocks)
+        if not reached:
+            break
+        share = sum(block.depth > here for block in blocks) / reached
+        seen = [block.distances[here] for block in blocks if len(block.distances) > here]
+        error = sqrt(share * (1 - share) / reached)
+        rows.append(DepthRow(here, reached, share, error, fmean(seen) if seen else None))
+    return rows
+
+
+#: Tables of more numbers are not made at the start of a block: its mean is then one over sampled trees.
+MOST_ENTRIES = 10_000
+#: Trees for each start.
+TREES = 32
+
+
+@dataclass(frozen=True)
+class Length:
+    """How much is generated: so many tokens after each root; starts: blocks whose efficiency is predicted."""
+
+    tokens: int = 150
+    starts: int = 16
+
+
+def speculative_row(
+    setting: Setting, named: NamedVerifier, scheme: Delayed, length: Length, latency: Latency
+) -> dict[str, Any]:
+    """One row: efficiency, tokens a second, time split, acceptance and distance by depth; measured and predicted."""
+    started = time.perf_counter()
+    key = speculative_key(setting, named, scheme, length)
+    coin = setting.coin(seed_of(key))
+
+    def written(roots: Sequence[Context], tokens: int, observe: bool) -> list[Generation]:
+        given = setting.pair, named.verifier, scheme
+        return [
+            generate(*given, root, setting.warp, coin, tokens, vectors=setting.vectors, observe=observe)
+            for root in roots
+        ]
+
+    with named_errors(named.label):
+        written(setting.roots[:1], 4 * (scheme.depth + 1), False)  # warm
+        plain, timed = [], []
+        for root in setting.roots:  # in turn, so that other work on the machine slows both
+            plain.append(autoregressive(setting.pair, root, setting.warp, coin, length.tokens, vectors=setting.vectors))
+            timed += written([root], length.tokens, False)
+        watched = written(setting.roots, length.tokens // 2, True)
+        predicted, error = _predicted(setting, named, scheme, timed, length, seed_of(key))
+    blocks = [block for each in timed for block in each.blocks]
+    lengths = [block.depth + 1 for block in blocks]
+    seconds = _seconds(timed)
+    context = len(setting.roots[0]) + length.tokens // 2
+    passes = latency.block(scheme, context)
+    around = (seconds["verify"] + seconds["cache"]) / len(blocks)
+    return {
+        **_shared(setting, key, started),
+        "kind": "speculative",
+        "verifier": named.label,
+        "shape": shape_name(scheme),
+        "scheme": scheme.as_dict(),
+        "blocks": len(blocks),
+        "block_efficiency": float(np.mean(lengths)),
+        "block_efficiency_error": _standard_error(lengths),
+        "predicted_efficiency": predicted,
+        "predicted_efficiency_error": error,
+        "tokens_per_second": len(timed) * length.tokens / seconds["all"],
+        "speedup": _seconds(plain)["all"] / seconds["all"],
+        "predicted_passes": passes,
+        "predicted_tokens_per_second": predicted / (passes + around),
+        "seconds_by_part": seconds,
+        "depths": [
+            row.fields() for row in by_depth([*blocks, *(b for each in watched for b in each.blocks)], scheme.depth)
+        ],
+    }
+
+
+def plain_row(setting: Setting, length: Length, latency: Latency) -> dict[str, Any]:
+    """The row of autoregressive generation, one token a target pass."""
+    started = time.perf_counter()
+    key = plain_key(setting, length)
+    coin = setting.coin(seed_of(key))
+    given = setting.warp, coin
+    for root in setting.roots[:1]:
+        autoregressive(setting.pair, root, *given, 8, vectors=setting.vectors)  # warm
+    timed = [
+        autoregressive(setting.pair, root, *given, length.tokens, vectors=setting.vectors) for root in setting.roots
+    ]
+    seconds = _seconds(timed)
+    one = latency.target.at(len(setting.roots[0]) + length.tokens // 2, 1)
+    around = (seconds["verify"] + seconds["cache"]) / (len(timed) * length.tokens)
+    return {
+        **_shared(setting, key, started),
+        "kind": "plain",
+        "tokens_per_second": len(timed) * length.tokens / seconds["all"],
+        "predicted_passes": one,
+        "predicted_tokens_per_second": 1 / (one + around),
+        "seconds_by_part": seconds,
+    }
+
+
+def latency_row(setting: Setting, contexts: Sequence[int], counts: Sequence[int]) -> dict[str, Any]:
+    """Passes measured and `T(x, a)` fitted, as a row; counts: numbers of tokens that the target reads at once."""
+    started = time.perf_counter()
+    latency = fit_latency(setting.pair, contexts, target_tokens=counts)
+    fits = {"draft": latency.draft, "target": latency.target}
+    return {
+        **_shared(setting, latency_key(setting, contexts, counts), started),
+        "kind": "latency",
+        **{
+            name: {**asdict(fit), "passes": [list(asdict(each).values()) for each in fit.passes]}
+            for name, fit in fits.items()
+        },
+    }
+
+
+def latency_of(row: dict[str, Any]) -> Latency:
+    """The fit that a row keeps."""
+    return Latency(
+        *(
+            PassTimes(
+                tuple(fit["coefficients"]), fit["error"], fit["worst"], tuple(Pass(*each) for each in fit["passes"])
+            )
+            for fit in (row["draft"], row["target"])
+        )
+    )
+
+
+def speculative_key(setting: Setting, named: NamedVerifier, scheme: Delayed, length: Length) -> str:
+    """Hash of everything that defines the row but the machine's speed."""
+    return setting.key(kind="speculative", verifier=named.identity, scheme=scheme.as_dict(), **asdict(length))
+
+
+def plain_key(setting: Setting, length: Length) -> str:
+    """Likewise for autoregressive generation."""
+    return setting.key(kind="plain", tokens=length.tokens)
+
+
+def latency_key(setting: Setting, contexts: Sequence[int], counts: Sequence[int]) -> str:
+    """Likewise for the fit."""
+    return setting.key(kind="latency", contexts=list(contexts), counts=list(counts))
+
+
+def _predicted(
+    setting: Setting, named: NamedVerifier, scheme: Delayed, timed: Sequence[Generation], length: Length, seed: int
+) -> tuple[float, float]:
+    """Mean and standard error of the exact block efficiency at places where blocks began, evenly spaced."""
+    starts = _starts(setting, timed)
+    some = [starts[place * len(starts) // length.starts] for place in range(min(length.starts, len(starts)))]
+    if table_entries(setting.pair.vocab_size, scheme.depth) <= MOST_ENTRIES:
+        tables = [root_case(setting.pair, setting.warp, root, max(scheme.depth, 1)) for root in some]
+        means = np.array([float(law.block_efficiency) for law in predict(named.verifier, tables, scheme).laws])
+    else:
+        generator = np.random.default_rng([seed, 1])
+        found = predict_sampled(setting.pair, named.verifier, scheme, setting.warp, some, TREES, generator)
+        means = found.means.mean(axis=1)
+    return float(means.mean()), _standard_error(means)
+
+
+def _starts(setting: Setting, timed: Sequence[Generation]) -> list[Context]:
+    """The text before each block, of all generations."""
+    found = []
+    for root, each in zip(setting.roots, timed, strict=True):
+        text = (*root, *(token for block in each.blocks for token in block.tokens))
+        ends = accumulate((block.depth + 1 for block in each.blocks[:-1]), initial=len(root))
+        found += [text[:end] for end in ends]
+    return found
+
+
+def _standard_error(values: Any) -> float:
+    """Of the mean of these, as if they were independent."""
+    return float(np.std(values, ddof=1) / sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def _seconds(timed: Sequence[Generation]) -> dict[str, float]:
+    """Seconds by part, of all generations; `all` leaves the prompt out, `other` is what lies between the parts."""
+    parts = {part: sum(each.seconds.get(part, 0.0) for each in timed) for part in PARTS}
+    everything = sum(each.elapsed for each in timed) - parts["prompt"]
+    inside = sum(seconds for part, seconds in parts.items() if part != "prompt")
+    return {**parts, "other": everything - inside, "all": everything}
+
+
+def _shared(setting: Setting, key: str, started: float) -> dict[str, Any]:
+    return {
+        "strong_id": key,
+        **{name: value for name, value in setting.fields.items() if name != "roots"},
+        "roots": len(setting.roots),
+        "sampling": str(setting.warp),
+        "seconds": round(time.perf_counter() - started, 3),
+    }

@@ -1,0 +1,139 @@
+"""Drafts that are made for a target: `lookup:n=3`, `ngram:order=4`, `early:layers=2`, `eagle:FOLDER`.
+
+Early exit is the target's first layers with its own last norm and its own output layer: a model of the target's class
+with fewer layers whose weights are the target's, not copies of them. It takes no memory but for its caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from draftproof.experiments.models.pair.devices import libraries
+from draftproof.simulator.errors import InvalidInput
+
+#: By kind of draft its options, with what each is where it is left out; None where it must be given.
+KINDS: Mapping[str, Mapping[str, int | float | None]] = {
+    "lookup": {"n": 3, "fresh": 0.1},
+    "ngram": {"order": 4},
+    "early": {"layers": None},
+}
+#: The kind that is read from a folder.
+HEAD = "eagle"
+
+
+@dataclass(frozen=True)
+class DraftSpec:
+    """A draft to be made. kind: one of `KINDS` with all of its options, or `HEAD` with its folder."""
+
+    kind: str
+    options: Mapping[str, int | float] = field(default_factory=dict)
+    folder: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is made from a text."""
+        return self.kind == "ngram"
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.folder}" + ",".join(f"{name}={value:g}" for name, value in self.options.items())
+
+
+def parse_draft(text: str) -> DraftSpec | None:
+    """The draft that `KIND[:option=value,..]` asks for; None for anything else, such as a folder of that name (`./..`).
+
+    Raises `InvalidInput` for an option that the kind does not have, a value that is no number or not in range.
+    """
+    kind, colon, rest = text.partition(":")
+    if kind == HEAD:
+        return DraftSpec(HEAD, folder=rest)
+    if kind not in KINDS:
+        return None
+    usual = KINDS[kind]
+    way_out = f"write {kind}:" + ",".join(f"{name}={2 if value is None else value:g}" for name, value in usual.items())
+    given: dict[str, int | float] = {}
+    for part in rest.split(",") if colon else ():
+        name, _, value = (each.strip() for each in part.partition("="))
+        if name not in usual or name in given:
+            raise InvalidInput(f"--draft {text}: {part!r} is no option of {kind}, or it is there twice; {way_out}")
+        try:
+            given[name] = float(value) if isinstance(usual[name], float) else int(value)
+        except ValueError:
+            raise InvalidInput(f"--draft {text}: {value!r} is no number of that kind; {way_out}") from None
+        least_missed = given[name] < 1 if isinstance(given[name], int) else not 0 < given[name] < 1
+        if least_missed:
+            raise InvalidInput(f"--draft {text}: {name} must be at least 1, a share between 0 and 1; {way_out}")
+    options = {name: given.get(name, value) for name, value in usual.items()}
+    missing = [name for name, value in options.items() if value is None]
+    if missing:
+        raise InvalidInput(f"--draft {text}: {missing[0]} is missing; {way_out}")
+    return DraftSpec(kind, {name: value for name, value in options.items() if value is not None})
+
+
+def early_exit(target: Any, layers: int) -> Any:
+    """The draft; raises `InvalidInput` unless the target has more layers, which can be left out from behind."""
+    torch, _ = libraries()
+    config = deepcopy(target.config)
+    text = config.get_text_config(decoder=True)
+    before = text.num_hidden_layers
+    if not 1 <= layers < before:
+        raise InvalidInput(f"early:layers={layers}: the target has {before} layers; leave after 1 to {before - 1}")
+    text.num_hidden_layers = layers
+    if getattr(text, "layer_types", None):
+        text.layer_types = list(text.layer_types[:layers])
+    try:
+        with torch.device("meta"):
+            draft = type(target)(config)
+        given = target.state_dict()
+        draft.load_state_dict({name: given[name] for name in draft.state_dict()}, assign=True)
+        _share_buffers(draft, target)
+    except (KeyError, RuntimeError, ValueError, AttributeError) as error:
+        raise InvalidInput(
+            f"early exit: {type(target).__name__} is not made of layers that can be left out ({type(error).__name__}); "
+            "choose another draft"
+        ) from None
+    draft.generation_config = deepcopy(target.generation_config)
+    return draft.eval().requires_grad_(False)
+
+
+def _share_buffers(draft: Any, target: Any) -> None:
+    """What is not part of the saved weights, such as the frequencies of rotary positions."""
+    given = dict(target.named_buffers())
+    for name, buffer in list(draft.named_buffers()):
+        if buffer.is_meta:
+            holder, _, last = name.rpartition(".")
+            draft.get_submodule(holder)._buffers[last] = given[name]
+
+
+def make_draft(spec: str | DraftSpec, target: Any, tokens: Sequence[int] | None = None) -> Any:
+    """A draft model for a target of transformers: `assistant_model=make_draft("lookup", target)`.
+
+    spec: as `--draft` has it. tokens: of the text that n-grams are counted on. The draft is where the target is.
+    Raises `InvalidInput` for what is no draft to be made, and where text is needed and there is none.
+    """
+    found = parse_draft(spec) if isinstance(spec, str) else spec
+    if found is None:
+        raise InvalidInput(
+            f"{spec} is no draft that can be made; choose {', '.join([*KINDS, HEAD])}, such as ngram:order=4"
+        )
+    if found.kind == HEAD:
+        from draftproof.experiments.models.pair.eagle import load_head
+
+        if not found.folder:
+            raise InvalidInput("--draft eagle: say where the head is, eagle:FOLDER; make one: draftproof train-head")
+        return load_head(found.folder, target)
+    size = int(target.config.get_text_config(decoder=True).vocab_size)
+    options: dict[str, Any] = dict(found.options)
+    if found.kind == "early":
+        return early_exit(target, **options)
+    if found.kind == "lookup":
+        from draftproof.experiments.models.pair.text_drafts import lookup
+
+        return lookup(size, **options).placed(target)
+    from draftproof.experiments.models.pair.text_drafts import count_ngrams
+
+    if tokens is None:
+        raise InvalidInput(f"{found} counts n-grams of a text; give its tokens")
+    return count_ngrams(tokens, size, **options).placed(target)

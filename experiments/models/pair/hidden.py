@@ -1,0 +1,111 @@
+"""Hidden states and logits that passes of a model compute on the way.
+
+The features of a model are, at every token, the hidden state that its output layer reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from draftproof.simulator.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import torch
+
+
+def reads_features(model: Any) -> bool:
+    """Whether a draft goes on from the features of its target, as an EAGLE head does."""
+    return bool(getattr(model, "reads_features", False))
+
+
+@contextmanager
+def features_of(model: Any) -> Iterator[list[torch.Tensor]]:
+    """The features of all passes that the model makes meanwhile, each of shape `(B, n, H)`.
+
+    Raises `InvalidInput` for a model without an output layer.
+    """
+    head = model.get_output_embeddings()
+    found: list[torch.Tensor] = []
+    if head is None:
+        raise InvalidInput(f"{type(model).__name__} has no output layer whose input could be looked at")
+    hook = head.register_forward_pre_hook(lambda _, given: found.append(given[0].detach()))
+    try:
+        yield found
+    finally:
+        hook.remove()
+
+
+def shifted(features: torch.Tensor) -> torch.Tensor:
+    """At every token the features of the one before it, zeros before the first: shape `(B, n, H)` as given."""
+    from torch.nn.functional import pad
+
+    return pad(features[:, :-1], (0, 0, 1, 0))
+
+
+@dataclass(frozen=True)
+class TokenState:
+    """At one token: the last hidden state, shape `(H,)`, what the output layer reads; and the logits, shape `(V,)`."""
+
+    hidden: torch.Tensor
+    logits: torch.Tensor
+
+
+class Passes:
+    """All passes of one model since `forget`: token after token as they were read, for every sequence alike.
+
+    seconds: that they have taken since the beginning.
+    """
+
+    def __init__(self, now: Callable[[], float] = perf_counter) -> None:
+        self.hidden: list[torch.Tensor] = []
+        self.logits: list[torch.Tensor] = []
+        self.seconds, self._now, self._began = 0.0, now, 0.0
+
+    def begins(self) -> None:
+        """A pass."""
+        self._began = self._now()
+
+    def ends(self, logits: torch.Tensor) -> None:
+        """The pass that began."""
+        self.seconds += self._now() - self._began
+        self.logits.append(logits.detach())
+
+    def forget(self) -> None:
+        """Nothing has been read."""
+        self.hidden.clear()
+        self.logits.clear()
+
+    def at(self, place: int, sequence: int = 0) -> TokenState:
+        """The token that was read as number `place` since then; negative numbers count from the last one."""
+        if place < 0:
+            place += sum(part.shape[1] for part in self.hidden)
+        for hidden, logits in zip(self.hidden, self.logits, strict=True):
+            if place < hidden.shape[1]:
+                return TokenState(hidden[sequence, place], logits[sequence, place])
+            place -= hidden.shape[1]
+        raise IndexError(place)
+
+
+@contextmanager
+def watched(model: Any, now: Callable[[], float] = perf_counter) -> Iterator[Passes]:
+    """The passes that the model makes meanwhile; raises `InvalidInput` for a model without an output layer.
+
+    now: the clock of their seconds.
+    """
+    passes, head = Passes(now), model.get_output_embeddings()
+    if head is None:
+        raise InvalidInput(f"{type(model).__name__} has no output layer whose input could be looked at")
+    hooks = [
+        head.register_forward_pre_hook(lambda _, given: passes.hidden.append(given[0].detach())),
+        model.register_forward_pre_hook(lambda *_: passes.begins()),
+        model.register_forward_hook(lambda _, __, output: passes.ends(output.logits)),
+    ]
+    try:
+        yield passes
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,1 +1,0 @@
-"""How long passes and blocks take, measured and fitted."""

@@ -1,0 +1,355 @@
+"""One cell of a validation: a verifier on a scheme, predicted, run in the loop from the same roots, and compared.
+
+For small vocabularies the prediction is exact, from tables, and every outcome is compared; for large ones it is a mean
+over sampled trees, and only the mean is compared. Blocks start from several roots, equally many from each, and share
+nothing with those of another cell.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from draftproof.experiments.models.expect.expected import Prediction, SampledPrediction, predict, predict_sampled
+from draftproof.experiments.models.expect.truncated import Truncated
+from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks
+from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_of
+from draftproof.experiments.shared.limits import limited
+from draftproof.experiments.shared.names import NamedVerifier
+from draftproof.experiments.shared.progress import named_errors
+from draftproof.experiments.shared.schemes import shape_name
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.errors import DraftproofError, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.exact import exact_instance
+from draftproof.simulator.instances.instance import Instance
+from draftproof.simulator.instances.processes import context_index
+from draftproof.simulator.laws.law import BlockLaw
+from draftproof.simulator.protocol import DraftScheme
+from draftproof.simulator.verdicts.lossless import Evaluator
+
+#: Outcomes that are expected less often are counted together, so that the chi-square law holds.
+LEAST_EXPECTED = 10.0
+#: A cell is refused beyond so many standard errors.
+MOST_ERRORS = 4.0
+#: What happens with a smaller probability, if all is as predicted, refutes the prediction.
+LEVEL = 1e-3
+#: What is less likely cannot happen; a mean that is off by less is exact: rounding leaves so much.
+_NEVER = 1e-9
+
+
+@dataclass(frozen=True)
+class ChiSquare:
+    """A sum of squares and its degrees of freedom; sums of independent ones add up."""
+
+    statistic: float
+    freedom: int
+
+    @property
+    def probability(self) -> float:
+        """Of a sum as large or larger."""
+        return float(chi2.sf(self.statistic, self.freedom)) if self.freedom else float(self.statistic < _NEVER)
+
+    @classmethod
+    def total(cls, parts: Sequence[ChiSquare]) -> ChiSquare:
+        """The sum of independent ones."""
+        return cls(sum(part.statistic for part in parts), sum(part.freedom for part in parts))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One cell. measured: mean of tau + 1. standard_error: from the predicted variance. blocks: how many were run.
+
+    outcomes: of accepted context and correction token together, against their predicted law.
+    """
+
+    predicted: float
+    measured: float
+    standard_error: float
+    blocks: int
+    outcomes: ChiSquare
+
+    @property
+    def z(self) -> float:
+        """How many standard errors the measured mean lies above the predicted one."""
+        gap = self.measured - self.predicted
+        return 0.0 if abs(gap) < _NEVER else gap / max(self.standard_error, _NEVER)
+
+    def agrees(self, cells: int) -> bool:
+        """Whether mean and outcomes are as predicted, as one of so many cells."""
+        return abs(self.z) <= MOST_ERRORS and self.outcomes.probability >= LEVEL / cells
+
+
+def compare(prediction: Prediction, blocks: Sequence[Sequence[Block]]) -> Agreement:
+    """blocks: those from each root, equally many, in the order of the predicted laws."""
+    runs = len(blocks[0])
+    outcomes = [_outcomes(law, each) for law, each in zip(prediction.laws, blocks, strict=True)]
+    lengths = [block.depth + 1 for each in blocks for block in each]
+    return Agreement(
+        predicted=prediction.mean,
+        measured=float(np.mean(lengths)),
+        standard_error=prediction.standard_error(runs),
+        blocks=len(lengths),
+        outcomes=ChiSquare.total(outcomes),
+    )
+
+
+def table_chi_square(cells: Sequence[Agreement]) -> ChiSquare:
+    """The sum of `z**2` over all cells whose blocks vary."""
+    return ChiSquare.total([ChiSquare(cell.z**2, 1) for cell in cells if cell.standard_error > _NEVER or cell.z])
+
+
+def counted(blocks: Sequence[Block], vocab_size: int, depth: int) -> list[Any]:
+    """How often each block came, shaped like `BlockLaw.correction`."""
+    counts = [np.zeros((vocab_size**here, vocab_size)) for here in range(depth + 1)]
+    for block in blocks:
+        counts[block.depth][context_index(block.accepted, vocab_size), block.correction] += 1
+    return counts
+
+
+def _outcomes(law: BlockLaw, blocks: Sequence[Block]) -> ChiSquare:
+    """The chi-square of all outcomes, depth by depth: rare ones of one depth are one outcome."""
+    found, wanted = [], []
+    for masses, counts in zip(law.correction, counted(blocks, law.vocab_size, law.depth), strict=True):
+        expected = np.asarray(masses, dtype=np.float64).ravel() * len(blocks)
+        often = expected >= LEAST_EXPECTED
+        found += [*counts.ravel()[often], counts.ravel()[~often].sum()]
+        wanted += [*expected[often], expected[~often].sum()]
+    return pearson(np.array(found), np.array(wanted))
+
+
+def pearson(found: Any, expected: Any) -> ChiSquare:
+    """Pearson's chi-square of counts, shape `(n,)`: what is expected too seldom is counted together.
+
+    Where all of that is still too seldom, the rarest of the others joins it. What cannot happen counts as one in 1e9.
+    """
+    order = np.argsort(-expected, kind="stable")
+    found, expected = found[order], expected[order]
+    kept = int((expected >= LEAST_EXPECTED).sum())
+    impossible = expected[kept:].sum() <= _NEVER * expected.sum()
+    if not impossible and expected[kept:].sum() < LEAST_EXPECTED:
+        kept = max(kept - 1, 0)
+    groups = [np.append(counts[:kept], counts[kept:].sum()) for counts in (found, expected)]
+    if impossible and not groups[0][-1]:
+        groups = [counts[:-1] for counts in groups]
+    wanted = np.maximum(groups[1], _NEVER * expected.sum())
+    return ChiSquare(float(((groups[0] - groups[1]) ** 2 / wanted).sum()), max(len(wanted) - 1, 0))
+
+
+#: What the standard errors shall be at most, with some room below the 0.02 that is promised.
+GOAL = 0.015
+#: Blocks of a cell at the least, whatever its variance: its outcomes are compared too.
+LEAST = 1000
+#: Trees of a sampled prediction, from all roots, of which the first tell how many blocks a cell needs.
+TREES = 2048
+#: Seconds for the exact verdict of one cell.
+EXACT_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a cell runs: until its standard error is `goal`, but at least `least` blocks; or for so many `blocks`.
+
+    Blocks are those from all roots together.
+    """
+
+    goal: float = GOAL
+    blocks: int | None = None
+    least: int = LEAST
+
+    def runs(self, variance: float, roots: int) -> int:
+        """Blocks from each root, for this variance of `tau` within a root."""
+        if self.blocks is not None:
+            return max(1, ceil(self.blocks / roots))
+        return ceil(max(self.least, variance / self.goal**2) / roots)
+
+
+def measure_exact(
+    setting: Setting, each: UnderTest, scheme: DraftScheme, tables: Sequence[Case], budget: Budget
+) -> dict[str, Any]:
+    """The row of one cell whose law is known."""
+    started = time.perf_counter()
+    with named_errors(each.claim.label):
+        prediction = predict(each.claim.verifier, tables, scheme)
+    runs = budget.runs(prediction.variance, len(setting.roots))
+    key = cell_key(setting, each, scheme, budget)
+    blocks = _blocks(setting, each, scheme, runs, seed_of(key))
+    found = compare(prediction, blocks)
+    own = _own_law(each, tables, scheme)
+    return {
+        **_shared(setting, each, scheme, found, key),
+        "draft_passes": _passes(blocks),
+        "prediction": "exact",
+        "predicted_error": 0.0,
+        "predicted_interval": [prediction.mean, prediction.mean],
+        "depths_predicted": prediction.depth_distribution,
+        "depths_measured": _depths(blocks, scheme.depth),
+        "outcomes": {**asdict(found.outcomes), "probability": found.outcomes.probability},
+        "own_law": None if own is None else {"block_efficiency": own.mean, "z": compare(own, blocks).z},
+        **_verdict(each, prediction if each.played is each.claim else own, tables, scheme),
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def measure_sampled(
+    setting: Setting, each: UnderTest, scheme: DraftScheme, budget: Budget, truncated: Sequence[Truncated]
+) -> dict[str, Any]:
+    """The row of one cell whose law is estimated from sampled trees; truncated: tables of the most probable tokens."""
+    started = time.perf_counter()
+    key = cell_key(setting, each, scheme, budget)
+    first, second = np.random.SeedSequence(seed_of(key)).spawn(2)
+    trees = max(2, ceil((TREES if budget.blocks is None else budget.blocks) / len(setting.roots)))
+    with named_errors(each.claim.label):
+        prediction = predict_sampled(
+            setting.pair, each.claim.verifier, scheme, setting.warp, setting.roots, trees, np.random.default_rng(first)
+        )
+    runs = budget.runs(prediction.variance, len(setting.roots))
+    blocks = _blocks(setting, each, scheme, runs, int(second.generate_state(1)[0]))
+    found = _against_sampled(prediction, blocks)
+    return {
+        **_shared(setting, each, scheme, found, key),
+        "draft_passes": _passes(blocks),
+        "prediction": f"{trees * len(setting.roots):,} sampled trees",
+        "predicted_error": prediction.error,
+        "predicted_interval": list(prediction.interval()),
+        "saved": prediction.saved,
+        "truncated": _by_truncated(each, scheme, truncated),
+        "depths_predicted": None,
+        "depths_measured": _depths(blocks, scheme.depth),
+        "outcomes": None,
+        "own_law": None,
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def cell_key(setting: Setting, each: UnderTest, scheme: DraftScheme, budget: Budget) -> str:
+    """Hash of everything that defines the cell."""
+    return setting.key(kind="cell", verifier=each.identity, scheme=scheme.as_dict(), budget=asdict(budget))
+
+
+def agreement_of(row: Mapping[str, Any]) -> Agreement:
+    """The cell of a row; one that compares means only has no outcomes."""
+    outcomes = row["outcomes"] or {"statistic": 0.0, "freedom": 0}
+    return Agreement(
+        row["predicted"],
+        row["measured"],
+        row["total_error"],
+        row["blocks"],
+        ChiSquare(outcomes["statistic"], outcomes["freedom"]),
+    )
+
+
+def _blocks(setting: Setting, each: UnderTest, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
+    """Fresh blocks, equally many from each root."""
+    loop = Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors)
+    coin = setting.coin(seed)
+    with named_errors(each.played.label):
+        return [many_blocks(loop, root, runs, coin) for root in setting.roots]
+
+
+def _own_law(each: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> Prediction | None:
+    """The law of the verifier that runs, where that is another one and its law can be had."""
+    if each.played is each.claim:
+        return None
+    try:
+        with named_errors(each.played.label):
+            return predict(each.played.verifier, tables, scheme)
+    except TooLarge:
+        return None
+
+
+def _verdict(each: UnderTest, ran: Prediction | None, tables: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
+    """Whether the verifier that runs is lossless on the tables; all None where its law is not known.
+
+    verdict: `exact` where it was asked in rational arithmetic, of the tables in multiples of 2**-52, on every root;
+    `to rounding` where that would take too long and float64 has to do. max_deviation: the larger one of both.
+    """
+    if ran is None:
+        return {"max_deviation": None, "lossless": None, "verdict": None}
+    targets = [Instance.of(case.target, case.draft, scheme.depth, FLOAT64).target for case in tables]
+    deviations = [float(law.metrics(rows).max_deviation) for law, rows in zip(ran.laws, targets, strict=True)]
+    lossless, exact = all(each <= FLOAT64.tolerance for each in deviations), _exact(each.played, tables, scheme)
+    return {
+        "max_deviation": max([*deviations, *map(float, exact or [])]),
+        "lossless": lossless and not any(exact or []),
+        "verdict": "to rounding" if exact is None else "exact",
+    }
+
+
+def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) -> list[Fraction] | None:
+    """The largest imbalance on each root in rational arithmetic; None where that cannot be had, or takes too long."""
+    evaluator, found = Evaluator(named.verifier), []
+    try:
+        with limited(EXACT_SECONDS, "too long"), named_errors(named.label):
+            for case in tables:
+                rows = exact_instance(case.target, case.draft, scheme.depth)
+                found.append(Fraction(evaluator.check(rows.target, rows.draft, scheme).max_deviation))
+    except DraftproofError:
+        return None
+    return found
+
+
+def _by_truncated(each: UnderTest, scheme: DraftScheme, found: Sequence[Truncated]) -> dict[str, Any] | None:
+    """Block efficiency on tables of the most probable tokens, and the share of drafted paths that leave them.
+
+    It is exact for the verifier behind the cut (`truncated`); with all rows the verifier may do better or worse: what
+    is lost can change a block with such a path by up to `L` tokens, and others as far as a verifier sums up over
+    tokens that were not drafted. None where there are no such tables or no engine for them.
+    """
+    tables = [Case("root", cut.target, cut.draft) for cut in found]
+    try:
+        estimate = predict(each.claim.verifier, tables, scheme).mean if tables else None
+    except TooLarge:
+        estimate = None
+    if estimate is None:
+        return None
+    return {
+        "kept": found[0].tokens[0].shape[1],
+        "block_efficiency": estimate,
+        "outside_draft": float(np.mean([cut.outside_draft[-1] for cut in found])),
+        "outside_target": float(np.mean([cut.outside_target[-1] for cut in found])),
+    }
+
+
+def _against_sampled(prediction: SampledPrediction, blocks: Sequence[Sequence[Block]]) -> Agreement:
+    """Both means have an error; that of the blocks is their own, since no law is known."""
+    lengths = np.array([[block.depth + 1 for block in each] for each in blocks], dtype=np.float64)
+    own = float(lengths.var(axis=1).mean()) / lengths.size
+    return Agreement(
+        prediction.mean, float(lengths.mean()), sqrt(own + prediction.error**2), lengths.size, ChiSquare(0.0, 0)
+    )
+
+
+def _shared(setting: Setting, each: UnderTest, scheme: DraftScheme, found: Agreement, key: str) -> dict[str, Any]:
+    return {
+        "strong_id": key,
+        "kind": "cell",
+        "verifier": each.label,
+        "shape": shape_name(scheme),
+        "scheme": scheme.as_dict(),
+        "predicted": found.predicted,
+        "measured": found.measured,
+        "total_error": found.standard_error,
+        "z": found.z,
+        "blocks": found.blocks,
+        **{name: value for name, value in setting.fields.items() if name != "roots"},
+        "roots": len(setting.roots),
+    }
+
+
+def _passes(blocks: Sequence[Sequence[Block]]) -> float:
+    """Passes of the draft model a block, mean."""
+    return float(np.mean([block.passes for each in blocks for block in each]))
+
+
+def _depths(blocks: Sequence[Sequence[Block]], depth: int) -> list[float]:
+    """The share of blocks of each accepted depth."""
+    found = [block.depth for each in blocks for block in each]
+    return [float(share) for share in np.bincount(found, minlength=depth + 1) / len(found)]

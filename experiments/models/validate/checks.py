@@ -1,0 +1,146 @@
+"""What must be the same whichever way a pair is asked: logits of a tree, caches after many blocks, greedy text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import GenerationConfig
+
+from draftproof.experiments.models.loop.caches import Remembered
+from draftproof.experiments.models.loop.drafting import nodes_of
+from draftproof.experiments.models.loop.generation import generate
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.reading import Reading
+from draftproof.experiments.models.loop.vectors import coin_for
+from draftproof.experiments.models.pair.devices import quiet_loading
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.simulator.protocol import Context, DraftScheme, Verifier
+
+#: What rounding may change of a logit or of a remembered number, relative to the largest: passes of other shapes sum in
+#: another order, some hundred roundings long.
+ROUNDING = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 3e-2, torch.bfloat16: 2e-1}
+
+
+def rounding(pair: Pair) -> float:
+    """The entry of `ROUNDING` for a pair; eager attention takes its softmax in float32, whatever the dtype."""
+    eager = any(model.config._attn_implementation == "eager" for model in (pair.target, pair.draft))
+    return max(ROUNDING[pair.dtype], ROUNDING[torch.float32] * eager)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The largest difference found, beside the largest number compared; passed: no more than rounding explains."""
+
+    largest: float
+    scale: float
+    compared: int
+    tolerance: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether rounding explains it."""
+        return self.largest <= self.tolerance * max(self.scale, 1.0)  # false for NaN
+
+
+def worst(found: Sequence[Difference]) -> Difference:
+    """Several comparisons as one."""
+    return Difference(
+        max(each.largest for each in found),
+        max(each.scale for each in found),
+        sum(each.compared for each in found),
+        max(each.tolerance for each in found),
+    )
+
+
+@torch.inference_mode()
+def tree_attention(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
+    """Target logits of whole trees read in one pass, against a plain pass over the text of each node alone.
+
+    One tree a block of a generation, so that the caches of earlier blocks take part. compared: nodes.
+    """
+    coin = coin_for(loop.vectors, seed, loop.pair.device)
+    state, text = loop.start(prompt, blocks * (loop.scheme.depth + 1)), list(prompt)
+    largest, scale, compared = 0.0, 0.0, 0
+    for _ in range(blocks):
+        contexts = [(), *nodes_of(loop.drafted(state, coin).trees[0])]
+        together = Reading(loop.pair.target, state.target, [text[-1:]]).read([contexts])[0, :, : loop.pair.vocab_size]
+        for depth in range(len(contexts[-1]) + 1):  # the last one is the deepest
+            places = [place for place, context in enumerate(contexts) if len(context) == depth]
+            alone = loop.pair.logits("target", [[*text, *contexts[place]] for place in places]).double()
+            largest = max(largest, float((together[places].double() - alone).abs().max()))
+            scale = max(scale, float(alone.abs().max()))
+        compared += len(contexts)
+        (block,), state = loop.step(state, coin)
+        text += block.tokens
+    return Difference(largest, scale, compared, rounding(loop.pair))
+
+
+@torch.inference_mode()
+def caches(loop: Loop, prompt: Sequence[int], blocks: int, seed: int) -> Difference:
+    """Keys and values of both models after so many blocks, against caches that read the same text at once.
+
+    compared: numbers.
+    """
+    coin = coin_for(loop.vectors, seed, loop.pair.device)
+    state, text = loop.start(prompt, blocks * (loop.scheme.depth + 1)), list(prompt)
+    for _ in range(blocks):
+        (block,), state = loop.step(state, coin)
+        text += block.tokens
+    fresh = loop.start(text)
+    found = [_cache_difference(getattr(state, which), getattr(fresh, which)) for which in ("target", "draft")]
+    return Difference(
+        max(each[0] for each in found),
+        max(each[1] for each in found),
+        sum(each[2] for each in found),
+        rounding(loop.pair),
+    )
+
+
+def _cache_difference(kept: Remembered, anew: Remembered) -> tuple[float, float, int]:
+    """anew: of at least as many tokens of the same text, read at once."""
+    held = kept.held[0]
+    count = int(held.sum())
+    largest, scale, numbers = 0.0, 0.0, 0
+    for layer, fresh in zip(kept.layers, anew.layers, strict=True):
+        for states, whole in zip(layer, fresh, strict=True):
+            rebuilt = whole[0][:, :count]
+            largest = max(largest, float((states[0][:, held] - rebuilt).abs().max()))
+            scale, numbers = max(scale, float(rebuilt.abs().max())), numbers + rebuilt.numel()
+    return largest, scale, numbers
+
+
+def greedy_text(pair: Pair, prompt: Sequence[int], tokens: int) -> Context:
+    """What `generate(do_sample=False)` of the target writes after a prompt, without the penalties of its folder."""
+    ids = torch.tensor([list(prompt)], device=pair.device)
+    config: Any = GenerationConfig
+    own, ends = pair.target.generation_config, list(_ends(pair.target)) or None
+    pair.target.generation_config = config(pad_token_id=0, eos_token_id=ends)
+    try:
+        with quiet_loading():
+            written = pair.target.generate(
+                ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=tokens
+            )
+    finally:
+        pair.target.generation_config = own
+    return tuple(written[0, len(prompt) :].tolist())
+
+
+def first_difference(pair: Pair, verifier: Verifier, scheme: DraftScheme, prompt: Sequence[int], text: Context) -> Any:
+    """Where the loop at temperature 0 leaves this greedy text; None where it writes the same."""
+    coin = coin_for("numpy", 0)
+    stop = _ends(pair.target)
+    written = generate(pair, verifier, scheme, prompt, Warp(0), coin, len(text), stop=stop).tokens
+    pairs = enumerate(zip(written, text, strict=False))
+    return next((place for place, (ours, theirs) in pairs if ours != theirs), None if len(written) == len(text) else 0)
+
+
+def _ends(model: Any) -> tuple[int, ...]:
+    """The tokens after which `generate` stops."""
+    ends = getattr(model.generation_config, "eos_token_id", None)
+    if ends is None:
+        return ()
+    return tuple(ends) if isinstance(ends, (list, tuple)) else (int(ends),)

@@ -1,0 +1,385 @@
+"""`draftproof validate --policy`: a policy in the loop, tokens a block and a second, predicted and measured.
+
+Each block's prediction is the law of its own action at its own start. The gaps between blocks and their predictions are
+then a martingale: their sum has the sum of the variances, whatever the policy does.
+
+Tokens a second are predicted twice. From shapes: each shape that the policy takes is run alone, in turn with the
+policy; a block of the policy should take what a block of its shape takes, and choosing. From passes: fitted times of
+passes, and all that is around the passes of the models as it was in the policy's own run. What they miss says what
+switching costs, and what a pass takes longer between everything else than again and again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from scipy.stats import t
+
+from draftproof.experiments.models.expect.expected import exact_labels, labels_are_exact, predict_sampled
+from draftproof.experiments.models.loop.setting import Setting, setting
+from draftproof.experiments.models.measure.passes import measured_times
+from draftproof.experiments.models.pair.opened import Opened, open_pair
+from draftproof.experiments.models.pair.pair import CONTEXT, roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.deciding import (
+    ByFunction,
+    BySelector,
+    Chooser,
+    Decided,
+    PolicyLoop,
+    check_sampling,
+    deciding,
+)
+from draftproof.experiments.models.selector.features import hidden_widths
+from draftproof.experiments.models.selector.saved import load_selector, selector_path
+from draftproof.experiments.models.validate.cells import MOST_ERRORS
+from draftproof.experiments.policies.actions import shapes_of
+from draftproof.experiments.policies.own import own_policy
+from draftproof.experiments.shared.latency import TimeModel
+from draftproof.experiments.shared.names import NamedVerifier, from_file
+from draftproof.experiments.shared.output import write_json
+from draftproof.experiments.shared.progress import bar, named_errors
+from draftproof.simulator.drafts import Delayed, lossless_for
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.policies.policy import Action
+from draftproof.simulator.protocol import Coin, Context, Verifier
+
+if TYPE_CHECKING:
+    from draftproof.experiments.models.options import PairOptions, ShapeOptions
+
+#: Sampled trees where a law would take too long.
+TREES = 32
+
+
+@dataclass(frozen=True)
+class PolicyRun:
+    """What is validated. base: the position of the action that it is timed against, None for none."""
+
+    setting: Setting
+    verifier: Verifier
+    label: str
+    actions: tuple[Delayed, ...]
+    chooser: Chooser
+    times: TimeModel
+    base: int | None
+    blocks: int
+
+    def loop(self, chooser: Chooser) -> Any:
+        """`deciding` with this pair, these actions and that chooser."""
+        given = self.setting
+        return deciding(given.pair, self.verifier, self.actions, chooser, given.warp, self.times, given.vectors)
+
+
+def written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[Decided]:
+    """So many blocks after a root."""
+    standing, found = loop.start(root, 0), []
+    for _ in range(blocks):
+        decided, standing = loop.step(standing, coin)
+        found.append(decided)
+    return found
+
+
+def agreement(contest: PolicyRun, made: Sequence[Decided]) -> dict[str, Any]:
+    """Tokens a block as predicted and as measured, and which actions were taken."""
+    with bar("predictions", len(made)) as tick:
+        laws = []
+        for each in made:
+            laws.append(_law(contest, each.context, contest.actions[each.action]))
+            tick(1)
+    means, variances, noises = np.array(laws).T
+    lengths = np.array([each.block.depth + 1 for each in made])
+    error = sqrt(float((variances + noises).sum())) / len(made)
+    gap = float((lengths - means).mean())
+    z = gap / error if error > 0 else 0.0 if abs(gap) < 1e-9 else float("inf")
+    counts = np.bincount([each.action for each in made], minlength=len(contest.actions))
+    return {
+        "verifier": contest.label,
+        "blocks": len(made),
+        "predicted": float(means.mean()),
+        "measured": float(lengths.mean()),
+        "standard_error": error,
+        "z": z,
+        "agrees": abs(z) <= MOST_ERRORS,
+        "actions": {
+            ", ".join(map(str, (a.K, a.L1, a.L2))): int(count)
+            for a, count in sorted(zip(contest.actions, counts, strict=True), key=lambda pair: -pair[1])
+            if count
+        },
+    }
+
+
+def _law(contest: PolicyRun, context: Context, scheme: Delayed) -> tuple[float, float, float]:
+    """Mean and variance of `tau + 1`, and the variance of the mean where it comes from sampled trees."""
+    setting = contest.setting
+    if not scheme.depth:
+        return 1.0, 0.0, 0.0
+    if labels_are_exact(contest.verifier, (scheme,), setting.pair.vocab_size):
+        ((mean, variance),) = exact_labels(setting.pair, contest.verifier, (scheme,), setting.warp, context)
+        return mean, variance, 0.0
+    generator = np.random.default_rng([setting.seed, *context[-64:]])
+    found = predict_sampled(setting.pair, contest.verifier, scheme, setting.warp, [context], TREES, generator)
+    return found.mean, found.variance, found.error**2
+
+
+#: Rounds in which the policy, its base and its shapes take turns, after one to warm up; least blocks of a shape alone.
+ROUNDS, FEWEST = 6, 4
+
+
+@dataclass
+class _Turns:
+    """What one chooser did in each round: tokens, blocks, seconds without prompts, and seconds by part."""
+
+    tokens: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    parts: list[Mapping[str, float]] = field(default_factory=list)
+
+    @property
+    def speeds(self) -> Any:
+        """Tokens a second, by round."""
+        return np.array(self.tokens) / np.array(self.seconds)
+
+    @property
+    def steps(self) -> Any:
+        """Seconds of a block without choosing, by round."""
+        return (np.array(self.seconds) - self.part("choose")) / np.array(self.blocks)
+
+    def part(self, name: str) -> Any:
+        """Seconds of one part, by round."""
+        return np.array([parts.get(name, 0.0) for parts in self.parts])
+
+
+def timed(contest: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Sequence[Decided]) -> dict[str, Any]:
+    """blocks: after each root. predicted: tokens a block. made: blocks of the policy, for the shares of its shapes."""
+    counts = Counter(each.action for each in made)
+    policy, base, shapes = _Turns(), _Turns(), {action: _Turns() for action in counts}
+    for turn in range(ROUNDS + 1):
+        kept = turn > 0
+        _run(contest, contest.chooser, blocks, coin, policy if kept else _Turns())
+        if contest.base is not None:
+            _run(contest, _Always(contest.base), blocks, coin, base if kept else _Turns())
+        for action, count in counts.items():
+            each = max(FEWEST, -(-count // len(contest.setting.roots)))
+            _run(contest, _Always(action), each, coin, shapes[action] if kept else _Turns())
+    choosing = policy.part("choose") / np.array(policy.blocks)
+    steps = sum(counts[action] / len(made) * turns.steps for action, turns in shapes.items())
+    expected = predicted / (steps + choosing)
+    fields: dict[str, Any] = {"policy_per_second": _mean_interval(policy.speeds)}
+    if contest.base is not None:
+        fields |= {
+            "static_per_second": _mean_interval(base.speeds),
+            "over_static": _mean_interval(policy.speeds / base.speeds),
+        }
+    fields |= {
+        "predicted_per_second": float(expected.mean()),
+        "measured_over_predicted": _mean_interval(policy.speeds / expected),
+    }
+    return {**fields, **_by_part(contest, policy, predicted, made)}
+
+
+def _by_part(contest: PolicyRun, policy: _Turns, predicted: float, made: Sequence[Decided]) -> dict[str, Any]:
+    """Where the seconds of a block of the policy go, and what fitted passes say."""
+    total, count = sum(policy.seconds), sum(policy.blocks)
+    parts = {name: float(policy.part(name).sum()) / count for name in policy.parts[0] if name != "prompt"}
+    context = sum(len(each.context) for each in made) // len(made)
+    times = measured_times(contest.setting.pair, context, contest.actions)
+    passes = float(np.mean([times.time(contest.actions[each.action].as_dict()) for each in made]))
+    step = total / count
+    return {
+        "predicted_from_passes": predicted / (passes + step - parts["passes"]),
+        "fitted_pass_seconds": passes,
+        "pass_seconds": parts["passes"],
+        "step_seconds": step,
+        "choose_seconds": parts["choose"],
+        "overhead": parts["choose"] / step,
+        "seconds_by_part": parts,
+    }
+
+
+def _run(contest: PolicyRun, chooser: Chooser, blocks: int, coin: Coin, turns: _Turns) -> None:
+    """Blocks after every root, added to the turns."""
+    with contest.loop(chooser) as loop:
+        started, found = loop.now(), []
+        for root in contest.setting.roots:
+            found += written(loop, root, blocks, coin)
+        turns.seconds.append(loop.now() - started - loop.seconds["prompt"])
+    turns.tokens.append(sum(each.block.depth + 1 for each in found))
+    turns.blocks.append(len(found))
+    turns.parts.append(loop.seconds)
+
+
+@dataclass(frozen=True)
+class _Always:
+    action: int
+
+    def __call__(self, view: Any) -> int:
+        return self.action
+
+
+def _mean_interval(values: Any) -> dict[str, float]:
+    """Mean and 95 % interval by Student's law."""
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1)) / sqrt(len(values))
+    reach = float(t.ppf(0.975, len(values) - 1)) * spread
+    return {"mean": mean, "low": mean - reach, "high": mean + reach}
+
+
+#: Ranges of shapes for a policy of one's own, and how much is run, where nobody says.
+RANGES, ROOTS, BLOCKS = ("1..4", "0..2", "0..2"), 4, 200
+
+
+@dataclass(frozen=True)
+class Amount:
+    """roots, blocks: from all roots together; None where it is not said."""
+
+    roots: int | None
+    blocks: int | None
+
+
+def check_options(given: Mapping[str, Any], chosen: Sequence[str]) -> None:
+    """Raises `InvalidInput` for options that mean nothing with a policy, and for several verifiers."""
+    wrong = [flag for flag, value in given.items() if value]
+    if wrong:
+        raise InvalidInput(f"--policy goes without {wrong[0]}; leave one of them out")
+    if len(chosen) > 1:
+        raise InvalidInput(f"--policy takes one verifier, not {len(chosen)}; run it once for each")
+
+
+def validate_policy(
+    spec: str,
+    named: NamedVerifier,
+    pair: PairOptions,
+    shape: ShapeOptions,
+    warp: Warp,
+    amount: Amount,
+    seed: int,
+    vectors: str,
+) -> dict[str, Any]:
+    """The report of a policy: `selector` (of `--pair`), the JSON file of one, or `FILE.py:NAME`."""
+    if "delayed" not in lossless_for(named.verifier.card):
+        raise InvalidInput(f"{named.label} is not declared lossless on delayed trees; choose another verifier")
+    if spec != "selector" and not from_file(spec) and not spec.endswith(".json"):
+        raise InvalidInput(
+            f"unknown policy {spec!r}; give selector, the JSON file of one, or FILE.py:NAME for your own"
+        )
+    if spec == "selector" and pair.folder is None:
+        raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its JSON file")
+    wanted = _actions(shape)
+    with open_pair(pair.wanted(seed)) as opened:
+        where = setting(opened.pair, warp, roots_of(opened.held_out, amount.roots or ROOTS), seed, vectors)
+        if from_file(spec):
+            contest = _of_function(spec, where, named, wanted or shapes_of(*RANGES), amount)
+        else:
+            path = selector_path(str(pair.folder), named.label) if spec == "selector" else Path(spec)
+            contest = _of_selector(path, where, named, wanted, amount)
+        return {"policy": spec, **_about(opened, where), **report_of(contest)}
+
+
+def report_of(contest: PolicyRun) -> dict[str, Any]:
+    """Everything about a policy in the loop, as plain data."""
+    setting = contest.setting
+    coin = setting.coin(setting.seed)
+    each = max(1, -(-contest.blocks // len(setting.roots)))
+    with named_errors(contest.label), contest.loop(contest.chooser) as loop:
+        made = [decided for root in setting.roots for decided in written(loop, root, each, coin)]
+    found = agreement(contest, made)
+    return {**found, **timed(contest, each, coin, found["predicted"], made)}
+
+
+def _actions(shape: ShapeOptions) -> list[Delayed] | None:
+    given = (shape.K, shape.L1, shape.L2)
+    if not any(given):
+        return None
+    K, L1, L2 = (text or other for text, other in zip(given, RANGES, strict=True))
+    return shapes_of(K, L1, L2)
+
+
+def _of_selector(
+    path: Path, where: Setting, named: NamedVerifier, wanted: list[Delayed] | None, amount: Amount
+) -> PolicyRun:
+    widths = hidden_widths(where.pair)
+    found = load_selector(path, named.label, where.digest, where.pair.vocab_size, widths, wanted)
+    number = check_sampling(path, found, where.warp)
+    base = found.base[number]
+    chooser = BySelector(found.network, where.warp)
+    return _contest(where, named, found.actions, chooser, found.times, base, amount)
+
+
+def _of_function(
+    spec: str, where: Setting, named: NamedVerifier, actions: Sequence[Delayed], amount: Amount
+) -> PolicyRun:
+    chooser = ByFunction(own_policy(spec), tuple(Action(scheme, named.verifier) for scheme in actions))
+    times = measured_times(where.pair, CONTEXT, actions)
+    return _contest(where, named, actions, chooser, times, None, amount)
+
+
+def _contest(
+    where: Setting,
+    named: NamedVerifier,
+    actions: Sequence[Delayed],
+    chooser: Chooser,
+    times: TimeModel,
+    base: int | None,
+    amount: Amount,
+) -> PolicyRun:
+    blocks = amount.blocks or BLOCKS
+    return PolicyRun(where, named.verifier, named.label, tuple(actions), chooser, times, base, blocks)
+
+
+def _about(opened: Opened, where: Setting) -> dict[str, Any]:
+    names = {"target": opened.pair.names[0], "draft": opened.pair.names[1], "text": opened.corpus.name}
+    return {**names, **where.fields, "roots": len(where.roots)}
+
+
+def deliver(console: Console, report: dict[str, Any], json_target: str | None) -> int:
+    """Print it, write it, and the exit code: 0 where the blocks are as predicted."""
+    console.print(
+        f"{report['policy']} for {report['verifier']}: {report['blocks']:,} blocks after {report['roots']} roots, V = "
+        f"{report['V']}, one sequence at a time",
+        soft_wrap=True,
+    )
+    console.print(
+        f"tokens a block: predicted {report['predicted']:.4f}, measured {report['measured']:.4f}, standard error "
+        f"{report['standard_error']:.4f}, z {report['z']:+.2f}",
+        soft_wrap=True,
+    )
+    used = "; ".join(f"{shape}: {count}" for shape, count in report["actions"].items())
+    console.print(f"K, L1, L2 and blocks: {used}", soft_wrap=True)
+    console.print(
+        f"tokens a second: {_interval(report['policy_per_second'], '.1f')}; predicted from its shapes, each alone in "
+        f"turn, and choosing: {report['predicted_per_second']:.1f}; measured over predicted: "
+        f"{_interval(report['measured_over_predicted'], '.3f')}",
+        soft_wrap=True,
+    )
+    if "static_per_second" in report:
+        console.print(
+            f"the best static action: {_interval(report['static_per_second'], '.1f')}; the policy over it in rounds "
+            f"taken in turn: {_interval(report['over_static'], '.3f')}",
+            soft_wrap=True,
+        )
+    step, parts = report["step_seconds"], report["seconds_by_part"]
+    around = parts["draft"] + parts["target"] - parts["passes"]
+    named = {"passes": parts["passes"], "around passes": around, **{n: parts[n] for n in ("verify", "cache", "choose")}}
+    console.print(
+        f"a step of {step * 1e3:.2f} ms: {', '.join(f'{name} {time / step:.1%}' for name, time in named.items())}; "
+        f"fitted passes are {report['fitted_pass_seconds'] / report['pass_seconds']:.2f} times those in the loop: "
+        f"{report['predicted_from_passes']:.1f} tokens a second",
+        soft_wrap=True,
+    )
+    console.print(
+        f"choosing takes {report['choose_seconds'] * 1e6:.0f} us a step: {report['overhead']:.2%}",
+        soft_wrap=True,
+    )
+    console.print("as predicted" if report["agrees"] else "NOT as predicted: tokens a block")
+    write_json(json_target, report)
+    return 0 if report["agrees"] else 1
+
+
+def _interval(found: Mapping[str, float], digits: str) -> str:
+    return f"{found['mean']:{digits}} (95 %: {found['low']:{digits}} to {found['high']:{digits}})"

@@ -1,0 +1,403 @@
+"""`draftproof validate`: what must be the same, what must have the target's law, what was predicted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
+from math import log
+from shlex import quote
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from draftproof.experiments.models.expect.planning import planned_scheme
+from draftproof.experiments.models.expect.tables import MOST_ENTRIES, root_case
+from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
+from draftproof.experiments.models.loop.loop import Loop
+from draftproof.experiments.models.loop.setting import Setting, UnderTest, device_name, setting, under_test
+from draftproof.experiments.models.loop.supported import check_pair
+from draftproof.experiments.models.pair.devices import model_versions
+from draftproof.experiments.models.pair.opened import Opened, open_pair
+from draftproof.experiments.models.pair.pair import roots_of
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.validate import checks, views
+from draftproof.experiments.models.validate.cells import (
+    GOAL,
+    LEVEL,
+    Budget,
+    ChiSquare,
+    agreement_of,
+    cell_key,
+    measure_exact,
+    measure_sampled,
+    table_chi_square,
+)
+from draftproof.experiments.models.validate.law import law_key, law_row, power_fields
+from draftproof.experiments.shared.names import NamedVerifier, find_verifier
+from draftproof.experiments.shared.output import write_json, write_whole
+from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.shared.schemes import shape_name
+from draftproof.experiments.shared.sharing import share
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.instances.case import Case
+from draftproof.simulator.instances.processes import table_entries
+from draftproof.simulator.protocol import DraftScheme
+
+#: Trees whose logits are compared, and blocks after which caches are.
+TREES, BLOCKS = 24, 200
+#: Tokens that the law test looks at: tables of deeper trees would take its power too long to find.
+LONGEST = 4
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What is validated, and how long: every verifier on the schemes that it is for.
+
+    law_runs: runs of the law test from all roots together; greedy: tokens. Raises `InvalidInput` where no verifier is
+    for any scheme.
+    """
+
+    setting: Setting
+    contestants: tuple[UnderTest, ...]
+    schemes: tuple[DraftScheme, ...]
+    budget: Budget = field(default_factory=Budget)
+    law_runs: int = 2_500
+    greedy: int = 200
+
+    def __post_init__(self) -> None:
+        if not self.pairs:
+            names, schemes = ", ".join(each.label for each in self.contestants), ", ".join(map(str, self.schemes))
+            raise InvalidInput(f"the cards of {names} claim none of {schemes}; `draftproof matrix` shows who does")
+
+    @property
+    def pairs(self) -> list[tuple[UnderTest, DraftScheme]]:
+        """The cells, scheme by scheme."""
+        return [(each, scheme) for scheme in self.schemes for each in self.contestants if each.plays_on(scheme)]
+
+    @property
+    def left_out(self) -> list[tuple[UnderTest, DraftScheme]]:
+        """Verifiers and schemes that are no cells: the verifier's card does not claim the scheme."""
+        return [(each, scheme) for scheme in self.schemes for each in self.contestants if not each.plays_on(scheme)]
+
+    @property
+    def players(self) -> list[tuple[UnderTest, list[DraftScheme]]]:
+        """Each verifier that has a cell, with its schemes."""
+        found = [(each, [scheme for scheme in self.schemes if each.plays_on(scheme)]) for each in self.contestants]
+        return [(each, schemes) for each, schemes in found if schemes]
+
+    @property
+    def depth(self) -> int:
+        """Of the tables: as deep as the deepest tree whose tables are small enough; 0 where there is none."""
+        return max((max(scheme.depth, 1) for scheme in self.schemes if self.exact(scheme)), default=0)
+
+    def exact(self, scheme: DraftScheme) -> bool:
+        """Whether the tables for trees of a scheme are small enough."""
+        return table_entries(self.setting.pair.vocab_size, max(scheme.depth, 1)) <= MOST_ENTRIES
+
+    @property
+    def law_level(self) -> float:
+        """Probability with which a lossless verifier is refuted by the law test; all of them together: `LEVEL`."""
+        return LEVEL / len(self.contestants)
+
+    @property
+    def root_runs(self) -> int:
+        """Runs of the law test from each root."""
+        return -(-self.law_runs // len(self.setting.roots))
+
+
+def tables_of(contest: Validation) -> list[Case]:
+    """The exact tables after each root; for large vocabularies those of the roots alone."""
+    setting, made = contest.setting, []
+    with bar("tables", len(setting.roots)) as tick:
+        for root in setting.roots:
+            made.append(root_case(setting.pair, setting.warp, root, contest.depth))
+            tick(1)
+    return made
+
+
+def with_plans(contest: Validation, tables: Sequence[Case]) -> tuple[Validation, list[str]]:
+    """The contest with a tree for every scheme that is planned from a measurement, and in words from which."""
+    made = [
+        planned_scheme(scheme, contest.setting, tables if contest.exact(scheme) else None) for scheme in contest.schemes
+    ]
+    return replace(contest, schemes=tuple(scheme for scheme, _ in made)), [said for _, said in made if said]
+
+
+def same_anyway(contest: Validation) -> dict[str, Any]:
+    """Tree attention, caches and greedy text; rows of plain data, each with `passed`."""
+    setting, prompt = contest.setting, contest.setting.roots[0]
+    trees, caches, widest = [], [], _widest(contest)
+    for each, scheme in widest:
+        loop = Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors)
+        with named_errors(each.played.label):
+            trees.append(checks.tree_attention(loop, prompt, TREES, setting.seed))
+            caches.append(checks.caches(loop, prompt, BLOCKS, setting.seed))
+    tree, cache, names = (
+        checks.worst(trees),
+        checks.worst(caches),
+        "; ".join(shape_name(scheme) for _, scheme in widest),
+    )
+    found = {
+        "tree_attention": {**asdict(tree), "passed": tree.passed, "shape": names, "trees": TREES * len(trees)},
+        "caches": {**asdict(cache), "passed": cache.passed, "shape": names, "blocks": BLOCKS * len(caches)},
+    }
+    if contest.greedy:
+        found["greedy"] = greedy_fields(contest, prompt)
+    return found
+
+
+def _widest(contest: Validation) -> list[tuple[UnderTest, DraftScheme]]:
+    """Of each kind of scheme the largest, with the first verifier that plays on it."""
+    found: dict[str, tuple[UnderTest, DraftScheme]] = {}
+    for each, scheme in contest.pairs:
+        best = found.get(scheme.name)
+        if best is None or (scheme.nodes, scheme.depth) > (best[1].nodes, best[1].depth):
+            found[scheme.name] = each, scheme
+    return list(found.values())
+
+
+def greedy_fields(contest: Validation, prompt: Sequence[int]) -> dict[str, Any]:
+    """Every cell at temperature 0 against `generate(do_sample=False)`."""
+    pair = contest.setting.pair
+    text = checks.greedy_text(pair, prompt, contest.greedy)
+    differ = []
+    with bar("greedy", len(contest.pairs)) as tick:
+        for each, scheme in contest.pairs:
+            with named_errors(each.played.label):
+                place = checks.first_difference(pair, each.played.verifier, scheme, prompt, text)
+            if place is not None:
+                differ.append({"verifier": each.label, "shape": shape_name(scheme), "token": place})
+            tick(1)
+    return {"tokens": len(text), "runs": len(contest.pairs), "differ": differ, "passed": not differ}
+
+
+def law_rows(contest: Validation, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
+    """The law test of every verifier; rows that are kept already are not run again."""
+    setting, length = contest.setting, law_length(contest)
+    runs, level = contest.root_runs, contest.law_level
+    with bar("law (runs)", runs * len(tables) * len(contest.players)) as tick:
+        work = {
+            law_key(setting, each, schemes, length, runs, level): partial(
+                law_row, setting, each, schemes, tables, length, runs, level, tick
+            )
+            for each, schemes in contest.players
+        }
+        share(work, kept)
+    return [kept.rows[key] for key in work]
+
+
+def law_length(contest: Validation) -> int:
+    """How many tokens the law test looks at: as many as there are tables, up to `LONGEST`."""
+    return min(contest.depth + 1, LONGEST)
+
+
+def law_power(contest: Validation, tables: Sequence[Case]) -> dict[str, Any]:
+    """What the law test can find with the runs that it has."""
+    return {
+        "found": power_fields(tables, law_length(contest), contest.root_runs, contest.law_level),
+        "level": contest.law_level,
+        "log10_needed": -log(contest.law_level) / log(10),
+    }
+
+
+def cell_rows(contest: Validation, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
+    """Every cell, scheme by scheme; rows that are kept already are not run again."""
+    truncated = cache(partial(truncated_of, contest.setting))
+    work = {
+        cell_key(contest.setting, each, scheme, contest.budget): partial(
+            _cell, contest, each, scheme, tables, truncated
+        )
+        for each, scheme in contest.pairs
+    }
+    with bar("cells", len(work)) as tick:
+        share(work, kept, tick)
+    return [kept.rows[key] for key in work]
+
+
+def _cell(
+    contest: Validation,
+    each: UnderTest,
+    scheme: DraftScheme,
+    tables: Sequence[Case],
+    truncated: Callable[[int], list[Truncated]],
+) -> dict[str, Any]:
+    if contest.exact(scheme):
+        try:
+            return measure_exact(contest.setting, each, scheme, tables, contest.budget)
+        except TooLarge:  # of one verifier without a structured engine: its mean can be had from sampled trees
+            return measure_sampled(contest.setting, each, scheme, contest.budget, [])
+    cut = truncated(scheme.depth) if isinstance(scheme, Delayed) else []  # other trees are too many to be listed there
+    return measure_sampled(contest.setting, each, scheme, contest.budget, cut)
+
+
+def table_fields(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The table as a whole: the sum of `z**2`, that of all outcomes, and whether every cell is as predicted."""
+    cells = [agreement_of(row) for row in rows]
+    means, outcomes = table_chi_square(cells), ChiSquare.total([cell.outcomes for cell in cells])
+    failed = [row for row, cell in zip(rows, cells, strict=True) if not cell.agrees(len(cells))]
+    return {
+        "cells": len(cells),
+        "means": {**asdict(means), "probability": means.probability},
+        "outcomes": {**asdict(outcomes), "probability": outcomes.probability},
+        "largest_z": max((abs(cell.z) for cell in cells), default=0.0),
+        "largest_error": max((cell.standard_error for cell in cells), default=0.0),
+        "failed": [{"verifier": row["verifier"], "shape": row["shape"]} for row in failed],
+        "passed": not failed and means.probability >= LEVEL and outcomes.probability >= LEVEL,
+    }
+
+
+__all__ = ["Amount", "open_pair"]
+
+VERIFIERS = ("nss", "naive", "specinfer", "spectr", "block", "traversal", "gbv", "path_transport")
+#: One path, branches at once, branches late, and a delayed tree.
+SHAPES = (Delayed(1, 0, 3), Delayed(2, 0, 2), Delayed(3, 1, 1), Delayed(2, 1, 2))
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much is run, where it is said."""
+
+    roots: int | None = None
+    blocks: int | None = None
+    law_runs: int | None = None
+    quick: bool = False
+
+    @property
+    def budget(self) -> Budget:
+        """Of each cell."""
+        return Budget(0.05 if self.quick else GOAL, self.blocks)
+
+
+def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
+    """`NAME=OTHER` as what runs in place of what; raises `InvalidInput`."""
+    found = {}
+    for text in given:
+        name, equals, other = text.partition("=")
+        if not (equals and name and other):
+            raise InvalidInput(
+                f"--replace {text!r}: write NAME=OTHER, as in --replace naive=relaxed or naive=FILE.py:NAME"
+            )
+        if name in found:
+            raise InvalidInput(f"--replace names {name} twice; give it once")
+        found[name] = find_verifier(other)
+    return found
+
+
+def make_validation(
+    opened: Opened,
+    named: Sequence[NamedVerifier],
+    replaced: dict[str, NamedVerifier],
+    schemes: Sequence[DraftScheme],
+    warp: Warp,
+    amount: Amount,
+    seed: int,
+    vectors: str,
+) -> Validation:
+    """What will be validated; raises `InvalidInput`, before any work, for models that cannot be read as trees."""
+    check_pair(opened.pair)
+    count = amount.roots or (2 if amount.quick else 4)
+    made = setting(opened.pair, warp, roots_of(opened.held_out, count), seed, vectors)
+    contest = Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.budget)
+    runs = amount.law_runs or (1_000 if amount.quick else contest.law_runs)
+    return replace(contest, law_runs=runs)
+
+
+def run(
+    console: Console, opened: Opened, contest: Validation, resume: str | None, started: float, lossy: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Everything, printed part by part; the report as plain data. lossy: verifiers that are known to be."""
+    kept, report = RowFile(resume), {**about(opened, contest), "known_lossy": list(lossy)}
+    views.show_pair(console, report)
+    remark(f"tables of p and q after {len(contest.setting.roots)} roots")
+    tables = tables_of(contest)
+    contest, report["planned"] = with_plans(contest, tables)
+    report["left_out"] = [{"verifier": each.label, "shape": shape_name(scheme)} for each, scheme in contest.left_out]
+    for line in [*report["planned"], *views.left_out_lines(report["left_out"])]:
+        console.print(line, soft_wrap=True)
+    remark("tree attention, caches, greedy text")
+    report["same"] = same_anyway(contest)
+    for line in views.check_lines(report["same"]):
+        console.print(line, soft_wrap=True)
+    remark(f"law of the first tokens, up to {contest.law_runs:,} runs a verifier")
+    report["power"] = law_power(contest, tables)
+    report["law"] = law_rows(contest, tables, kept)
+    console.print(views.law_table(report["law"]))
+    console.print(views.power_lines(report["power"], len(report["law"])), soft_wrap=True)
+    remark(f"predicted against measured, {len(contest.pairs)} cells")
+    report["rows"] = cell_rows(contest, tables, kept)
+    report["table"] = table_fields(report["rows"])
+    console.print(views.cell_table(report["rows"], report["table"]))
+    console.print(views.table_lines(report["rows"], report["table"]), soft_wrap=True)
+    report["consistent"] = not failures(report)
+    report["seconds"] = round(time.perf_counter() - started, 1)
+    return report
+
+
+def about(opened: Opened, contest: Validation) -> dict[str, Any]:
+    """Which pair, text and machine."""
+    pair = opened.pair
+    return {
+        "target": pair.names[0],
+        "draft": pair.names[1],
+        "V": pair.vocab_size,
+        "text": opened.corpus.name,
+        "text_hash": opened.corpus.digest,
+        "bits_per_character": opened.quality,
+        "sample": opened.sample,
+        "warp": contest.setting.warp.as_dict(),
+        "sampling": str(contest.setting.warp),
+        "roots": [pair.decode(root) for root in contest.setting.roots],
+        "device": device_name(pair.device),
+        "threads": torch.get_num_threads(),
+        "dtype": contest.setting.fields["dtype"],
+        "pair": contest.setting.digest,
+        "versions": model_versions(),
+    }
+
+
+def failures(report: dict[str, Any]) -> list[str]:
+    """What was not as it should be, in words; a verifier that is known to be lossy may be."""
+    known, same = report.get("known_lossy", []), report["same"]
+    names = {"tree_attention": "tree attention", "caches": "caches"}
+    found = [said for name, said in names.items() if not same[name]["passed"]]
+    if any(each["verifier"] not in known for each in same.get("greedy", {}).get("differ", ())):
+        found.append("greedy text")
+    found += [
+        f"the law of {row['verifier']}" for row in report["law"] if row["refuted"] and row["verifier"] not in known
+    ]
+    found += [f"{each['verifier']} on ({each['shape']})" for each in report["table"]["failed"]]
+    lossy = [row["verifier"] for row in report["rows"] if row.get("lossless") is False and row["verifier"] not in known]
+    found += [
+        f"{name} is not lossless on the tables (--lossy {quote(name)} says it is known)"
+        for name in dict.fromkeys(lossy)
+    ]
+    if not report["table"]["passed"] and not report["table"]["failed"]:
+        found.append("the table as a whole")
+    return found
+
+
+def deliver(
+    console: Console, report: dict[str, Any], json_target: str | None, markdown_file: str | None, plot_file: str | None
+) -> int:
+    """The files that were asked for, and the exit code."""
+    wrong = failures(report)
+    said = f"NOT as predicted: {', '.join(wrong)}" if wrong else "all as predicted"
+    console.print(f"{said}; {report['seconds']:.0f} s", soft_wrap=True)
+    write_json(json_target, report)
+    if markdown_file:
+        write_whole(markdown_file, views.markdown(report["rows"], report["table"]))
+    if plot_file:
+        write_whole(plot_file, views.figure(report["rows"], views.caption(report)))
+        console.print(f"picture: {plot_file}")
+    return 1 if wrong else 0
+
+
+def say_interrupted(resume: str | None) -> None:
+    """After Ctrl-C."""
+    where = f"; rows so far are kept in {resume}" if resume else "; --resume FILE would keep rows"
+    remark(f"interrupted{where}; no other file was written")
