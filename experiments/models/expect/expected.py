@@ -1,31 +1,44 @@
-"""What a block brings (replaced below)."""
+"""What a block brings after contexts of a pair: `expected`, the only predictor of real models.
+
+A law is computed exactly from tables of p and q where a `Budget` allows it. Elsewhere the answer is a mean over
+sampled draft trees. On each tree it is exact for verifiers with a closed form and for those that only flip until they
+correct. Others choose on the way, as verifiers of layers choose the node that is accepted: their choices are sampled,
+so that the mean of a tree is right on average, and intervals hold, but are wider. Beside it stands the exact answer for
+the verifier behind a cut to the most probable tokens (`behind_cut`).
+
+Trees are drawn without the generation loop: each row comes from a plain forward pass over its whole context, without
+cache and without tree attention. So prediction and measurement share models, scheme and verifier, and that a scheme is
+drawn anew when a row that it missed has come.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import zip_longest
-from math import sqrt
-from time import perf_counter
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.models.expect.tables import continued_rows, pair_tables, root_case
-from draftproof.experiments.models.expect.trees import RootRows, RootTrees
+from draftproof.experiments.models.expect.tables import root_case, upper_case
+from draftproof.experiments.models.expect.trees import RootTrees
+from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
 from draftproof.experiments.models.loop.sequential import joint, mean_interval
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.cost import Settings, expected_cost
+from draftproof.experiments.shared.measured import planned_on
 from draftproof.experiments.shared.names import NamedVerifier, Player
 from draftproof.experiments.shared.planned import Planned
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
 from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
-from draftproof.simulator.drafts import Delayed, lossless_for
-from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.drafts import Delayed, Sequoia, lossless_for
+from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import TableProcess, table_entries
@@ -38,54 +51,146 @@ from draftproof.simulator.verdicts.lossless import block_law, choose_engine
 
 #: Runs of the verifier, over all draft trees of one root, up to which a law is enumerated.
 MOST_RUNS = 300_000
+#: Trees whose rows are computed in the same passes.
+BATCH = 64
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """The laws of a block from each of several roots, which count alike.
+class Budget:
+    """What an expectation may cost, which decides how it is had.
 
-    laws: one a root.
+    entries: numbers in the tables of one context, up to which a law is exact. trees: sampled trees of a context
+    elsewhere. seconds: of exact laws after all contexts, as announced. top_down: whether laws are exact only for
+    verifiers that go from the top down, which takes milliseconds.
     """
 
-    laws: tuple[BlockLaw, ...]
+    entries: int
+    trees: int
+    seconds: float = inf
+    top_down: bool = False
+
+    def tables(self, vocab_size: int, depth: int) -> bool:
+        """Whether tables for trees of this depth are made."""
+        return table_entries(vocab_size, max(depth, 1)) <= self.entries
+
+    def exact(self, verifier: Verifier, vocab_size: int, depth: int) -> bool:
+        """Whether the law of a verifier is computed, as far as sizes tell; `predict` may still refuse it."""
+        return self.tables(vocab_size, depth) and (not self.top_down or branch_of(verifier) is not None)
+
+
+#: Of a cell of `validate`, where the trees are those of all roots.
+VALIDATED = Budget(1_000_000, 2048)
+#: Of a candidate of `choose`.
+CHOSEN = Budget(10_000, 4, seconds=3.0)
+#: Of a place in a text where a block began.
+PLACES = Budget(10_000, 32)
+#: Of a label of a selector, and of a block of a policy.
+LABELS, POLICY = Budget(300_000, 16, top_down=True), Budget(300_000, 32, top_down=True)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Tokens a block after contexts that count alike.
+
+    means: of `tau + 1` on each sampled tree, shape `(contexts, trees)`; exact ones are one column. variances: of `tau`
+    after each context. depth: `L`. laws: one a context where they are exact, else none.
+    """
+
+    means: Any
+    variances: Any
+    depth: int
+    laws: tuple[BlockLaw, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of_laws(cls, laws: Sequence[BlockLaw]) -> Expected:
+        means = np.array([[float(law.block_efficiency)] for law in laws])
+        variances = np.array([max(float(law.variance), 0.0) for law in laws])  # rounding may leave less than 0
+        return cls(means, variances, laws[0].depth, tuple(laws))
+
+    @property
+    def exact(self) -> bool:
+        return bool(self.laws)
+
+    @property
+    def how(self) -> str:
+        """In words, how it was had."""
+        return "exact" if self.exact else f"{self.means.size:,} sampled trees"
 
     @property
     def mean(self) -> float:
-        """Block efficiency `E[tau + 1]`, averaged over the roots."""
-        return float(np.mean([float(law.block_efficiency) for law in self.laws]))
+        """Block efficiency `E[tau + 1]`, averaged over the contexts."""
+        return float(self.means.mean())
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean; 0 where it is exact."""
+        return 0.0 if self.exact else sqrt(float(self.means.var(axis=1, ddof=1).mean()) / self.means.size)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval that holds the mean with at least this probability, for any number of trees.
+
+        Trees of one number after all contexts make one mean; these are independent and between 1 and `L + 1`.
+        """
+        if self.exact:
+            return self.mean, self.mean
+        return mean_interval(self.means.mean(axis=0), 1.0, 1.0 + self.depth, level)
 
     @property
     def variance(self) -> float:
-        """The variance of `tau` within a root, averaged over the roots: that of one run from each in turn."""
-        return float(np.mean([max(float(law.variance), 0.0) for law in self.laws]))  # rounding may leave less than 0
+        """The variance of `tau` within a context, averaged over them: that of one run from each in turn."""
+        return max(float(self.variances.mean()), 0.0)
+
+    @property
+    def saved(self) -> float:
+        """How much of that variance is the coin's: what averaging over it exactly saves."""
+        return 1 - float(self.means.var(axis=1, ddof=1).mean()) / self.variance if self.variance > 0 else 0.0
 
     @property
     def depth_distribution(self) -> list[float]:
-        """`P(tau = d)` for `d = 0..L`, averaged over the roots."""
+        """`P(tau = d)` for `d = 0..L`, averaged over the contexts; of exact laws."""
         masses = [[float(mass) for mass in law.depth_distribution] for law in self.laws]
         return [float(mass) for mass in np.mean(masses, axis=0)]
 
     def standard_error(self, runs: int) -> float:
-        """Of the mean over `runs` blocks from each root."""
-        return sqrt(self.variance / (runs * len(self.laws)))
-
-    def runs(self, standard_error: float) -> int:
-        """The least number of blocks from each root whose mean has this standard error or a smaller one."""
-        if not standard_error > 0:
-            raise InvalidInput(f"a standard error of {standard_error} cannot be reached; ask for one above 0")
-        return max(1, int(np.ceil(self.variance / (standard_error**2 * len(self.laws)))))
+        """Of the mean over `runs` blocks from each context."""
+        return sqrt(self.variance / (runs * len(self.means)))
 
 
-def predict(verifier: Verifier, tables: Sequence[Case], scheme: DraftScheme) -> Prediction:
-    """The exact law of one block from each root, in float64.
+def expected(
+    pair: Pair,
+    verifier: Verifier,
+    scheme: DraftScheme,
+    contexts: Sequence[Context],
+    budget: Budget,
+    warp: Warp,
+    generator: np.random.Generator,
+    cases: Sequence[Case] | None = None,
+) -> Expected:
+    """What a block brings after these contexts, exact where the budget allows it.
+
+    cases: tables after the contexts where they are at hand, at least as deep as the scheme. Without them the laws of
+    verifiers that go from the top down tell block efficiencies, but not what follows at the deepest nodes.
+    Raises what the verifier raises, and `InvalidInput` where the device has no space.
+    """
+    if not scheme.depth:
+        return Expected(np.ones((len(contexts), max(budget.trees, 2))), np.zeros(len(contexts)), 0)
+    if budget.exact(verifier, pair.vocab_size, scheme.depth):
+        case = root_case if branch_of(verifier) is None else upper_case
+        with suppress(TooLarge):  # of one without a structured engine: its mean can be had from sampled trees
+            return predict(verifier, cases or [case(pair, warp, root, scheme.depth) for root in contexts], scheme)
+    return sampled(pair, verifier, scheme, warp, contexts, budget.trees, generator)
+
+
+def predict(verifier: Verifier, cases: Sequence[Case], scheme: DraftScheme) -> Expected:
+    """The exact law of one block after each context, in float64.
 
     Raises `TooLarge` where the verifier has no structured engine and enumeration would take too long, `InvalidInput`
     for a verifier that is planned for one instance, and what `block_law` raises.
     """
     if isinstance(verifier, Planned):
         raise InvalidInput(f"{verifier.card.name} is planned for one instance; real models need a verifier of all rows")
-    return Prediction(
-        tuple(_law(verifier, Instance.of(case.target, case.draft, scheme.depth, FLOAT64), scheme) for case in tables)
+    return Expected.of_laws(
+        [_law(verifier, Instance.of(case.target, case.draft, scheme.depth, FLOAT64), scheme) for case in cases]
     )
 
 
@@ -102,80 +207,49 @@ def _law(verifier: Verifier, tables: Instance, scheme: DraftScheme) -> BlockLaw:
     return enumerate_law(verifier, target, draft, scheme)
 
 
-#: Trees whose rows are computed in the same passes.
-TOGETHER = 64
+def behind_cut(verifier: Verifier, scheme: DraftScheme, cuts: Sequence[Truncated]) -> Expected | None:
+    """The exact law of the verifier behind a cut to the most probable tokens; None where none of that is at hand."""
+    try:
+        return predict(verifier, [Case("root", cut.target, cut.draft) for cut in cuts], scheme) if cuts else None
+    except TooLarge:
+        return None
 
 
-@dataclass(frozen=True)
-class SampledPrediction:
-    """Means over draft trees of the exact means of `tau + 1` and `(tau + 1)**2` on each, one item a tree.
-
-    means: shape `(roots, trees)`. squares: likewise. depth: `L`.
-    """
-
-    means: Any
-    squares: Any
-    depth: int
-
-    @property
-    def mean(self) -> float:
-        """Block efficiency, averaged over the roots."""
-        return float(self.means.mean())
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean."""
-        return sqrt(float(self.means.var(axis=1, ddof=1).mean()) / self.means.size)
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """An interval that holds the block efficiency with at least this probability, for any number of trees.
-
-        Trees of one number after all roots make one mean; these are independent and between 1 and `L + 1` (`betting`).
-        """
-        return mean_interval(self.means.mean(axis=0), 1.0, 1.0 + self.depth, level)
-
-    @property
-    def variance(self) -> float:
-        """The variance of `tau` within a root, averaged over the roots."""
-        return max(float((self.squares.mean(axis=1) - self.means.mean(axis=1) ** 2).mean()), 0.0)
-
-    @property
-    def saved(self) -> float:
-        """How much of that variance is the coin's: what averaging over it exactly saves."""
-        return 1 - float(self.means.var(axis=1, ddof=1).mean()) / self.variance if self.variance > 0 else 0.0
+def max_deviation(found: Expected, cases: Sequence[Case]) -> list[float]:
+    """How far the exact law after each context is from the target's, in float64."""
+    targets = [Instance.of(case.target, case.draft, found.depth, FLOAT64).target for case in cases]
+    return [float(law.metrics(rows).max_deviation) for law, rows in zip(found.laws, targets, strict=True)]
 
 
-def predict_sampled(
+def sampled(
     pair: Pair,
     verifier: Verifier,
     scheme: DraftScheme,
     warp: Warp,
-    roots: Sequence[Context],
+    contexts: Sequence[Context],
     trees: int,
     generator: np.random.Generator,
     progress: Progress | None = None,
-) -> SampledPrediction:
-    """The estimate from `trees` trees a root (at least 2); progress is told how many trees are done.
-
-    Raises what the verifier raises, and `InvalidInput` where the device has no space.
-    """
-    means = []
-    for root in roots:
-        found: list[tuple[float, float]] = []
-        for first in range(0, trees, TOGETHER):
-            nodes = draw_trees(pair, scheme, warp, root, min(TOGETHER, trees - first), SamplingCoin(generator))
-            found += [tree_moments(verifier, node, generator) for node in nodes]
+) -> Expected:
+    """The mean over `trees` trees a context (at least 2); progress is told how many trees are done."""
+    moments = []
+    for context in contexts:
+        rows: list[tuple[float, float]] = []
+        for first in range(0, trees, BATCH):
+            nodes = draw_trees(pair, scheme, warp, context, min(BATCH, trees - first), SamplingCoin(generator))
+            rows += [tree_moments(verifier, node, generator) for node in nodes]
             if progress:
                 progress(len(nodes))
-        means.append(found)
-    array = np.array(means)
-    return SampledPrediction(array[..., 0], array[..., 1], scheme.depth)
+        moments.append(rows)
+    array = np.array(moments)
+    means, squares = array[..., 0], array[..., 1]
+    return Expected(means, squares.mean(axis=1) - means.mean(axis=1) ** 2, scheme.depth)
 
 
 def draw_trees(pair: Pair, scheme: DraftScheme, warp: Warp, root: Context, count: int, coin: Coin) -> list[DraftNode]:
     """The roots of `count` draft trees after the tokens of `root`, with rows from plain passes, each computed once."""
-    rows = RootRows(pair, warp, root)
-    return rows.roots(rows.trees(scheme, count, coin))
+    trees = RootTrees(pair, warp, root)
+    return trees.roots(trees.alike(scheme, count, coin))
 
 
 class FlipsCoin(EnumeratingCoin):
@@ -202,8 +276,9 @@ def tree_moments(verifier: Verifier, root: DraftNode, generator: np.random.Gener
     Exact for verifiers with `branch`; for others flips of the coin are explored and choices sampled.
     """
     branch = branch_of(verifier)
-    if branch is not None:
-        return _by_branches(verifier, branch, root)
+    if branch is not None:  # the square is the sum over depths of `(2 d + 1) P(tau >= d)`
+        square = sum((2 * depth + 1) * mass for depth, mass in enumerate(_reach(branch, root)))
+        return float(tree_efficiency(verifier, root)), square
     mean = square = 0.0
     for verdict, mass in outcomes(
         lambda coin: verifier.verify(root, coin), arithmetic_of(root.target), FlipsCoin(generator)
@@ -211,12 +286,6 @@ def tree_moments(verifier: Verifier, root: DraftNode, generator: np.random.Gener
         length = len(verdict.accepted) + 1
         mean, square = mean + length * float(mass), square + length**2 * float(mass)
     return mean, square
-
-
-def _by_branches(verifier: Verifier, branch: Branch, root: DraftNode) -> tuple[float, float]:
-    """The mean by the estimator; the square as the sum over depths of `(2 d + 1) P(tau >= d)`."""
-    reach = _reach(branch, root)
-    return float(tree_efficiency(verifier, root)), sum((2 * depth + 1) * mass for depth, mass in enumerate(reach))
 
 
 def _reach(branch: Branch, node: DraftNode) -> list[float]:
@@ -232,9 +301,7 @@ def _reach(branch: Branch, node: DraftNode) -> list[float]:
 
 
 class TreeMean:
-    """`E[tau + 1]` on many trees of one pair of processes, exact over the coin but that choices are sampled where there
-    is no closed form (`FlipsCoin`).
-    """
+    """`E[tau + 1]` on many trees of one pair of processes; choices are sampled where there is no closed form."""
 
     def __init__(self, verifier: Verifier, generator: np.random.Generator) -> None:
         self._verifier, self._generator = verifier, generator
@@ -247,47 +314,8 @@ class TreeMean:
         return tree_moments(self._verifier, root, self._generator)[0]
 
 
-def most_tokens(scheme: DraftScheme, cases: Sequence[Case]) -> float:
-    """The bound, a mean over cases given by tables; below the tables a depth brings what the last one in them does."""
-    if type(scheme) is not Delayed or not scheme.depth:
-        return 1.0 + scheme.depth
-    return float(np.mean([_of_case(scheme, case) for case in cases]))
-
-
-def _of_case(scheme: Delayed, case: Case) -> float:
-    target, draft = _tables(case.target), _tables(case.draft)
-    seen = min(scheme.depth, len(draft))
-    shares = [_accepted(scheme, target, draft, depth) for depth in range(1, seen + 1)]
-    shares += [shares[-1]] * (scheme.depth - seen)
-    return 1 + sum(shares)
-
-
-def _accepted(scheme: Delayed, target: Sequence[Any], draft: Sequence[Any], depth: int) -> float:
-    """The bound on the probability that a block accepts so many drafts."""
-    trunk = joint(draft[: min(depth, scheme.L1)])
-    reached = joint(draft[:depth])
-    before = np.repeat(trunk, len(reached) // len(trunk))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alone = np.where(before > 0, reached / before, 0.0)
-    there = before * (1 - (1 - np.clip(alone, 0, 1)) ** (scheme.K if depth > scheme.L1 else 1))
-    return float(np.minimum(joint(target[:depth]), there).sum())
-
-
-def _tables(process: Any) -> list[Any]:
-    assert isinstance(process, TableProcess)
-    return [np.asarray(table, dtype=np.float64) for table in process.tables]
-
-
-#: Tables of more numbers are not made for one context.
-MOST_ENTRIES = 10_000
-#: Sampled trees of a context.
-TREES = 4
-#: Seconds, as announced, up to which the block efficiency after all contexts is computed exactly.
-LONG = 3.0
-
-
 @dataclass(frozen=True)
-class Expected:
+class AlongText:
     """Tokens a block along a text. error: standard error for these contexts, 0 where it is exact; spread: for all.
 
     high: what the mean over these contexts exceeds with probability 2.5 % at most.
@@ -299,12 +327,12 @@ class Expected:
     high: float
 
     @classmethod
-    def of(cls, means: Any, most: float) -> Expected:
+    def of(cls, means: Any, most: float) -> AlongText:
         """Of means after contexts over trees, shape `(contexts, trees)`; one tree stands for exact means.
 
-        most: what none exceeds. Trees of all contexts are independent and their means differ: the wealth of a bet on
-        more than their average has a mean of at most 1 still, the product of its factors' means being at most the power
-        of their average (`betting`).
+        most: what none exceeds. Trees of all contexts are independent and their means differ: an e-process against
+        their average keeps a mean of at most 1, the product of its factors' means being at most the power of their
+        average (`mean_interval`).
         """
         contexts, trees = means.shape
         error = sqrt(float(means.var(axis=1, ddof=1).mean()) / means.size) if trees > 1 else 0.0
@@ -325,15 +353,20 @@ def along(means: Any, error: float) -> float:
     return 1 / float((1 / (centre + kept * (means - centre))).mean())
 
 
-class Expectations:
-    """Block efficiencies after `contexts`, which count alike."""
+class SharedTrees:
+    """Tokens a block of many verifiers on many schemes after the same contexts, which count alike.
 
-    def __init__(self, setting: Setting, contexts: Sequence[Context], schemes: Sequence[DraftScheme]) -> None:
-        self.contexts = contexts
+    All verifiers and all schemes see the same trees of a context, so that differences between them are surer than each
+    alone. Tables are made once.
+    """
+
+    def __init__(
+        self, setting: Setting, contexts: Sequence[Context], schemes: Sequence[DraftScheme], budget: Budget = CHOSEN
+    ) -> None:
+        self.contexts, self.budget = contexts, budget
         self._setting, self._schemes = setting, list(dict.fromkeys(schemes))
-        size = setting.pair.vocab_size
         depths = [max(scheme.depth, 1) for scheme in schemes]
-        self._deepest = max((depth for depth in depths if table_entries(size, depth) <= MOST_ENTRIES), default=0)
+        self._deepest = max((depth for depth in depths if budget.tables(setting.pair.vocab_size, depth)), default=0)
         self._cases = [root_case(setting.pair, setting.warp, context, self._deepest) for context in contexts]
         self._costs: dict[str, dict[Any, float]] = {}
 
@@ -341,160 +374,157 @@ class Expectations:
         return most_tokens(scheme, self._cases)
 
     def seconds(self, named: NamedVerifier, scheme: DraftScheme) -> float | None:
-        """How long the exact answer is expected to take; None where there is none."""
-        if max(scheme.depth, 1) > self._deepest:
+        """How long the exact answer is expected to take; None where it is sampled."""
+        if not self.budget.exact(named.verifier, self._setting.pair.vocab_size, scheme.depth):
             return None
         with suppress(TooLarge):
             settings, sample = Settings("float64", "auto"), [(self._cases[0].target, self._cases[0].draft)]
             seconds = expected_cost(named, scheme, settings, sample, self._costs).seconds * len(self.contexts)
-            return seconds if seconds <= LONG else None
+            return seconds if seconds <= self.budget.seconds else None
         return None
 
     def trial(self) -> None:
         """Draw one tree of every scheme, after the first context."""
         trees = RootTrees(self._setting.pair, self._setting.warp, self.contexts[0])
-        trees.drawn(self._schemes, SamplingCoin(np.random.default_rng(self._setting.seed)))
+        trees.together(self._schemes, SamplingCoin(np.random.default_rng(self._setting.seed)))
 
-    def of(self, players: Sequence[Player], progress: Tick | None = None) -> list[Expected]:
+    def of(self, players: Sequence[Player], progress: Tick | None = None) -> list[AlongText]:
         """Of each verifier on its scheme; progress: told of every player and context.
 
         Raises `InvalidInput` for a verifier that is not lossless where that can be seen and for one whose card does
         not claim the scheme where it cannot, and what verifiers raise.
         """
-        found: dict[int, Expected] = {}
+        results: dict[int, AlongText] = {}
         for place, (named, scheme) in enumerate(players):
             with named_errors(named.label), suppress(TooLarge):
                 if self.seconds(named, scheme) is not None:
-                    found[place] = self._exact(named, scheme)
-            if place not in found and scheme.name not in lossless_for(named.verifier.card):
+                    results[place] = self._exact(named, scheme)
+            if place not in results and scheme.name not in lossless_for(named.verifier.card):
                 raise InvalidInput(
                     f"{named.label}: its card does not say that it is lossless on {scheme}, "
                     "and this is too large to show it"
                 )
-            if progress and place in found:
+            if progress and place in results:
                 progress(len(self.contexts))
-        rest = [place for place in range(len(players)) if place not in found]
-        found |= dict(zip(rest, self._sampled([players[place] for place in rest], progress), strict=True))
-        return [found[place] for place in range(len(players))]
+        rest = [place for place in range(len(players)) if place not in results]
+        results |= dict(zip(rest, self._sampled([players[place] for place in rest], progress), strict=True))
+        return [results[place] for place in range(len(players))]
 
-    def _exact(self, named: NamedVerifier, scheme: DraftScheme) -> Expected:
+    def _exact(self, named: NamedVerifier, scheme: DraftScheme) -> AlongText:
         prediction = predict(named.verifier, self._cases, scheme)
-        self._assert_lossless(named, scheme, prediction)
-        means = np.array([[float(law.block_efficiency)] for law in prediction.laws])
-        return Expected.of(means, 1.0 + scheme.depth)
+        wrong = [each for each in max_deviation(prediction, self._cases) if not each <= FLOAT64.tolerance]
+        if wrong:
+            raise InvalidInput(
+                f"not lossless on {scheme}: it deviates by {wrong[0]:.3g} after a context of the text; "
+                "choose among verifiers that keep the target's distribution"
+            )
+        return AlongText.of(prediction.means, 1.0 + scheme.depth)
 
-    def _assert_lossless(self, named: NamedVerifier, scheme: DraftScheme, prediction: Prediction) -> None:
-        for case, law in zip(self._cases, prediction.laws, strict=True):
-            target = Instance.of(case.target, case.draft, scheme.depth, FLOAT64).target
-            deviation = float(law.metrics(target).max_deviation)
-            if not deviation <= FLOAT64.tolerance:
-                raise InvalidInput(
-                    f"not lossless on {scheme}: it deviates by {deviation:.3g} after a context of the text; "
-                    "choose among verifiers that keep the target's distribution"
-                )
-
-    def _sampled(self, players: Sequence[Player], progress: Tick | None) -> Iterable[Expected]:
-        if not players:
-            return []
-        means = np.zeros((len(players), len(self.contexts), TREES))
-        for number, context in enumerate(self.contexts):
+    def _sampled(self, players: Sequence[Player], progress: Tick | None) -> list[AlongText]:
+        means = np.zeros((len(players), len(self.contexts), self.budget.trees))
+        for number, context in enumerate(self.contexts) if players else ():
             # trees of all schemes, so that they are the same whoever is asked about, in this call or another
-            grower, own = (np.random.default_rng([self._setting.seed, number, which]) for which in range(2))
+            drawing, choices = (np.random.default_rng([self._setting.seed, number, which]) for which in range(2))
             trees, judges = RootTrees(self._setting.pair, self._setting.warp, context), dict[str, TreeMean]()
-            drawn = [trees.drawn(self._schemes, SamplingCoin(grower)) for _ in range(TREES)]
+            drawn = [trees.together(self._schemes, SamplingCoin(drawing)) for _ in range(self.budget.trees)]
             for place, (named, scheme) in enumerate(players):
-                judge = judges.setdefault(named.spec, TreeMean(named.verifier, own))
+                judge = judges.setdefault(named.spec, TreeMean(named.verifier, choices))
                 at = self._schemes.index(scheme)
                 with named_errors(named.label):
                     means[place, number] = [judge.of(each[at]) for each in drawn]
                 if progress:
                     progress(1)
-        return [Expected.of(each, 1.0 + scheme.depth) for each, (_, scheme) in zip(means, players, strict=True)]
+        return [AlongText.of(each, 1.0 + scheme.depth) for each, (_, scheme) in zip(means, players, strict=True)]
 
 
-#: Numbers in the tables of one root up to which labels are exact; trees a label elsewhere, unless it is said.
-LABEL_ENTRIES, LABEL_TREES = 300_000, 16
-
-
-def labels_are_exact(verifier: Verifier, actions: Sequence[Delayed], vocab_size: int) -> bool:
-    """Whether a label is a law on tables, not a mean over sampled trees."""
-    return branch_of(verifier) is not None and table_entries(vocab_size, _depth(actions)) <= LABEL_ENTRIES
-
-
-def exact_labels(
-    pair: Pair, verifier: Verifier, actions: Sequence[Delayed], warp: Warp, root: Context
-) -> list[tuple[float, float]]:
-    """`E[tau + 1]` and `Var[tau]` of every action, from the tables of the pair; for verifiers from the top down."""
-    case = Case("root", *upper_tables(pair, warp, root, _depth(actions)))
-    laws = [predict(verifier, [case], scheme) for scheme in actions]
-    return [(law.mean, law.variance) for law in laws]
-
-
-def upper_tables(pair: Pair, warp: Warp, root: Context, depth: int) -> tuple[TableProcess, TableProcess]:
-    """The tables for trees of this depth, but that the target's deepest rows are uniform: only corrections see them."""
-    size, (target, draft) = pair.vocab_size, pair_tables(pair, warp, root, depth - 1)
-    deepest = np.full((size**depth, size), 1 / size)
-    if depth > 1:
-        last = np.indices((size,) * (depth - 1)).reshape(depth - 1, -1).T
-        draft = TableProcess([*draft.tables, continued_rows(pair, "draft", warp, root, last)], "draft")
-    return TableProcess([*target.tables, deepest], "target"), draft
-
-
-def sampled_labels(
+def labels(
     pair: Pair,
     verifier: Verifier,
     actions: Sequence[Delayed],
     warp: Warp,
     root: Context,
-    trees: int,
+    trees: int | None,
     generator: np.random.Generator,
 ) -> list[tuple[float, float]]:
-    """The mean of every action over `trees` trees, and the variance of that mean."""
-    forest = Forest(pair, verifier, tuple(actions), warp, root, generator)
-    found = np.array([forest.means(SamplingCoin(generator)) for _ in range(trees)])
-    spread = found.var(0, ddof=1) / trees if trees > 1 else np.zeros(len(actions))
-    return [(float(mean), float(noise)) for mean, noise in zip(found.mean(0), spread, strict=True)]
+    """`E[tau + 1]` of every action after a root, and its variance: of `tau` where it is exact, else of the mean.
 
-
-class Forest:
-    """Trees after one root; every row is computed once for all of them."""
-
-    def __init__(
-        self,
-        pair: Pair,
-        verifier: Verifier,
-        actions: tuple[Delayed, ...],
-        warp: Warp,
-        root: Context,
-        generator: np.random.Generator,
-    ) -> None:
-        self._trees, self._mean, self._actions = RootTrees(pair, warp, root), TreeMean(verifier, generator), actions
-
-    def means(self, coin: Coin) -> list[float]:
-        """`E[tau + 1]` of every action on its part of one tree that is drawn with this coin."""
-        return [self._mean.of(node) for node in self._trees.drawn(self._actions, coin)]
-
-
-def label_row(
-    key: str, pair: Pair, verifier: Verifier, actions: Sequence[Delayed], warp: Warp, root: Context, trees: int | None
-) -> dict[str, Any]:
-    """One root, as a row that is kept. trees: None for exact labels; their seed follows from the key."""
-    started = perf_counter()
+    trees: None for laws of a verifier that goes from the top down. Else one tree that branches off its trunk everywhere
+    labels all shapes that are parts of it.
+    """
     if trees is None:
-        found = exact_labels(pair, verifier, actions, warp, root)
-    else:
-        generator = np.random.default_rng(int(key[:15], 16))
-        found = sampled_labels(pair, verifier, actions, warp, root, trees, generator)
-    return {
-        "strong_id": key,
-        "tokens": [mean for mean, _ in found],
-        "variances": [variance for _, variance in found],
-        "seconds": round(perf_counter() - started, 4),
-    }
+        case = upper_case(pair, warp, root, deepest(actions))
+        laws = [predict(verifier, [case], scheme) for scheme in actions]
+        return [(law.mean, law.variance) for law in laws]
+    grown, mean = RootTrees(pair, warp, root), TreeMean(verifier, generator)
+    drawn = (grown.together(actions, SamplingCoin(generator)) for _ in range(trees))
+    means = np.array([[mean.of(node) for node in nodes] for nodes in drawn])
+    spread = means.var(0, ddof=1) / trees if trees > 1 else np.zeros(len(actions))
+    return [(float(each), float(noise)) for each, noise in zip(means.mean(0), spread, strict=True)]
 
 
-def _depth(actions: Sequence[Delayed]) -> int:
-    deepest = max(scheme.depth for scheme in actions)
-    if not deepest:
+def deepest(actions: Sequence[Delayed]) -> int:
+    """The depth of the deepest action; raises `InvalidInput` where none drafts anything."""
+    depth = max(scheme.depth for scheme in actions)
+    if not depth:
         raise InvalidInput("no action drafts anything; widen --K, --L1 or --L2")
-    return deepest
+    return depth
+
+
+def most_tokens(scheme: DraftScheme, cases: Sequence[Case]) -> float:
+    """What no lossless verifier exceeds on a scheme, a mean over cases given by tables.
+
+    A lossless verifier accepts a context `c` with probability `p(c)` at most, and only where the tree has it. So
+    `E[tau + 1] <= 1 + sum over depths of sum over c of min(p(c), P(tree has c))`, and no depth brings more than the one
+    above it: below the tables a depth brings what the last one in them does. On a delayed tree `P(tree has c)` is the
+    probability that the trunk draws its part of `c` and one of `K` branches the rest; of other schemes nothing is
+    assumed.
+    """
+    if type(scheme) is not Delayed or not scheme.depth:
+        return 1.0 + scheme.depth
+    return float(np.mean([_most_of(scheme, case) for case in cases]))
+
+
+def _most_of(scheme: Delayed, case: Case) -> float:
+    processes = [each for each in (case.target, case.draft) if isinstance(each, TableProcess)]
+    target, draft = ([np.asarray(table, dtype=np.float64) for table in each.tables] for each in processes)
+    seen = min(scheme.depth, len(draft))
+    shares = [_accepted(scheme, target, draft, depth) for depth in range(1, seen + 1)]
+    shares += [shares[-1]] * (scheme.depth - seen)
+    return 1 + sum(shares)
+
+
+def _accepted(scheme: Delayed, target: Sequence[Any], draft: Sequence[Any], depth: int) -> float:
+    """The bound on the probability that a block accepts so many drafts."""
+    trunk = joint(draft[: min(depth, scheme.L1)])
+    reached = joint(draft[:depth])
+    before = np.repeat(trunk, len(reached) // len(trunk))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = np.where(before > 0, reached / before, 0.0)
+    there = before * (1 - (1 - np.clip(alone, 0, 1)) ** (scheme.K if depth > scheme.L1 else 1))
+    return float(np.minimum(joint(target[:depth]), there).sum())
+
+
+def planned_scheme(
+    scheme: DraftScheme, setting: Setting, cases: Sequence[Case] | None = None
+) -> tuple[DraftScheme, str]:
+    """The scheme with its tree, and in words what was planned from what; any other scheme, and nothing to say.
+
+    Sequoia's tree is planned from how often the target takes what the draft offers, measured exactly on the tables
+    after the roots; where these would be too large, on those of the most probable tokens. A tree that is given stays as
+    it is. cases: tables after the roots where they are at hand. Raises `InvalidInput` where nothing can be measured.
+    """
+    if not isinstance(scheme, Sequoia) or scheme.tree or not (scheme.nodes and scheme.depth):
+        return scheme, ""
+    try:
+        where = "the tables"
+        if not VALIDATED.tables(setting.pair.vocab_size, scheme.depth):
+            cuts = truncated_of(setting, scheme.depth)
+            if not cuts:
+                raise InvalidInput("not even tables of some tokens are small enough")
+            where = f"tables of the {cuts[0].tokens[0].shape[1]} most probable tokens"
+            cases = [Case("root", each.target, each.draft) for each in cuts]
+        found = cases or [root_case(setting.pair, setting.warp, root, scheme.depth) for root in setting.roots]
+        made = planned_on(scheme, [replace(case, weight=Fraction(1, len(found))) for case in found])
+    except DraftproofError as error:
+        raise InvalidInput(f"no tree can be planned for {scheme}: {error}; or give one, as in tree=2-1-0-0") from error
+    return made, f"{made}: planned from acceptances on {where} of {len(found)} roots"

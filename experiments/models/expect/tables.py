@@ -32,9 +32,6 @@ from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, check_table_size, table_entries
 
-#: Tables of more numbers are not made: from there on predictions come from sampled trees.
-MOST_ENTRIES = 1_000_000
-
 
 @dataclass(frozen=True)
 class Tables:
@@ -131,6 +128,19 @@ def pair_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> tupl
 def root_case(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> Case:
     """The tables of `pair_tables` with the root as their name; raises likewise."""
     return Case(str(root), *pair_tables(pair, warp, root, depth))
+
+
+def upper_case(pair: Pair, warp: Warp, root: Sequence[int], depth: int) -> Case:
+    """As `root_case`, but that the target's deepest rows are uniform: only corrections see them.
+
+    depth: at least 1. It tells the depths that a verifier accepts if it goes from the top down.
+    """
+    size, (target, draft) = pair.vocab_size, pair_tables(pair, warp, root, depth - 1)
+    deepest = np.full((size**depth, size), 1 / size)
+    if depth > 1:
+        last = np.indices((size,) * (depth - 1)).reshape(depth - 1, -1).T
+        draft = TableProcess([*draft.tables, continued_rows(pair, "draft", warp, root, last)], "draft")
+    return Case(str(root), TableProcess([*target.tables, deepest], "target"), draft)
 
 
 def check_size(vocab_size: int, depth: int) -> None:

@@ -19,54 +19,46 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Context, DraftNode, DraftScheme
 
-
-class RootRows:
-    """The rows of both models after the tokens of `root`. target, draft: those that are known."""
-
-    def __init__(self, pair: Pair, warp: Warp, root: Context) -> None:
-        self.target, self.draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
-        self._pair, self._warp, self._root = pair, warp, root
-
-    def add(self, which: str, contexts: Iterable[Context]) -> None:
-        """Add the rows after these contexts that are missing, in one batch of passes for each length."""
-        known = {"target": self.target, "draft": self.draft}[which].known
-        missing = set(contexts) - known.keys()
-        for length in sorted({len(context) for context in missing}):
-            some = sorted(context for context in missing if len(context) == length)
-            found = self._pair.rows(which, [[*self._root, *context] for context in some], self._warp, len(self._root))
-            known.update(zip(some, found.cpu().numpy(), strict=True))
-
-    def trees(self, scheme: DraftScheme, count: int, coin: Coin) -> list[DraftTree]:
-        """So many trees of a scheme, drawn side by side; raises as `drawing`."""
-        drawings = [drawing(scheme, self._pair.vocab_size, coin, self.draft.known) for _ in range(count)]
-        drawn: dict[int, DraftTree] = {}
-        while len(drawn) < count:
-            self.add("draft", [context for each in advance(drawings, drawn) for context in each])
-        return [drawn[number] for number in range(count)]
-
-    def roots(self, trees: Sequence[DraftTree]) -> list[DraftNode]:
-        """The root of each tree, with the target's rows of all their nodes."""
-        self.add("target", [node for tree in trees for node in ((), *nodes_of(tree))])
-        return [tree.root(self.target, self.draft) for tree in trees]
-
-
 #: By trunk length the paths that go through the trunk so far and then apart; the first one is the trunk to its end.
 Grown: TypeAlias = dict[int, list[Context]]
 
 
 class RootTrees:
-    """Trees after the tokens of `root`; a row is computed by a plain pass over its whole context."""
+    """Trees after the tokens of `root`, with the rows of both models. target, draft: the rows that are known."""
 
     def __init__(self, pair: Pair, warp: Warp, root: Context) -> None:
-        self._rows = RootRows(pair, warp, root)
+        self.target, self.draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
+        self._pair, self._warp, self._root = pair, warp, root
 
-    def drawn(self, schemes: Sequence[DraftScheme], coin: Coin) -> list[DraftNode]:
+    def alike(self, scheme: DraftScheme, count: int, coin: Coin) -> list[DraftTree]:
+        """So many trees of a scheme, drawn side by side; raises as `drawing`."""
+        drawings = [drawing(scheme, self._pair.vocab_size, coin, self.draft.known) for _ in range(count)]
+        drawn: dict[int, DraftTree] = {}
+        while len(drawn) < count:
+            self._add("draft", [context for each in advance(drawings, drawn) for context in each])
+        return [drawn[number] for number in range(count)]
+
+    def together(self, schemes: Sequence[DraftScheme], coin: Coin) -> list[DraftNode]:
         """The root of one tree of every scheme; all delayed ones are parts of one tree."""
         shapes = [scheme for scheme in schemes if type(scheme) is Delayed]
         grown = self._grown(shapes, coin) if shapes else {}
-        rows = self._rows
-        trees = [_part(grown, each) if type(each) is Delayed else rows.trees(each, 1, coin)[0] for each in schemes]
-        return rows.roots(trees)
+        return self.roots(
+            [_part(grown, each) if type(each) is Delayed else self.alike(each, 1, coin)[0] for each in schemes]
+        )
+
+    def roots(self, trees: Sequence[DraftTree]) -> list[DraftNode]:
+        """The root of each tree, with the target's rows of all their nodes."""
+        self._add("target", [node for tree in trees for node in ((), *nodes_of(tree))])
+        return [tree.root(self.target, self.draft) for tree in trees]
+
+    def _add(self, which: str, contexts: Iterable[Context]) -> None:
+        """Add the rows after these contexts that are missing, in one batch of passes for each length."""
+        known = {"target": self.target, "draft": self.draft}[which].known
+        missing = set(contexts) - known.keys()
+        for length in sorted({len(context) for context in missing}):
+            some = sorted(context for context in missing if len(context) == length)
+            rows = self._pair.rows(which, [[*self._root, *context] for context in some], self._warp, len(self._root))
+            known.update(zip(some, rows.cpu().numpy(), strict=True))
 
     def _grown(self, shapes: Sequence[Delayed], coin: Coin) -> Grown:
         """A tree, level by level: a long trunk, and after each trunk length as many branches as any shape has there.
@@ -83,14 +75,14 @@ class RootTrees:
         for depth in range(max(ends.values())):
             paths[depth] = [trunk] * (widths.get(depth, 1) - 1)
             growing = {length: each for length, each in paths.items() if depth < ends.get(length, 0)}
-            self._rows.add("draft", {trunk, *(path for each in growing.values() for path in each)})
+            self._add("draft", {trunk, *(path for each in growing.values() for path in each)})
             for length, each in growing.items():
                 paths[length] = [self._longer(path, coin) for path in each]
             trunk = self._longer(trunk, coin)
         return {length: [trunk, *paths.get(length, [])] for length in ends}
 
     def _longer(self, path: Context, coin: Coin) -> Context:
-        return (*path, coin.choose(self._rows.draft.row(path)))
+        return (*path, coin.choose(self.draft.row(path)))
 
 
 def _part(grown: Grown, scheme: Delayed) -> DraftTree:

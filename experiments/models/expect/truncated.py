@@ -89,9 +89,9 @@ def truncated_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int, ke
 
 
 def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
-    """Tables of the most probable tokens after each root; empty where there are no drafts or no token is left out."""
+    """Tables of the most probable tokens after each root; empty where no token is left out, or none could be kept."""
     kept = int(TRUNCATED_ENTRIES ** (1 / (depth + 1))) - REST
-    if not depth or setting.pair.vocab_size <= kept:
+    if not depth or not 1 <= kept < setting.pair.vocab_size:
         return []
     return [truncated_tables(setting.pair, setting.warp, root, depth, kept) for root in setting.roots]
 

@@ -16,9 +16,7 @@ from math import ceil
 from time import perf_counter
 from typing import Any
 
-from draftproof.experiments.models.expect.expected import TREES, Expectations, Expected
-from draftproof.experiments.models.expect.planning import planned_scheme
-from draftproof.experiments.models.expect.tables import MOST_ENTRIES, root_case
+from draftproof.experiments.models.expect.expected import AlongText, SharedTrees, planned_scheme
 from draftproof.experiments.models.loop.generation import autoregressive
 from draftproof.experiments.models.loop.setting import Setting, device_name, setting, under_test
 from draftproof.experiments.models.loop.supported import check_pair
@@ -42,10 +40,8 @@ from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.names import NamedVerifier, Player
 from draftproof.experiments.shared.progress import Tick, bar, duration, remark
 from draftproof.experiments.shared.schemes import shape_name
-from draftproof.simulator.drafts import Delayed, Sequoia, lossless_for
+from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
-from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.estimator import closed_form
 from draftproof.simulator.protocol import Context, DraftScheme
 
@@ -69,7 +65,7 @@ class Candidate:
     named: NamedVerifier
     scheme: DraftScheme
     cap: float
-    expected: Expected | None
+    expected: AlongText | None
     block: float
     quick: float
     shared: float
@@ -178,7 +174,7 @@ def contexts_of(setting: Setting, tokens: int) -> list[Context]:
     return found
 
 
-def unweighed(rehearsed: Sequence[PilotRun], expectations: Expectations) -> list[Candidate]:
+def unweighed(rehearsed: Sequence[PilotRun], expectations: SharedTrees) -> list[Candidate]:
     """All candidates without their block efficiency."""
     found = []
     for each in rehearsed:
@@ -191,7 +187,7 @@ def unweighed(rehearsed: Sequence[PilotRun], expectations: Expectations) -> list
 
 def weighed(
     candidates: Sequence[Candidate],
-    expectations: Expectations,
+    expectations: SharedTrees,
     everything: bool = False,
     progress: Tick | None = None,
 ) -> list[Candidate]:
@@ -218,7 +214,7 @@ def split(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candid
     return sorted(worth, key=lambda each: -each.predicted), [each for each in candidates if each not in worth]
 
 
-def _asked(candidates: Sequence[Candidate], expectations: Expectations, progress: Tick | None) -> list[Candidate]:
+def _asked(candidates: Sequence[Candidate], expectations: SharedTrees, progress: Tick | None) -> list[Candidate]:
     found = expectations.of([each.player for each in candidates], progress)
     return [replace(each, expected=expected) for each, expected in zip(candidates, found, strict=True)]
 
@@ -228,7 +224,7 @@ NEAR = 0.8
 
 
 def expected_seconds(
-    candidates: Sequence[Candidate], expectations: Expectations, roots: int, tokens: int, rounds: int
+    candidates: Sequence[Candidate], expectations: SharedTrees, roots: int, tokens: int, rounds: int
 ) -> float:
     """Of all that comes after the first texts, taking one tree as a trial."""
     return piloting(candidates) + weighing(candidates, expectations) + halving(candidates, roots, tokens, rounds)
@@ -241,13 +237,13 @@ def piloting(candidates: Sequence[Candidate]) -> float:
     return TEXTS / 2 * ((BLOCKS + ALONE) * shared + BLOCKS * verifying)
 
 
-def weighing(candidates: Sequence[Candidate], expectations: Expectations) -> float:
+def weighing(candidates: Sequence[Candidate], expectations: SharedTrees) -> float:
     """The block efficiencies of those that could be the fastest."""
     best = max(each.guessed for each in candidates)
     wanted = [each for each in candidates if each.short or each.most >= ROOM * best]
     seconds = {each: expectations.seconds(each.named, each.scheme) for each in wanted}
     sampled = [each for each, exact in seconds.items() if exact is None]
-    calls = len(expectations.contexts) * TREES
+    calls = len(expectations.contexts) * expectations.budget.trees
     verifying = sum((each.block - each.shared) * runs_of(each) for each in sampled)
     began = perf_counter()
     if sampled:
@@ -304,19 +300,12 @@ def setting_of(opened: Opened, warp: Warp, roots: int, seed: int, vectors: str) 
 
 def planned(schemes: Sequence[DraftScheme], where: Setting) -> tuple[list[DraftScheme], list[str]]:
     """The schemes, each once, with a tree for those that are planned from a measurement, and in words from which."""
-    made = [planned_scheme(scheme, where, _tables(scheme, where)) for scheme in schemes]
+    made = [planned_scheme(scheme, where) for scheme in schemes]
     different: dict[DraftScheme, DraftScheme] = {}
     for scheme, _ in made:
         path = isinstance(scheme, Delayed) and scheme.K == 1  # wherever it is said to branch
         different.setdefault(Delayed(1, 0, scheme.depth) if path else scheme, scheme)
     return list(different.values()), [said for _, said in made if said]
-
-
-def _tables(scheme: DraftScheme, where: Setting) -> list[Case] | None:
-    """After each root, for a scheme that is planned on them; None where they would be too large."""
-    if not isinstance(scheme, Sequoia) or table_entries(where.pair.vocab_size, scheme.depth) > MOST_ENTRIES:
-        return None
-    return [root_case(where.pair, where.warp, root, max(scheme.depth, 1)) for root in where.roots]
 
 
 def choose(
@@ -373,7 +362,7 @@ def chosen_of(where: Setting, named: Sequence[NamedVerifier], schemes: Sequence[
     began = time.perf_counter()
     with bar("first texts", len(schemes)) as tick:
         rehearsed = pilot_runs(where, named, schemes, tick)
-    expectations = Expectations(where, contexts_of(where, amount.tokens), [each.scheme for each in rehearsed])
+    expectations = SharedTrees(where, contexts_of(where, amount.tokens), [each.scheme for each in rehearsed])
     candidates = unweighed(rehearsed, expectations)
     rest = expected_seconds(candidates, expectations, amount.roots, amount.tokens, amount.rounds)
     remark(f"{len(candidates)} candidates: {duration(rest)} for all of it, if they verify as quickly as at first")

@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from draftproof.experiments.models.expect.expected import Expected
+from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.generation import Generation, autoregressive, generate
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.loop.timing import Stopwatch
@@ -286,7 +286,7 @@ class Halving:
     moves.
     """
 
-    expected: Sequence[Expected]
+    expected: Sequence[AlongText]
     turns: dict[int | None, list[Turn]] = field(default_factory=dict)
     blocks: dict[int | None, list[float]] = field(default_factory=dict)
 
@@ -337,7 +337,7 @@ class Halving:
 def successive_halving(
     setting: Setting,
     runners: Sequence[Player],
-    expected: Sequence[Expected],
+    expected: Sequence[AlongText],
     tokens: int,
     rounds: int,
     progress: Tick | None = None,

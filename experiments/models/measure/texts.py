@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.models.expect.expected import predict, predict_sampled
-from draftproof.experiments.models.expect.tables import root_case
+from draftproof.experiments.models.expect.expected import PLACES, expected
 from draftproof.experiments.models.loop.generation import Generation, autoregressive, generate
 from draftproof.experiments.models.loop.loop import Block
 from draftproof.experiments.models.loop.setting import Setting, seed_of
@@ -28,7 +27,6 @@ from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.experiments.shared.schemes import shape_name
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.protocol import Context
 
 
@@ -63,12 +61,6 @@ def by_depth(blocks: Sequence[Block], depth: int) -> list[DepthRow]:
         error = sqrt(share * (1 - share) / reached)
         rows.append(DepthRow(here, reached, share, error, fmean(seen) if seen else None))
     return rows
-
-
-#: Tables of more numbers are not made at the start of a block: its mean is then one over sampled trees.
-MOST_ENTRIES = 10_000
-#: Trees for each start.
-TREES = 32
 
 
 @dataclass(frozen=True)
@@ -202,13 +194,9 @@ def _predicted(
     """Mean and standard error of the exact block efficiency at places where blocks began, evenly spaced."""
     starts = _starts(setting, timed)
     some = [starts[place * len(starts) // length.starts] for place in range(min(length.starts, len(starts)))]
-    if table_entries(setting.pair.vocab_size, scheme.depth) <= MOST_ENTRIES:
-        tables = [root_case(setting.pair, setting.warp, root, max(scheme.depth, 1)) for root in some]
-        means = np.array([float(law.block_efficiency) for law in predict(named.verifier, tables, scheme).laws])
-    else:
-        generator = np.random.default_rng([seed, 1])
-        found = predict_sampled(setting.pair, named.verifier, scheme, setting.warp, some, TREES, generator)
-        means = found.means.mean(axis=1)
+    generator = np.random.default_rng([seed, 1])
+    found = expected(setting.pair, named.verifier, scheme, some, PLACES, setting.warp, generator)
+    means = found.means.mean(axis=1)
     return float(means.mean()), _standard_error(means)
 
 

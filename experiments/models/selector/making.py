@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.experiments.models.expect.expected import label_row, labels_are_exact
+from draftproof.experiments.models.expect.expected import LABELS, deepest, labels
 from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.devices import model_versions
@@ -39,7 +39,7 @@ from draftproof.experiments.shared.rows import RowFile, strong_id
 from draftproof.experiments.shared.sharing import share
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
-from draftproof.simulator.protocol import Context
+from draftproof.simulator.protocol import Context, Verifier
 
 #: Tokens of the roots, in turn.
 LENGTHS = (8, 16, 32, 48)
@@ -85,7 +85,7 @@ def planned(
     if roots < FEWEST:
         raise InvalidInput(f"{roots} roots cannot be shared out; --roots takes at least {FEWEST}")
     if exact is None:
-        exact = labels_are_exact(named.verifier, actions, pair.vocab_size)
+        exact = LABELS.exact(named.verifier, pair.vocab_size, deepest(actions))
     return Plan(named, tuple(actions), tuple(warps), times, roots, None if exact else trees, seed)
 
 
@@ -175,6 +175,20 @@ def labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept
         np.array([plan.times.time(action.as_dict()) for action in plan.actions]),
         np.repeat(np.arange(len(plan.warps)), len(roots)),
     )
+
+
+def label_row(
+    key: str, pair: Pair, verifier: Verifier, actions: Sequence[Delayed], warp: Warp, root: Context, trees: int | None
+) -> dict[str, Any]:
+    """One root, as a row that is kept. trees: None for exact labels; their seed follows from the key."""
+    started = time.perf_counter()
+    found = labels(pair, verifier, actions, warp, root, trees, np.random.default_rng(int(key[:15], 16)))
+    return {
+        "strong_id": key,
+        "tokens": [mean for mean, _ in found],
+        "variances": [variance for _, variance in found],
+        "seconds": round(time.perf_counter() - started, 4),
+    }
 
 
 def _about(opened: Opened, plan: Plan, digest: str) -> dict[str, Any]:

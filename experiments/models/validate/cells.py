@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from math import ceil, sqrt
 from typing import Any
@@ -17,7 +18,14 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from draftproof.experiments.models.expect.expected import Prediction, SampledPrediction, predict, predict_sampled
+from draftproof.experiments.models.expect.expected import (
+    VALIDATED,
+    Expected,
+    behind_cut,
+    expected,
+    max_deviation,
+    predict,
+)
 from draftproof.experiments.models.expect.truncated import Truncated
 from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_of
@@ -29,7 +37,6 @@ from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import DraftproofError, TooLarge
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.exact import exact_instance
-from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.protocol import DraftScheme
@@ -56,6 +63,9 @@ class ChiSquare:
     def probability(self) -> float:
         """Of a sum as large or larger."""
         return float(chi2.sf(self.statistic, self.freedom)) if self.freedom else float(self.statistic < _NEVER)
+
+    def fields(self) -> dict[str, float]:
+        return {**asdict(self), "probability": self.probability}
 
     @classmethod
     def total(cls, parts: Sequence[ChiSquare]) -> ChiSquare:
@@ -87,18 +97,19 @@ class Agreement:
         return abs(self.z) <= MOST_ERRORS and self.outcomes.probability >= LEVEL / cells
 
 
-def compare(prediction: Prediction, blocks: Sequence[Sequence[Block]]) -> Agreement:
-    """blocks: those from each root, equally many, in the order of the predicted laws."""
-    runs = len(blocks[0])
-    outcomes = [_outcomes(law, each) for law, each in zip(prediction.laws, blocks, strict=True)]
-    lengths = [block.depth + 1 for each in blocks for block in each]
-    return Agreement(
-        predicted=prediction.mean,
-        measured=float(np.mean(lengths)),
-        standard_error=prediction.standard_error(runs),
-        blocks=len(lengths),
-        outcomes=ChiSquare.total(outcomes),
-    )
+def compare(prediction: Expected, blocks: Sequence[Sequence[Block]]) -> Agreement:
+    """blocks: those from each root, equally many, in the order of the predictions.
+
+    Where no law is known the error of the blocks is their own, that of the prediction joins it, and means alone are
+    compared.
+    """
+    lengths = np.array([[block.depth + 1 for block in root] for root in blocks], dtype=np.float64)
+    if prediction.exact:
+        error = prediction.standard_error(len(blocks[0]))
+    else:
+        error = sqrt(float(lengths.var(axis=1).mean()) / lengths.size + prediction.error**2)
+    outcomes = [_outcomes(law, root) for law, root in zip(prediction.laws, blocks, strict=prediction.exact)]
+    return Agreement(prediction.mean, float(lengths.mean()), error, lengths.size, ChiSquare.total(outcomes))
 
 
 def table_chi_square(cells: Sequence[Agreement]) -> ChiSquare:
@@ -118,28 +129,28 @@ def _outcomes(law: BlockLaw, blocks: Sequence[Block]) -> ChiSquare:
     """The chi-square of all outcomes, depth by depth: rare ones of one depth are one outcome."""
     found, wanted = [], []
     for masses, counts in zip(law.correction, counted(blocks, law.vocab_size, law.depth), strict=True):
-        expected = np.asarray(masses, dtype=np.float64).ravel() * len(blocks)
-        often = expected >= LEAST_EXPECTED
+        means = np.asarray(masses, dtype=np.float64).ravel() * len(blocks)
+        often = means >= LEAST_EXPECTED
         found += [*counts.ravel()[often], counts.ravel()[~often].sum()]
-        wanted += [*expected[often], expected[~often].sum()]
+        wanted += [*means[often], means[~often].sum()]
     return pearson(np.array(found), np.array(wanted))
 
 
-def pearson(found: Any, expected: Any) -> ChiSquare:
+def pearson(counts: Any, means: Any) -> ChiSquare:
     """Pearson's chi-square of counts, shape `(n,)`: what is expected too seldom is counted together.
 
     Where all of that is still too seldom, the rarest of the others joins it. What cannot happen counts as one in 1e9.
     """
-    order = np.argsort(-expected, kind="stable")
-    found, expected = found[order], expected[order]
-    kept = int((expected >= LEAST_EXPECTED).sum())
-    impossible = expected[kept:].sum() <= _NEVER * expected.sum()
-    if not impossible and expected[kept:].sum() < LEAST_EXPECTED:
+    order = np.argsort(-means, kind="stable")
+    counts, means = counts[order], means[order]
+    kept = int((means >= LEAST_EXPECTED).sum())
+    impossible = means[kept:].sum() <= _NEVER * means.sum()
+    if not impossible and means[kept:].sum() < LEAST_EXPECTED:
         kept = max(kept - 1, 0)
-    groups = [np.append(counts[:kept], counts[kept:].sum()) for counts in (found, expected)]
+    groups = [np.append(each[:kept], each[kept:].sum()) for each in (counts, means)]
     if impossible and not groups[0][-1]:
-        groups = [counts[:-1] for counts in groups]
-    wanted = np.maximum(groups[1], _NEVER * expected.sum())
+        groups = [each[:-1] for each in groups]
+    wanted = np.maximum(groups[1], _NEVER * means.sum())
     return ChiSquare(float(((groups[0] - groups[1]) ** 2 / wanted).sum()), max(len(wanted) - 1, 0))
 
 
@@ -147,14 +158,12 @@ def pearson(found: Any, expected: Any) -> ChiSquare:
 GOAL = 0.015
 #: Blocks of a cell at the least, whatever its variance: its outcomes are compared too.
 LEAST = 1000
-#: Trees of a sampled prediction, from all roots, of which the first tell how many blocks a cell needs.
-TREES = 2048
 #: Seconds for the exact verdict of one cell.
 EXACT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Budget:
+class Effort:
     """How long a cell runs: until its standard error is `goal`, but at least `least` blocks; or for so many `blocks`.
 
     Blocks are those from all roots together.
@@ -171,67 +180,53 @@ class Budget:
         return ceil(max(self.least, variance / self.goal**2) / roots)
 
 
-def measure_exact(
-    setting: Setting, each: UnderTest, scheme: DraftScheme, tables: Sequence[Case], budget: Budget
+def measure(
+    setting: Setting,
+    each: UnderTest,
+    scheme: DraftScheme,
+    tables: Sequence[Case],
+    effort: Effort,
+    cuts: Sequence[Truncated] = (),
 ) -> dict[str, Any]:
-    """The row of one cell whose law is known."""
-    started = time.perf_counter()
-    with named_errors(each.claim.label):
-        prediction = predict(each.claim.verifier, tables, scheme)
-    runs = budget.runs(prediction.variance, len(setting.roots))
-    key = cell_key(setting, each, scheme, budget)
-    blocks = _blocks(setting, each, scheme, runs, seed_of(key))
-    found = compare(prediction, blocks)
-    own = _own_law(each, tables, scheme)
-    return {
-        **_shared(setting, each, scheme, found, key),
-        "draft_passes": _passes(blocks),
-        "prediction": "exact",
-        "predicted_error": 0.0,
-        "predicted_interval": [prediction.mean, prediction.mean],
-        "depths_predicted": prediction.depth_distribution,
-        "depths_measured": _depths(blocks, scheme.depth),
-        "outcomes": {**asdict(found.outcomes), "probability": found.outcomes.probability},
-        "own_law": None if own is None else {"block_efficiency": own.mean, "z": compare(own, blocks).z},
-        **_verdict(each, prediction if each.played is each.claim else own, tables, scheme),
-        "seconds": round(time.perf_counter() - started, 3),
-    }
+    """The row of one cell: exact where tables are given and the law can be had, else from sampled trees.
 
-
-def measure_sampled(
-    setting: Setting, each: UnderTest, scheme: DraftScheme, budget: Budget, truncated: Sequence[Truncated]
-) -> dict[str, Any]:
-    """The row of one cell whose law is estimated from sampled trees; truncated: tables of the most probable tokens."""
+    cuts: tables of the most probable tokens, for what stands beside a sampled prediction.
+    """
     started = time.perf_counter()
-    key = cell_key(setting, each, scheme, budget)
-    first, second = np.random.SeedSequence(seed_of(key)).spawn(2)
-    trees = max(2, ceil((TREES if budget.blocks is None else budget.blocks) / len(setting.roots)))
+    key = cell_key(setting, each, scheme, effort)
+    seed = seed_of(key)
+    first, second = np.random.SeedSequence(seed).spawn(2)
+    trees = max(2, ceil((VALIDATED.trees if effort.blocks is None else effort.blocks) / len(setting.roots)))
+    allowed = replace(VALIDATED, trees=trees, entries=VALIDATED.entries if tables else 0)
     with named_errors(each.claim.label):
-        prediction = predict_sampled(
-            setting.pair, each.claim.verifier, scheme, setting.warp, setting.roots, trees, np.random.default_rng(first)
+        found = expected(
+            *(setting.pair, each.claim.verifier, scheme, setting.roots, allowed, setting.warp),
+            *(np.random.default_rng(first), tables),
         )
-    runs = budget.runs(prediction.variance, len(setting.roots))
-    blocks = _blocks(setting, each, scheme, runs, int(second.generate_state(1)[0]))
-    found = _against_sampled(prediction, blocks)
+    runs = effort.runs(found.variance, len(setting.roots))
+    blocks = _blocks(setting, each, scheme, runs, seed if found.exact else int(second.generate_state(1)[0]))
+    agreement = compare(found, blocks)
+    own = _own_law(each, tables, scheme) if found.exact else None
     return {
-        **_shared(setting, each, scheme, found, key),
-        "draft_passes": _passes(blocks),
-        "prediction": f"{trees * len(setting.roots):,} sampled trees",
-        "predicted_error": prediction.error,
-        "predicted_interval": list(prediction.interval()),
-        "saved": prediction.saved,
-        "truncated": _by_truncated(each, scheme, truncated),
-        "depths_predicted": None,
+        **_shared(setting, each, scheme, agreement, key),
+        "draft_passes": float(np.mean([block.passes for root in blocks for block in root])),
+        "prediction": found.how,
+        "predicted_error": found.error,
+        "predicted_interval": list(found.interval()),
+        "saved": None if found.exact else found.saved,
+        "truncated": None if found.exact else _beside(each, scheme, cuts),
+        "depths_predicted": found.depth_distribution if found.exact else None,
         "depths_measured": _depths(blocks, scheme.depth),
-        "outcomes": None,
-        "own_law": None,
+        "outcomes": agreement.outcomes.fields() if found.exact else None,
+        "own_law": None if own is None else {"block_efficiency": own.mean, "z": compare(own, blocks).z},
+        **_verdict(each, (found if each.played is each.claim else own) if found.exact else None, tables, scheme),
         "seconds": round(time.perf_counter() - started, 3),
     }
 
 
-def cell_key(setting: Setting, each: UnderTest, scheme: DraftScheme, budget: Budget) -> str:
+def cell_key(setting: Setting, each: UnderTest, scheme: DraftScheme, effort: Effort) -> str:
     """Hash of everything that defines the cell."""
-    return setting.key(kind="cell", verifier=each.identity, scheme=scheme.as_dict(), budget=asdict(budget))
+    return setting.key(kind="cell", verifier=each.identity, scheme=scheme.as_dict(), budget=asdict(effort))
 
 
 def agreement_of(row: Mapping[str, Any]) -> Agreement:
@@ -254,18 +249,16 @@ def _blocks(setting: Setting, each: UnderTest, scheme: DraftScheme, runs: int, s
         return [many_blocks(loop, root, runs, coin) for root in setting.roots]
 
 
-def _own_law(each: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> Prediction | None:
+def _own_law(each: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> Expected | None:
     """The law of the verifier that runs, where that is another one and its law can be had."""
     if each.played is each.claim:
         return None
-    try:
-        with named_errors(each.played.label):
-            return predict(each.played.verifier, tables, scheme)
-    except TooLarge:
-        return None
+    with suppress(TooLarge), named_errors(each.played.label):
+        return predict(each.played.verifier, tables, scheme)
+    return None
 
 
-def _verdict(each: UnderTest, ran: Prediction | None, tables: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
+def _verdict(each: UnderTest, ran: Expected | None, tables: Sequence[Case], scheme: DraftScheme) -> dict[str, Any]:
     """Whether the verifier that runs is lossless on the tables; all None where its law is not known.
 
     verdict: `exact` where it was asked in rational arithmetic, of the tables in multiples of 2**-52, on every root;
@@ -273,8 +266,7 @@ def _verdict(each: UnderTest, ran: Prediction | None, tables: Sequence[Case], sc
     """
     if ran is None:
         return {"max_deviation": None, "lossless": None, "verdict": None}
-    targets = [Instance.of(case.target, case.draft, scheme.depth, FLOAT64).target for case in tables]
-    deviations = [float(law.metrics(rows).max_deviation) for law, rows in zip(ran.laws, targets, strict=True)]
+    deviations = max_deviation(ran, tables)
     lossless, exact = all(each <= FLOAT64.tolerance for each in deviations), _exact(each.played, tables, scheme)
     return {
         "max_deviation": max([*deviations, *map(float, exact or [])]),
@@ -296,35 +288,22 @@ def _exact(named: NamedVerifier, tables: Sequence[Case], scheme: DraftScheme) ->
     return found
 
 
-def _by_truncated(each: UnderTest, scheme: DraftScheme, found: Sequence[Truncated]) -> dict[str, Any] | None:
+def _beside(each: UnderTest, scheme: DraftScheme, cuts: Sequence[Truncated]) -> dict[str, Any] | None:
     """Block efficiency on tables of the most probable tokens, and the share of drafted paths that leave them.
 
-    It is exact for the verifier behind the cut (`truncated`); with all rows the verifier may do better or worse: what
-    is lost can change a block with such a path by up to `L` tokens, and others as far as a verifier sums up over
-    tokens that were not drafted. None where there are no such tables or no engine for them.
+    It is exact for the verifier behind the cut; with all rows the verifier may do better or worse: what is lost can
+    change a block with such a path by up to `L` tokens, and others as far as a verifier sums up over tokens that were
+    not drafted. None where there are no such tables or no engine for them.
     """
-    tables = [Case("root", cut.target, cut.draft) for cut in found]
-    try:
-        estimate = predict(each.claim.verifier, tables, scheme).mean if tables else None
-    except TooLarge:
-        estimate = None
-    if estimate is None:
+    found = behind_cut(each.claim.verifier, scheme, cuts)
+    if found is None:
         return None
     return {
-        "kept": found[0].tokens[0].shape[1],
-        "block_efficiency": estimate,
-        "outside_draft": float(np.mean([cut.outside_draft[-1] for cut in found])),
-        "outside_target": float(np.mean([cut.outside_target[-1] for cut in found])),
+        "kept": cuts[0].tokens[0].shape[1],
+        "block_efficiency": found.mean,
+        "outside_draft": float(np.mean([cut.outside_draft[-1] for cut in cuts])),
+        "outside_target": float(np.mean([cut.outside_target[-1] for cut in cuts])),
     }
-
-
-def _against_sampled(prediction: SampledPrediction, blocks: Sequence[Sequence[Block]]) -> Agreement:
-    """Both means have an error; that of the blocks is their own, since no law is known."""
-    lengths = np.array([[block.depth + 1 for block in each] for each in blocks], dtype=np.float64)
-    own = float(lengths.var(axis=1).mean()) / lengths.size
-    return Agreement(
-        prediction.mean, float(lengths.mean()), sqrt(own + prediction.error**2), lengths.size, ChiSquare(0.0, 0)
-    )
 
 
 def _shared(setting: Setting, each: UnderTest, scheme: DraftScheme, found: Agreement, key: str) -> dict[str, Any]:
@@ -342,11 +321,6 @@ def _shared(setting: Setting, each: UnderTest, scheme: DraftScheme, found: Agree
         **{name: value for name, value in setting.fields.items() if name != "roots"},
         "roots": len(setting.roots),
     }
-
-
-def _passes(blocks: Sequence[Sequence[Block]]) -> float:
-    """Passes of the draft model a block, mean."""
-    return float(np.mean([block.passes for each in blocks for block in each]))
 
 
 def _depths(blocks: Sequence[Sequence[Block]], depth: int) -> list[float]:

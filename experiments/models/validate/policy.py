@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 from scipy.stats import t
 
-from draftproof.experiments.models.expect.expected import exact_labels, labels_are_exact, predict_sampled
+from draftproof.experiments.models.expect.expected import POLICY, expected
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.pair.opened import Opened, open_pair
@@ -53,9 +53,6 @@ from draftproof.simulator.protocol import Coin, Context, Verifier
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.options import PairOptions, ShapeOptions
-
-#: Sampled trees where a law would take too long.
-TREES = 32
 
 
 @dataclass(frozen=True)
@@ -118,13 +115,8 @@ def agreement(contest: PolicyRun, made: Sequence[Decided]) -> dict[str, Any]:
 def _law(contest: PolicyRun, context: Context, scheme: Delayed) -> tuple[float, float, float]:
     """Mean and variance of `tau + 1`, and the variance of the mean where it comes from sampled trees."""
     setting = contest.setting
-    if not scheme.depth:
-        return 1.0, 0.0, 0.0
-    if labels_are_exact(contest.verifier, (scheme,), setting.pair.vocab_size):
-        ((mean, variance),) = exact_labels(setting.pair, contest.verifier, (scheme,), setting.warp, context)
-        return mean, variance, 0.0
     generator = np.random.default_rng([setting.seed, *context[-64:]])
-    found = predict_sampled(setting.pair, contest.verifier, scheme, setting.warp, [context], TREES, generator)
+    found = expected(setting.pair, contest.verifier, scheme, [context], POLICY, setting.warp, generator)
     return found.mean, found.variance, found.error**2
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from draftproof.experiments.models.expect.planning import planned_scheme
-from draftproof.experiments.models.expect.tables import MOST_ENTRIES, root_case
+from draftproof.experiments.models.expect.expected import VALIDATED, planned_scheme
+from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, device_name, setting, under_test
@@ -27,12 +27,11 @@ from draftproof.experiments.models.validate import checks, views
 from draftproof.experiments.models.validate.cells import (
     GOAL,
     LEVEL,
-    Budget,
     ChiSquare,
+    Effort,
     agreement_of,
     cell_key,
-    measure_exact,
-    measure_sampled,
+    measure,
     table_chi_square,
 )
 from draftproof.experiments.models.validate.law import law_key, law_row, power_fields
@@ -43,9 +42,8 @@ from draftproof.experiments.shared.rows import RowFile
 from draftproof.experiments.shared.schemes import shape_name
 from draftproof.experiments.shared.sharing import share
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput, TooLarge
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
-from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.protocol import DraftScheme
 
 #: Trees whose logits are compared, and blocks after which caches are.
@@ -65,7 +63,7 @@ class Validation:
     setting: Setting
     contestants: tuple[UnderTest, ...]
     schemes: tuple[DraftScheme, ...]
-    budget: Budget = field(default_factory=Budget)
+    effort: Effort = field(default_factory=Effort)
     law_runs: int = 2_500
     greedy: int = 200
 
@@ -97,7 +95,7 @@ class Validation:
 
     def exact(self, scheme: DraftScheme) -> bool:
         """Whether the tables for trees of a scheme are small enough."""
-        return table_entries(self.setting.pair.vocab_size, max(scheme.depth, 1)) <= MOST_ENTRIES
+        return VALIDATED.tables(self.setting.pair.vocab_size, scheme.depth)
 
     @property
     def law_level(self) -> float:
@@ -121,10 +119,8 @@ def tables_of(contest: Validation) -> list[Case]:
 
 
 def with_plans(contest: Validation, tables: Sequence[Case]) -> tuple[Validation, list[str]]:
-    """The contest with a tree for every scheme that is planned from a measurement, and in words from which."""
-    made = [
-        planned_scheme(scheme, contest.setting, tables if contest.exact(scheme) else None) for scheme in contest.schemes
-    ]
+    """The validation with a tree for every scheme that is planned from a measurement, and in words from which."""
+    made = [planned_scheme(scheme, contest.setting, tables) for scheme in contest.schemes]
     return replace(contest, schemes=tuple(scheme for scheme, _ in made)), [said for _, said in made if said]
 
 
@@ -209,7 +205,7 @@ def cell_rows(contest: Validation, tables: Sequence[Case], kept: RowFile) -> lis
     """Every cell, scheme by scheme; rows that are kept already are not run again."""
     truncated = cache(partial(truncated_of, contest.setting))
     work = {
-        cell_key(contest.setting, each, scheme, contest.budget): partial(
+        cell_key(contest.setting, each, scheme, contest.effort): partial(
             _cell, contest, each, scheme, tables, truncated
         )
         for each, scheme in contest.pairs
@@ -224,15 +220,12 @@ def _cell(
     each: UnderTest,
     scheme: DraftScheme,
     tables: Sequence[Case],
-    truncated: Callable[[int], list[Truncated]],
+    cuts: Callable[[int], list[Truncated]],
 ) -> dict[str, Any]:
     if contest.exact(scheme):
-        try:
-            return measure_exact(contest.setting, each, scheme, tables, contest.budget)
-        except TooLarge:  # of one verifier without a structured engine: its mean can be had from sampled trees
-            return measure_sampled(contest.setting, each, scheme, contest.budget, [])
-    cut = truncated(scheme.depth) if isinstance(scheme, Delayed) else []  # other trees are too many to be listed there
-    return measure_sampled(contest.setting, each, scheme, contest.budget, cut)
+        return measure(contest.setting, each, scheme, tables, contest.effort)
+    cut = cuts(scheme.depth) if isinstance(scheme, Delayed) else []  # other trees are too many to be listed there
+    return measure(contest.setting, each, scheme, [], contest.effort, cut)
 
 
 def table_fields(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -242,8 +235,8 @@ def table_fields(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     failed = [row for row, cell in zip(rows, cells, strict=True) if not cell.agrees(len(cells))]
     return {
         "cells": len(cells),
-        "means": {**asdict(means), "probability": means.probability},
-        "outcomes": {**asdict(outcomes), "probability": outcomes.probability},
+        "means": means.fields(),
+        "outcomes": outcomes.fields(),
         "largest_z": max((abs(cell.z) for cell in cells), default=0.0),
         "largest_error": max((cell.standard_error for cell in cells), default=0.0),
         "failed": [{"verifier": row["verifier"], "shape": row["shape"]} for row in failed],
@@ -268,9 +261,9 @@ class Amount:
     quick: bool = False
 
     @property
-    def budget(self) -> Budget:
+    def effort(self) -> Effort:
         """Of each cell."""
-        return Budget(0.05 if self.quick else GOAL, self.blocks)
+        return Effort(0.05 if self.quick else GOAL, self.blocks)
 
 
 def parse_replaced(given: Sequence[str]) -> dict[str, NamedVerifier]:
@@ -302,7 +295,7 @@ def make_validation(
     check_pair(opened.pair)
     count = amount.roots or (2 if amount.quick else 4)
     made = setting(opened.pair, warp, roots_of(opened.held_out, count), seed, vectors)
-    contest = Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.budget)
+    contest = Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.effort)
     runs = amount.law_runs or (1_000 if amount.quick else contest.law_runs)
     return replace(contest, law_runs=runs)
 

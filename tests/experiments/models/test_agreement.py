@@ -8,7 +8,7 @@ from math import exp, inf, log
 import numpy as np
 import pytest
 
-from draftproof.experiments.models.expect.expected import Prediction, joint, predict
+from draftproof.experiments.models.expect.expected import Expected, joint, predict
 from draftproof.experiments.models.loop.loop import Block
 from draftproof.experiments.models.loop.sequential import LeaningRows, Seen, least_found, log_wealth
 from draftproof.experiments.models.validate.cells import Agreement, ChiSquare, compare, pearson, table_chi_square
@@ -89,7 +89,7 @@ def test_the_same_efficiency_with_other_tokens_is_seen_in_the_outcomes() -> None
 
 
 def test_blocks_needed_are_the_least_for_a_standard_error() -> None:
-    prediction = Prediction((block_law(make("naive"), *_processes(tables(3, 2, 0)), Delayed(1, 0, 2), "float64"),))
+    prediction = Expected.of_laws([block_law(make("naive"), *_processes(tables(3, 2, 0)), Delayed(1, 0, 2), "float64")])
     needed = int(np.ceil(prediction.variance / 0.02**2))
     assert prediction.standard_error(needed) <= 0.02 < prediction.standard_error(needed - 1)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from draftproof.experiments.models.expect.expected import Expected
+from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.loop import Loop
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.loop.timing import Stopwatch
@@ -170,7 +170,7 @@ def test_the_quickest_leads_who_takes_long_rests_and_who_cannot_is_out(where: Se
 def candidate(
     mean: float | None, block: float = 1.0, cap: float = 10.0, verifying: float = 0.0, error: float = 0.0
 ) -> Candidate:
-    given = None if mean is None else Expected(mean, error, error, mean + 2 * error)
+    given = None if mean is None else AlongText(mean, error, error, mean + 2 * error)
     return Candidate(
         NAIVE, Delayed(1, 0, int(10 * block)), cap, given, block + verifying, block + verifying, block, 1.0
     )
@@ -182,9 +182,9 @@ class Known:
     def __init__(self, mean: float) -> None:
         self.mean, self.asked = mean, list[Delayed]()
 
-    def of(self, players: Any, progress: Any = None) -> list[Expected]:
+    def of(self, players: Any, progress: Any = None) -> list[AlongText]:
         self.asked += [scheme for _, scheme in players]
-        return [Expected(self.mean, 0.0, 0.0, self.mean) for _ in players]
+        return [AlongText(self.mean, 0.0, 0.0, self.mean) for _ in players]
 
 
 def test_what_could_not_be_the_fastest_is_not_even_computed() -> None:

@@ -8,8 +8,7 @@ from statistics import harmonic_mean
 import numpy as np
 import pytest
 
-from draftproof.experiments.models.expect import expected
-from draftproof.experiments.models.expect.expected import Expectations, Expected, along, most_tokens, predict
+from draftproof.experiments.models.expect.expected import AlongText, Budget, SharedTrees, along, most_tokens, predict
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.pair.pair import Pair
@@ -58,24 +57,20 @@ def test_exact_expectations_are_laws(exact_pair: Pair) -> None:
     where, shapes = setting(exact_pair, Warp(), CONTEXTS, 0), [Delayed(2, 0, 1), Delayed(1, 0, 2)]
     players = [(named, shape) for named in NAMED for shape in shapes]
     cases = [Case("", *pair_tables(exact_pair, Warp(), context, 2)) for context in CONTEXTS]
-    for (named, shape), found in zip(players, Expectations(where, CONTEXTS, shapes).of(players), strict=True):
+    for (named, shape), found in zip(players, SharedTrees(where, CONTEXTS, shapes).of(players), strict=True):
         assert found.error == 0
         means = [float(law.block_efficiency) for law in predict(named.verifier, cases, shape).laws]
         assert found.mean == pytest.approx(harmonic_mean(means), abs=1e-12)
         assert found.high == pytest.approx(sum(means) / len(means), abs=1e-12)
 
 
-def test_sampled_expectations_are_near_the_laws_and_do_not_depend_on_who_asks(
-    exact_pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sampled_expectations_are_near_the_laws_and_do_not_depend_on_who_asks(exact_pair: Pair) -> None:
     where, shapes = setting(exact_pair, Warp(), CONTEXTS, 0), [Delayed(2, 0, 1), Delayed(2, 1, 1), Delayed(1, 0, 2)]
     schemes = [*shapes, find_scheme("dyspec:nodes=2")]
     players = [(named, scheme) for named in NAMED[:2] for scheme in schemes if scheme in shapes or named is NAMED[1]]
-    laws = Expectations(where, CONTEXTS, schemes).of(players)
+    laws = SharedTrees(where, CONTEXTS, schemes).of(players)
     assert [found.error for found in laws] == [0.0] * len(players)
-    monkeypatch.setattr(expected, "MOST_ENTRIES", 0)
-    monkeypatch.setattr(expected, "TREES", 200)
-    sampled = Expectations(where, CONTEXTS, schemes)
+    sampled = SharedTrees(where, CONTEXTS, schemes, Budget(0, 200))
     estimates = sampled.of(players)
     for law, found in zip(laws, estimates, strict=True):
         assert abs(found.mean - law.mean) <= 4 * found.error
@@ -84,10 +79,10 @@ def test_sampled_expectations_are_near_the_laws_and_do_not_depend_on_who_asks(
 
 
 def test_errors_are_of_trees_and_spreads_of_contexts() -> None:
-    exact = Expected.of(np.array([[2.0], [4.0]]), 5.0)
+    exact = AlongText.of(np.array([[2.0], [4.0]]), 5.0)
     assert (exact.error, exact.high) == (0.0, 3.0)
     assert exact.spread == pytest.approx(sqrt(2) / sqrt(2))
-    trees = Expected.of(np.array([[1.0, 3.0], [1.0, 3.0]]), 5.0)
+    trees = AlongText.of(np.array([[1.0, 3.0], [1.0, 3.0]]), 5.0)
     assert trees.error == pytest.approx(sqrt(2 / 4))
     assert trees.spread == trees.error  # contexts that look alike make nothing surer
     assert 2 < trees.high <= 5
@@ -98,7 +93,7 @@ def test_along_a_text_blocks_begin_where_they_are_short() -> None:
     stretch = 100
     blocks = stretch / easy + stretch / hard
     assert along(np.array([easy, hard]), 0.0) == pytest.approx(2 * stretch / blocks)
-    assert Expected.of(np.array([[4.0], [2.0]]), 5.0).mean == pytest.approx(8 / 3)
+    assert AlongText.of(np.array([[4.0], [2.0]]), 5.0).mean == pytest.approx(8 / 3)
     assert along(np.array([4.0, 2.0]), 1.0) == 3.0  # their errors alone could have made that difference
     assert 8 / 3 < along(np.array([4.0, 2.0]), 0.5) < 3.0
 
@@ -108,5 +103,5 @@ def test_hardly_ever_is_the_mean_above_the_upper_end_where_few_trees_tell() -> N
     shares = np.array([0.02, 0.05, 0.1])  # most trees of a context are alike, few differ much
     for _ in range(400):
         trees = 1 + 4 * (generator.random((2, 3)) < shares)
-        missed += Expected.of(trees.T.astype(float), 5.0).high < 1 + 4 * shares.mean()
+        missed += AlongText.of(trees.T.astype(float), 5.0).high < 1 + 4 * shares.mean()
     assert missed <= 20  # 2.5 % are 10; two standard errors above a mean of trees that are all alike miss most

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from draftproof.experiments.models.expect.expected import predict, predict_sampled
+from draftproof.experiments.models.expect.expected import predict, sampled
 from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.loop.sequential import mean_interval
 from draftproof.experiments.models.pair.pair import Pair
@@ -57,7 +57,7 @@ def test_intervals_of_predictions_hold_the_exact_block_efficiency(random_pair: C
     cases = [root_case(pair, Warp(), root, scheme.depth) for root in roots]
     truth, held, normal = predict(verifier, cases, scheme).mean, 0, 0
     for seed in range(60):
-        found = predict_sampled(pair, verifier, scheme, Warp(), roots, 8, np.random.default_rng(seed))
+        found = sampled(pair, verifier, scheme, Warp(), roots, 8, np.random.default_rng(seed))
         low, high = found.interval()
         held += low <= truth <= high
         normal += abs(found.mean - truth) <= 1.96 * found.error

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.experiments.models.expect.expected import draw_trees, joint, predict, predict_sampled, tree_moments
+from draftproof.experiments.models.expect.expected import draw_trees, joint, predict, sampled, tree_moments
 from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair.pair import Pair, roots_of
 from draftproof.experiments.models.pair.warp import Warp
@@ -142,11 +142,11 @@ def test_sampled_and_exact_predictions_agree_within_the_stated_error(
 ) -> None:
     scheme, generator = Delayed(2, 1, 2), np.random.default_rng(1)
     exact = predict(make(name), tables, scheme)
-    sampled = predict_sampled(tiny_pair, make(name), scheme, Warp(), ROOTS, 192, generator)
-    assert 0 < sampled.error < exact.standard_error(192)  # the mean over the coin is exact
-    assert abs(sampled.mean - exact.mean) < 4 * sampled.error
-    assert sampled.variance == pytest.approx(exact.variance, rel=0.25)  # of 384 trees
-    assert 0 < sampled.saved < 1
+    found = sampled(tiny_pair, make(name), scheme, Warp(), ROOTS, 192, generator)
+    assert 0 < found.error < exact.standard_error(192)  # the mean over the coin is exact
+    assert abs(found.mean - exact.mean) < 4 * found.error
+    assert found.variance == pytest.approx(exact.variance, rel=0.25)  # of 384 trees
+    assert 0 < found.saved < 1
 
 
 @pytest.mark.parametrize("scheme", [DySpec(3), Eagle2(2, 3, 4), SpecHub(2), Sequoia(4, 3, (2, 1, 0, 1, 0))], ids=str)
@@ -165,10 +165,10 @@ def test_sampled_trees_of_any_scheme_hold_the_rows_of_the_tables(exact_pair: Pai
 def test_sampled_and_exact_predictions_agree_on_other_schemes(tiny_pair: Pair, tables: list[Case]) -> None:
     generator = np.random.default_rng(1)
     exact = predict(make("traversal"), tables, DySpec(2))
-    sampled = predict_sampled(tiny_pair, make("traversal"), DySpec(2), Warp(), ROOTS, 96, generator)
-    assert sampled.error > 0
-    assert abs(sampled.mean - exact.mean) < 4 * sampled.error
-    still = predict_sampled(tiny_pair, make("nss"), Eagle2(2, 2, 3), Warp(), ROOTS, 2, generator)
+    found = sampled(tiny_pair, make("traversal"), DySpec(2), Warp(), ROOTS, 96, generator)
+    assert found.error > 0
+    assert abs(found.mean - exact.mean) < 4 * found.error
+    still = sampled(tiny_pair, make("nss"), Eagle2(2, 2, 3), Warp(), ROOTS, 2, generator)
     assert still.error == 0  # one tree a root
     # rows of float32 passes over a cache and without one
     assert still.mean == pytest.approx(predict(make("nss"), tables, Eagle2(2, 2, 3)).mean, abs=1e-5)

@@ -7,7 +7,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from draftproof.experiments.models.expect.expected import Expected
+from draftproof.experiments.models.expect.expected import AlongText
 from draftproof.experiments.models.loop.setting import setting
 from draftproof.experiments.models.measure.choose import Candidate, recommendation
 from draftproof.experiments.models.measure.halving import (
@@ -25,7 +25,7 @@ from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.simulator import Delayed
 
-EXPECTED = Expected(1.0, 0.0, 0.0, 1.0)
+EXPECTED = AlongText(1.0, 0.0, 0.0, 1.0)
 
 
 def test_after_a_round_the_slower_half_is_out() -> None:
@@ -76,7 +76,7 @@ def test_intervals_are_those_of_paired_rounds() -> None:
 
 def test_the_order_is_by_expected_tokens_over_measured_seconds() -> None:
     made = race([10.0, 10.0], [20.0, 20.0], [25.0, 25.0])
-    made.expected = [Expected(2.0, 0.0, 0.0, 2.0), EXPECTED]  # the second one was lucky with its tokens
+    made.expected = [AlongText(2.0, 0.0, 0.0, 2.0), EXPECTED]  # the second one was lucky with its tokens
     assert made.order == [0, 1]
     assert (made.rate(0), made.measured(0)) == pytest.approx((40.0, 20.0))
     assert made.ratio(0) == pytest.approx((4.0, 4.0, 4.0))
@@ -85,7 +85,7 @@ def test_the_order_is_by_expected_tokens_over_measured_seconds() -> None:
 
 def test_what_is_not_known_of_expected_tokens_widens_the_interval() -> None:
     made = race([10.0, 10.0], [20.0, 20.0])
-    made.expected = [Expected(2.0, 0.0, 0.2, 2.0)]
+    made.expected = [AlongText(2.0, 0.0, 0.2, 2.0)]
     assert made.ratio(0) == pytest.approx((4.0, 4.0 * exp(-1.96 * 0.1), 4.0 * exp(1.96 * 0.1)))
 
 

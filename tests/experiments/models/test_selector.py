@@ -17,6 +17,7 @@ import torch
 from draftproof.experiments.models.expect import expected
 from draftproof.experiments.models.expect.expected import predict
 from draftproof.experiments.models.expect.tables import pair_tables
+from draftproof.experiments.models.expect.trees import RootTrees
 from draftproof.experiments.models.pair.pair import Pair, pair_digest
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector import making, saved, training
@@ -47,7 +48,7 @@ def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[in
 
 @pytest.mark.parametrize("verifier", ["specinfer", "nss", "traversal", "block", "path_transport", "layer_transport"])
 def test_exact_labels_are_the_laws_on_whole_tables(exact_pair: Pair, verifier: str) -> None:
-    found = expected.exact_labels(exact_pair, make(verifier), SHAPES, Warp(), ROOT)
+    found = expected.labels(exact_pair, make(verifier), SHAPES, Warp(), ROOT, None, np.random.default_rng(0))
     assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)
 
 
@@ -56,8 +57,8 @@ def test_one_tree_labels_all_its_parts_without_bias(random_pair: Callable[..., P
     """Over all trees that the coin can draw, not over a sample."""
     pair = random_pair(vocab=2, dtype=torch.float64)
     actions = tuple(Delayed(*shape) for shape in ((1, 0, 0), (1, 0, 2), (2, 0, 1), (2, 0, 2), (3, 1, 1)))
-    forest = expected.Forest(pair, make(verifier), actions, Warp(), ROOT, np.random.default_rng(0))
-    drawn = outcomes(lambda coin: tuple(forest.means(coin)), FLOAT64)
+    trees, mean = RootTrees(pair, Warp(), ROOT), expected.TreeMean(make(verifier), np.random.default_rng(0))
+    drawn = outcomes(lambda coin: tuple(mean.of(node) for node in trees.together(actions, coin)), FLOAT64)
     means = sum(np.array(each) * float(mass) for each, mass in drawn)
     assert means == pytest.approx(np.array([mean for mean, _ in laws(pair, verifier, actions, ROOT)]), abs=1e-12)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +112,8 @@ def test_blocks_are_as_predicted_and_a_wrong_prediction_is_found(
         assert each["low"] <= each["mean"] <= each["high"]
     rest = found["predicted"] / found["predicted_from_passes"] - found["fitted_pass_seconds"]
     assert rest == pytest.approx(step - parts["passes"])
-    right = policy.exact_labels
-    monkeypatch.setattr(policy, "exact_labels", lambda *a: [(mean + 0.5, spread) for mean, spread in right(*a)])
+    right = policy.expected
+    monkeypatch.setattr(policy, "expected", lambda *given: replace(found := right(*given), means=found.means + 0.5))
     ran = draftproof(*given, "--policy", "selector")
     assert ran.code == 1
     assert "NOT as predicted" in ran.out

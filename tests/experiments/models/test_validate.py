@@ -16,7 +16,7 @@ from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.pair import Pair, pair_digest, roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate import cells, checks, run, views
-from draftproof.experiments.models.validate.cells import Budget, cell_key
+from draftproof.experiments.models.validate.cells import Effort, cell_key
 from draftproof.experiments.models.validate.run import Validation
 from draftproof.experiments.shared.names import NamedVerifier, find_verifier
 from draftproof.experiments.shared.rows import RowFile
@@ -46,7 +46,7 @@ def contest_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **rep
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
     made = setting(pair, Warp(), roots_of(text, roots, 8), seed=0)
     playing = under_test([find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()})
-    return Validation(made, tuple(playing), SHAPES, Budget(goal=0.04, least=1), law_runs=800, greedy=40)
+    return Validation(made, tuple(playing), SHAPES, Effort(goal=0.04, least=1), law_runs=800, greedy=40)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_every_cell_and_the_whole_table_are_as_predicted(contest: Validation, ta
 
 def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables: list[Case]) -> None:
     scheme = Delayed(2, 0, 1)
-    contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4"), schemes=(scheme,), budget=Budget(blocks=40))
+    contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4"), schemes=(scheme,), effort=Effort(blocks=40))
     rows = run.cell_rows(contest, tables, RowFile(None))
     assert {row["verdict"] for row in rows} == {"exact"}
     for row, each in zip(rows, contest.contestants, strict=True):
@@ -98,7 +98,7 @@ def test_a_verdict_that_takes_too_long_is_that_of_floats(
     tiny_pair: Pair, tables: list[Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cells, "EXACT_SECONDS", 1e-6)
-    contest = replace(contest_of(tiny_pair), schemes=SHAPES[:1], budget=Budget(blocks=40))
+    contest = replace(contest_of(tiny_pair), schemes=SHAPES[:1], effort=Effort(blocks=40))
     rows = run.cell_rows(contest, tables, RowFile(None))
     assert {(row["verdict"], row["lossless"]) for row in rows} == {("to rounding", True)}
 
@@ -114,16 +114,16 @@ def test_greedy_text_leaves_out_the_penalties_of_the_folder(tiny_pair: Pair) -> 
 
 
 def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -> None:
-    assert Budget(goal=0.015).runs(variance=0.0, roots=4) == 250
-    assert Budget(goal=0.015).runs(variance=9e-1, roots=4) == 1000
-    assert Budget(blocks=7).runs(variance=9e-1, roots=4) == 2
+    assert Effort(goal=0.015).runs(variance=0.0, roots=4) == 250
+    assert Effort(goal=0.015).runs(variance=9e-1, roots=4) == 1000
+    assert Effort(blocks=7).runs(variance=9e-1, roots=4) == 2
 
 
 @pytest.mark.parametrize(("claim", "liar", "moves_the_mean"), by_turns(BIASES, 3))
 def test_a_planted_bias_fails_the_same_table(
     tiny_pair: Pair, tables: list[Case], claim: str, liar: str, moves_the_mean: bool
 ) -> None:
-    contest = replace(contest_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], budget=Budget(goal=0.015))
+    contest = replace(contest_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], effort=Effort(goal=0.015))
     rows = run.cell_rows(contest, tables, RowFile(None))
     table = run.table_fields(rows)
     assert not table["passed"]
@@ -160,26 +160,26 @@ def test_rows_that_are_kept_are_not_run_again(
     def never(*_: Any) -> Any:
         raise AssertionError("run again")
 
-    monkeypatch.setattr(run, "measure_exact", never)
+    monkeypatch.setattr(run, "measure", never)
     monkeypatch.setattr(run, "law_row", never)
     assert [part(short, tables, RowFile(path)) for part in parts] == first
 
 
 def test_what_defines_a_cell_is_in_its_key(contest: Validation, exact_pair: Pair) -> None:
-    each, scheme, budget = contest.contestants[0], SHAPES[0], contest.budget
+    each, scheme, effort = contest.contestants[0], SHAPES[0], contest.effort
     lying = under_test([each.claim], {"naive": find_verifier("relaxed")})[0]
     made = contest.setting
     keys = {
-        cell_key(made, each, scheme, budget),
-        cell_key(made, lying, scheme, budget),
-        cell_key(made, each, SHAPES[1], budget),
-        cell_key(made, each, scheme, Budget(blocks=7)),
-        cell_key(replace(made, seed=1), each, scheme, budget),
-        cell_key(replace(made, warp=Warp(0.5)), each, scheme, budget),
-        cell_key(replace(made, roots=made.roots[:1]), each, scheme, budget),
-        cell_key(replace(made, pair=exact_pair), each, scheme, budget),
-        cell_key(replace(made, digest="other"), each, scheme, budget),
-        cell_key(replace(made, vectors="torch"), each, scheme, budget),
+        cell_key(made, each, scheme, effort),
+        cell_key(made, lying, scheme, effort),
+        cell_key(made, each, SHAPES[1], effort),
+        cell_key(made, each, scheme, Effort(blocks=7)),
+        cell_key(replace(made, seed=1), each, scheme, effort),
+        cell_key(replace(made, warp=Warp(0.5)), each, scheme, effort),
+        cell_key(replace(made, roots=made.roots[:1]), each, scheme, effort),
+        cell_key(replace(made, pair=exact_pair), each, scheme, effort),
+        cell_key(replace(made, digest="other"), each, scheme, effort),
+        cell_key(replace(made, vectors="torch"), each, scheme, effort),
     }
     assert len(keys) == 10
 
@@ -234,7 +234,7 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
     pair = random_pair(vocab=300)
     made = setting(pair, Warp(), [(1, 2, 3), (250, 7, 9)], seed=0)
     playing = under_test([find_verifier("specinfer"), find_verifier("traversal")], {})
-    contest = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Budget(blocks=600), law_runs=600, greedy=0)
+    contest = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), law_runs=600, greedy=0)
     assert not contest.exact(contest.schemes[0])
     tables = run.tables_of(contest)
     assert [each.target.depth for each in tables] == [0, 0]
@@ -254,7 +254,7 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
 
 def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
     contest = contest_of(tiny_pair, names=("specinfer", "traversal"))
-    contest = replace(contest, setting=replace(contest.setting, vectors="torch"), budget=Budget(blocks=400))
+    contest = replace(contest, setting=replace(contest.setting, vectors="torch"), effort=Effort(blocks=400))
     rows = run.cell_rows(contest, tables, RowFile(None))
     assert {row["vectors"] for row in rows} == {"torch"}
     assert run.table_fields(rows)["passed"]
@@ -288,7 +288,7 @@ def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_
     from draftproof.experiments.models.validate.run import SHAPES as FOUR
     from draftproof.experiments.models.validate.run import VERIFIERS as EIGHT
 
-    contest = replace(contest_of(tiny_pair, roots=4, names=EIGHT), schemes=FOUR, budget=Budget(), law_runs=4_000)
+    contest = replace(contest_of(tiny_pair, roots=4, names=EIGHT), schemes=FOUR, effort=Effort(), law_runs=4_000)
     tables = run.tables_of(contest)
     table = run.table_fields(run.cell_rows(contest, tables, RowFile(None)))
     assert table["cells"] == 32

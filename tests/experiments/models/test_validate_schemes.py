@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from draftproof.experiments.models.expect.planning import planned_scheme
-from draftproof.experiments.models.loop.setting import setting
+from draftproof.experiments.models.expect.expected import planned_scheme
+from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate import run, views
-from draftproof.experiments.models.validate.cells import Budget
+from draftproof.experiments.models.validate.cells import Effort
+from draftproof.experiments.models.validate.run import Validation
+from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.rows import RowFile
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossless_for
@@ -32,8 +34,8 @@ def tables(tiny_pair: Pair) -> list[Case]:
 
 @pytest.mark.heavy
 def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
-    budget = Budget(blocks=400)
-    contest = replace(contest_of(tiny_pair, names=PLAYERS), schemes=OTHERS, budget=budget, law_runs=100, greedy=12)
+    effort = Effort(blocks=400)
+    contest = replace(contest_of(tiny_pair, names=PLAYERS), schemes=OTHERS, effort=effort, law_runs=100, greedy=12)
     planned, said = run.with_plans(contest, tables)
     vectors = [acceptance_vector(each.target, each.draft, 2, 2) for each in tables]
     best = Sequoia.planned([(first + second) / 2 for first, second in zip(*vectors, strict=True)], 2, 2)
@@ -66,7 +68,7 @@ def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
     tiny_pair: Pair, tables: list[Case]
 ) -> None:
     contest = contest_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
-    contest = replace(contest, schemes=OTHERS[:2], budget=Budget(blocks=3000))
+    contest = replace(contest, schemes=OTHERS[:2], effort=Effort(blocks=3000))
     rows = run.cell_rows(contest, tables, RowFile(None))
     failed = run.table_fields(rows)["failed"]
     assert failed == [{"verifier": "traversal (runs naive)", "shape": "dyspec(nodes=2)"}]
@@ -74,12 +76,24 @@ def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
 
 def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair) -> None:
     contest = contest_of(tiny_pair, names=("nss",))
-    contest = replace(contest, schemes=(Delayed(1, 0, 1), DySpec(8)), budget=Budget(blocks=60))
+    contest = replace(contest, schemes=(Delayed(1, 0, 1), DySpec(8)), effort=Effort(blocks=60))
     assert contest.depth == 1
     tables = run.tables_of(contest)
     rows = run.cell_rows(contest, tables, RowFile(None))
     assert [row["prediction"] for row in rows] == ["exact", "60 sampled trees"]
     assert all(abs(row["z"]) < 4 for row in rows)
+
+
+@pytest.mark.parametrize(("vocab", "depth"), [(40, 4), (8, 8)])
+def test_exact_cells_and_sampled_ones_stand_in_one_table(random_pair: Any, vocab: int, depth: int) -> None:
+    """At V = 40 some tokens are kept beside the sampled trees; at depth 8 tables of none are small enough."""
+    made = setting(random_pair(vocab=vocab), Warp(), [(1, 2, 3)], seed=0)
+    schemes = Delayed(1, 0, 1), Delayed(1, 0, depth)
+    contest = Validation(made, tuple(under_test([find_verifier("naive")], {})), schemes, Effort(blocks=40))
+    rows = run.cell_rows(contest, run.tables_of(contest), RowFile(None))
+    assert [row["truncated"] is None for row in rows] == [True, vocab == 8]
+    page = views.markdown(rows, run.table_fields(rows))
+    assert ("top tokens" in page) == (vocab == 40)
 
 
 def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(random_pair: Any) -> None:
@@ -103,7 +117,7 @@ def test_verifiers_that_claim_nothing_here_are_refused(tiny_pair: Pair) -> None:
 def test_many_pairs_of_scheme_and_verifier_are_as_predicted(tiny_pair: Pair) -> None:
     names = (*PLAYERS, "rejection_without_replacement", "block")
     contest = contest_of(tiny_pair, roots=4, names=names)
-    contest = replace(contest, schemes=OTHERS, budget=Budget(), law_runs=4_000)
+    contest = replace(contest, schemes=OTHERS, effort=Effort(), law_runs=4_000)
     tables = run.tables_of(contest)
     contest, _ = run.with_plans(contest, tables)
     table = run.table_fields(run.cell_rows(contest, tables, RowFile(None)))
