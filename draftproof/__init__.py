@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.loop.generate_with import generate_with
-    from draftproof.experiments.models.loop.monitor import Monitor
+    from draftproof.experiments.models.loop.sequential import Monitor
     from draftproof.experiments.models.pair.drafts import make_draft
     from draftproof.experiments.surface.bounding import bound, optimum
     from draftproof.experiments.surface.calls import assert_lossless, block_law, check, find_witness, tree_law
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "draftproof.experiments.models.pair.drafts": ("make_draft",),
     "draftproof.experiments.models.loop.generate_with": ("generate_with",),
-    "draftproof.experiments.models.loop.monitor": ("Monitor",),
+    "draftproof.experiments.models.loop.sequential": ("Monitor",),
     "draftproof.experiments.surface.bounding": ("bound", "optimum"),
     "draftproof.experiments.surface.calls": ("assert_lossless", "block_law", "check", "find_witness", "tree_law"),
     "draftproof.experiments.surface.comparing": ("compare",),

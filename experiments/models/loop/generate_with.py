@@ -26,7 +26,7 @@ from draftproof.simulator.protocol import DraftScheme, Verifier
 
 if TYPE_CHECKING:
     from draftproof.experiments.models.loop.generation import Ends, Piece
-    from draftproof.experiments.models.loop.monitor import Monitor
+    from draftproof.experiments.models.loop.sequential import Monitor
 
 
 #: Settings of a generation that are another way of writing or drafting: the name, and what it is where nobody asks.
@@ -233,8 +233,8 @@ def generate_with(
 
     verifier, scheme: objects, or text as on the command line. seed: text `i` of a batch has the seed `seed + i`, or the
     `i`-th of several, and does not hang on its neighbours; None takes torch's, as `generate` does. vectors: "numpy" or
-    "torch", what the verifier gets. each_block: told every block of every text as it comes (`Piece`). monitor: bets
-    against the losslessness of what is written (`Monitor`); one watches any number of calls, each with its own
+    "torch", what the verifier gets. each_block: told every block of every text as it comes (`Piece`). monitor: tests
+    whether what is written is lossless (`Monitor`); one watches any number of calls, each with its own
     random numbers. Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
     """
     _check_seed(seed)

@@ -1,23 +1,81 @@
-"""E-processes (replaced below)."""
+"""The sequential test: an e-process against a law that is claimed, which anyone may look at whenever they like.
+
+An e-process is a product of ratios, the probability of what came by some other law over that by the claimed one, and
+averages of such products over several laws. Where the claimed law holds, its mean is at most 1 whenever one stops: it
+ever reaches `1 / level` with probability at most `level` (Ville's inequality), however often one looks. Three tests use
+it.
+
+`mean_interval`: which means of bounded numbers are not refuted, by a set of numbers that came at once. For numbers
+between 0 and 1 with mean `m` the ratios are `1 - b + b x / m` for several `b`. The product falls in `m`: all smaller
+`m` are refuted beside one that is, and larger ones by the same test of `1 - x`. What neither refutes is an interval
+that holds `m` with probability at least `1 - a`, whatever the law of the numbers. Source: Waudby-Smith and Ramdas,
+Estimating means of bounded random variables by betting (2024), with `b` that do not depend on the order of the numbers.
+
+`log_e_value`: whether texts have the target's law, from how often each token came after each context. Half of the
+average learns: with weight `s` of the target, the law after a context `c` is `(s p(y|c) + n(c, y)) / (s + n(c))` with
+the counts `n` of the runs before. Half of it leans to the draft, as lossy verifiers do, or away from it: the law is `p
++ a (q - p)`, cut off at 0, for several `a` of either sign.
+
+`Monitor`: whether a loop that runs is lossless, token by token. If it is, what follows a token has the target's law
+`p`, whatever came before and whether or not the block went on: a block that makes `x` its whole and goes on with the
+target's law gives `p(x) g(x)` of all texts that begin with `x`; as such parts add up to `p` for every text, `g` is a
+stopping time that looks at nothing to come, and tokens of a block that has not ended yet have the target's law like all
+others. Its laws lean to the draft, or are `p` to several powers. It counts tokens where the draft's row `q` is at hand
+whatever was drafted: which rows a tree needs may tell of its tokens. Weight enters slowly, so that what goes wrong late
+is found nearly as soon as what goes wrong from the start. Memory does not grow with the length of texts. All texts need
+random numbers of their own: with the same ones a text comes again and counts again, without any fault. So the first two
+numbers of every text are remembered, and texts that begin with the same two are refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import TableProcess, context_index
+from draftproof.simulator.protocol import Coin, DraftScheme
 
-#: Shares that are bet, equally much with each: for numbers that hardly differ, up to those that may be 0.
+if TYPE_CHECKING:
+    from draftproof.experiments.models.loop.generation import Piece
+    from draftproof.experiments.models.loop.loop import Loop
+
+#: The `b` of means: for numbers that hardly differ, up to those that may be 0.
 SHARES = 1 - np.geomspace(1, 1e-4, 25)[1:]
 #: Halvings of an interval of length 1.
 _STEPS = 40
+#: Weight of the target in laws that learn, in tokens seen.
+TRUST = (30.0, 300.0, 3000.0)
+#: How far laws lean to the draft.
+LEANINGS = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
+#: Powers of `p` of the monitor: flatter and sharper rows.
+POWERS = (0.8, 0.9, 1.1, 1.25)
+#: Stands for the logarithm of an infinite ratio, after which nothing else would count any more.
+_NEVER = 1e9
+
+
+def average(logs: Any) -> float:
+    """The logarithm of the average of numbers with these logarithms."""
+    return float(logsumexp(logs) - log(len(logs)))
+
+
+def refutes(log_value: float, level: float) -> bool:
+    """Whether an e-process of this logarithm refutes what it was made against."""
+    return log_value >= -log(level)
+
+
+def leaning(p: Any, q: Any, share: float) -> Any:
+    """Rows of `p` moved by this share to those of `q`, shape `(.., V)`; negative: away from them."""
+    moved = np.maximum(p + share * (q - p), 0)
+    return moved / moved.sum(-1, keepdims=True)
 
 
 def mean_interval(numbers: Any, lowest: float, highest: float, level: float = 0.95) -> tuple[float, float]:
@@ -25,41 +83,32 @@ def mean_interval(numbers: Any, lowest: float, highest: float, level: float = 0.
     if lowest == highest:
         return lowest, highest
     scaled = np.clip((np.asarray(numbers, dtype=np.float64) - lowest) / (highest - lowest), 0, 1)
-    needed = np.log(2 / (1 - level))
-    low, high = _least(scaled, needed), 1 - _least(1 - scaled, needed)
+    low, high = _least(scaled, (1 - level) / 2), 1 - _least(1 - scaled, (1 - level) / 2)
     return lowest + (highest - lowest) * low, lowest + (highest - lowest) * high
 
 
-def _least(scaled: Any, needed: float) -> float:
-    """The smallest mean that bets on more do not refute; the end that is returned is on the safe side."""
+def _least(scaled: Any, level: float) -> float:
+    """The smallest mean that is not refuted from below; the end that is returned is on the safe side."""
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        wealth = np.logaddexp.reduce(np.log1p(SHARES[:, None] * (scaled / middle - 1)).sum(axis=1)) - np.log(
-            len(SHARES)
-        )
-        low, high = (middle, high) if wealth >= needed else (low, middle)
+        refuted = refutes(average(np.log1p(SHARES[:, None] * (scaled / middle - 1)).sum(axis=1)), level)
+        low, high = (middle, high) if refuted else (low, middle)
     return low
 
 
-#: Trust in the target of the half that learns, in tokens seen.
-TRUST = (30.0, 300.0, 3000.0)
-#: How far the other half thinks that the rows lean to the draft.
-SUSPECTED = (-0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
-
-
 @dataclass(frozen=True)
-class LeaningRows:
+class RowsAfter:
     """The rows after one root, depth by depth, shape `(V**d, V)`: the target's for every token that is looked at.
 
-    draft: as far as there are drafts; beyond nobody leans.
+    draft: as far as there are drafts; beyond no law leans.
     """
 
     target: tuple[Any, ...]
     draft: tuple[Any, ...]
 
     @classmethod
-    def of(cls, case: Case, length: int) -> LeaningRows:
+    def of(cls, case: Case, length: int) -> RowsAfter:
         """Of the first `length` tokens of a case given by tables."""
         processes = [process for process in (case.target, case.draft) if isinstance(process, TableProcess)]
         target, draft = (
@@ -68,34 +117,29 @@ class LeaningRows:
         return cls(target, draft)
 
     def leaning(self, share: float, towards: str = "draft") -> list[Any]:
-        """The target's rows moved by this share to the draft's, or to "uniform" ones; negative: away from them."""
-        leaning = []
-        for depth, p in enumerate(self.target):
-            goal = (
-                p * 0 + 1 / p.shape[1] if towards == "uniform" else self.draft[depth] if depth < len(self.draft) else p
-            )
-            moved = np.maximum(p + share * (goal - p), 0)
-            leaning.append(moved / moved.sum(1, keepdims=True))
-        return leaning
+        """The target's rows moved by this share to the draft's, or to "uniform" ones."""
+        if towards == "uniform":
+            return [leaning(p, p * 0 + 1 / p.shape[1], share) for p in self.target]
+        return [leaning(p, self.draft[d] if d < len(self.draft) else p, share) for d, p in enumerate(self.target)]
 
     @cached_property
-    def suspicions(self) -> list[list[Any]]:
-        """For each of `SUSPECTED`, depth by depth, the logarithm of its rows over the target's."""
+    def ratios(self) -> list[list[Any]]:
+        """For each of `LEANINGS`, depth by depth, the logarithm of its rows over the target's."""
         with np.errstate(divide="ignore", invalid="ignore"):  # where p is 0 no token ever comes
             return [
                 [np.log(moved / p) for moved, p in zip(self.leaning(share), self.target, strict=True)]
-                for share in SUSPECTED
+                for share in LEANINGS
             ]
 
 
 @dataclass(frozen=True)
-class Seen:
+class Counts:
     """How often each token came after each context of one root: `counts[d]` of shape `(V**d, V)`, `d < length`."""
 
     counts: tuple[Any, ...]
 
     @classmethod
-    def of(cls, texts: Any, vocab_size: int) -> Seen:
+    def of(cls, texts: Any, vocab_size: int) -> Counts:
         """Of runs given by their first tokens, shape `(runs, length)`."""
         length = texts.shape[1]
         whole = np.zeros(vocab_size**length, dtype=np.int64)
@@ -104,60 +148,48 @@ class Seen:
         return cls.of_outcomes(whole, vocab_size, length)
 
     @classmethod
-    def of_outcomes(cls, whole: Any, vocab_size: int, length: int) -> Seen:
+    def of_outcomes(cls, whole: Any, vocab_size: int, length: int) -> Counts:
         """Of how often each text of this length came, shape `(V**length,)`."""
         return cls(tuple(whole.reshape(vocab_size**depth, vocab_size, -1).sum(-1) for depth in range(length)))
 
-    def __add__(self, other: Seen) -> Seen:
-        return Seen(tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)))
 
 
-def log_wealth(seen: Sequence[Seen], rows: Sequence[LeaningRows]) -> float:
-    """The logarithm of what the gambler has: one item a root, bets on all of them with the same money.
+def log_e_value(counts: Sequence[Counts], rows: Sequence[RowsAfter]) -> float:
+    """The logarithm of the e-process against the target's law after several roots, one item each.
 
     It depends on counts only, so it is the same for every order in which the runs came. Infinite where a token came
     that the target never gives.
     """
-    if any(
-        (p[counts > 0] <= 0).any() for each, root in zip(seen, rows, strict=True) for counts, p in _both(each, root)
-    ):
+    levels = [
+        pair for each, root in zip(counts, rows, strict=True) for pair in zip(each.counts, root.target, strict=False)
+    ]
+    if any((p[came > 0] <= 0).any() for came, p in levels):
         return inf
-    learned = [
-        sum(
-            _learning(counts, p, trust)
-            for each, root in zip(seen, rows, strict=True)
-            for counts, p in _both(each, root)
-        )
-        for trust in TRUST
-    ]
-    suspected = [
-        sum(_suspecting(each, root.suspicions[number]) for each, root in zip(seen, rows, strict=True))
-        for number in range(len(SUSPECTED))
-    ]
-    halves = logsumexp(learned) - log(len(learned)), logsumexp(suspected) - log(len(suspected))
-    return float(logsumexp(halves) - log(2))
-
-
-def _both(seen: Seen, rows: LeaningRows) -> list[tuple[Any, Any]]:
-    """Counts and target rows, depth by depth."""
-    return list(zip(seen.counts, rows.target, strict=False))
+    learning = average([sum(_learning(came, p, trust) for came, p in levels) for trust in TRUST])
+    leaning_ = average(
+        [
+            sum(_fixed(each, root.ratios[number]) for each, root in zip(counts, rows, strict=True))
+            for number in range(len(LEANINGS))
+        ]
+    )
+    return average([learning, leaning_])
 
 
 def _learning(counts: Any, rows: Any, trust: float) -> float:
-    """The logarithm of what learning bets at one depth are worth."""
+    """The logarithm of the product of ratios at one depth of a law that learns."""
     visited = counts.sum(1) > 0
     counts, rows = counts[visited], rows[visited]
     possible = rows > 0
     prior, came = trust * rows[possible], counts[possible]
-    won = (gammaln(prior + came) - gammaln(prior) - came * np.log(rows[possible])).sum()
-    return float(won - (gammaln(trust + counts.sum(1)) - gammaln(trust)).sum())
+    product = (gammaln(prior + came) - gammaln(prior) - came * np.log(rows[possible])).sum()
+    return float(product - (gammaln(trust + counts.sum(1)) - gammaln(trust)).sum())
 
 
-def _suspecting(seen: Seen, ratios: Sequence[Any]) -> float:
-    """The logarithm of what bets on one lean are worth; minus infinity where such a gambler is ruined."""
-    return sum(
-        float(counts[counts > 0] @ ratio[counts > 0]) for counts, ratio in zip(seen.counts, ratios, strict=False)
-    )
+def _fixed(counts: Counts, ratios: Sequence[Any]) -> float:
+    """The logarithm of the product of these ratios; minus infinity where the law does not have what came."""
+    return sum(float(came[came > 0] @ ratio[came > 0]) for came, ratio in zip(counts.counts, ratios, strict=False))
 
 
 @dataclass(frozen=True)
@@ -176,7 +208,7 @@ class Power:
 
 
 def least_found(
-    rows: Sequence[LeaningRows],
+    rows: Sequence[RowsAfter],
     towards: str,
     runs: int,
     level: float,
@@ -186,9 +218,9 @@ def least_found(
 ) -> Power:
     """The smallest bias that the test finds with probability `wanted` by `runs` runs from each root.
 
-    towards: "draft", or "uniform", of which the gambler knows nothing. Each bias is judged by `trials` draws from its
-    exact law, at the last run only: who looks more often finds it sooner. A share below `wanted` in the result means
-    that even the largest bias of its kind is found less often.
+    towards: "draft", or "uniform", to which no law leans. Each bias is judged by `trials` draws from its exact law, at
+    the last run only: who looks more often finds it sooner. A share below `wanted` in the result means that even the
+    largest bias of its kind is found less often.
     """
     length = min(len(each.target) for each in rows)
 
@@ -198,8 +230,8 @@ def least_found(
         distance = float(np.mean([abs(a - b).sum() / 2 for a, b in zip(laws, honest, strict=True)]))
         size, found = rows[0].target[0].shape[1], 0
         for _ in range(trials):
-            seen = [Seen.of_outcomes(generator.multinomial(runs, law / law.sum()), size, length) for law in laws]
-            found += log_wealth(seen, rows) >= -log(level)
+            drawn = [Counts.of_outcomes(generator.multinomial(runs, law / law.sum()), size, length) for law in laws]
+            found += refutes(log_e_value(drawn, rows), level)
         return Power(towards, share, distance, found / trials, runs * len(rows), length)
 
     low, high = 0.0, power(1.0)
@@ -218,3 +250,107 @@ def joint(tables: Sequence[Any]) -> Any:
     for rows in tables:
         mass = (mass[:, None] * rows).reshape(-1)
     return mass
+
+
+@dataclass
+class Monitor:
+    """Tests on the way whether the texts that it is told of have the target's law.
+
+    level: the probability of a false alarm, ever. tokens: how many were counted. largest: the logarithm of the most
+    that the e-process ever was. Raises `InvalidInput` for a level outside (0, 1).
+    """
+
+    level: float = 1e-3
+    tokens: int = 0
+    largest: float = 0.0
+    _begun: set[bytes] = field(default_factory=set, repr=False)
+    _logs: Any = field(default_factory=lambda: np.full(len(LEANINGS) + len(POWERS), -np.inf), repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise InvalidInput(f"level {self.level} must lie between 0 and 1: it is the probability of a false alarm")
+
+    @property
+    def log_value(self) -> float:
+        """The logarithm of the e-process now."""
+        return float(np.logaddexp.reduce([log(_reserve(self.tokens)), *self._logs]))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the e-process ever reached `1 / level`: for the target's law that has probability `level` at most."""
+        return refutes(self.largest, self.level)
+
+    def observe(self, p: Any, q: Any, token: int) -> None:
+        """One token more, with the rows before it, shape `(V,)`."""
+        entering = _reserve(self.tokens) - _reserve(self.tokens + 1)
+        self.tokens += 1
+        self._logs = np.logaddexp(self._logs, log(entering / len(self._logs))) + log_ratios(p, q, token)
+        self.largest = max(self.largest, self.log_value)
+
+    def watching(self, loop: Loop, coins: Iterable[Coin]) -> Callable[[Piece], None]:
+        """What is to be told of the pieces that a loop makes with these coins, which have drawn nothing for them yet.
+
+        Raises `InvalidInput` for a loop that does not keep its rows, and for random numbers that came before. It raises
+        `InvalidInput` itself for a block that began without a row of the draft.
+        """
+        from draftproof.experiments.models.loop.vectors import numbers_ahead
+
+        if not loop.keep_rows:
+            raise InvalidInput("the monitor reads the rows of the loop: Loop(.., keep_rows=True)")
+        depth, begun = sure_rows(loop.scheme), set[bytes]()
+        for place, coin in enumerate(coins):
+            ahead = numbers_ahead(coin)
+            if ahead in self._begun or ahead in begun:
+                raise InvalidInput(
+                    f"text {place}: its random numbers came before and are no new evidence; give a seed that was not "
+                    "used, or None and call torch.manual_seed once"
+                )
+            begun.add(ahead)
+
+        def told(piece: Piece) -> None:
+            self._begun |= begun
+            for token, (p, q) in list(zip(piece.tokens, piece.block.rows, strict=False))[:depth]:
+                self.observe(p, q, token)
+
+        return told
+
+    def __str__(self) -> str:
+        said = "NOT lossless" if self.refuted else "no sign of a loss"
+        most = self.largest / log(10)
+        return f"{said}: e-process 10^{most:.2f} at most in {self.tokens} tokens, alarm at {1 / self.level:g}"
+
+
+def tokens_needed(growth: float, level: float = 1e-3) -> float:
+    """About how many tokens an alarm takes, from the first one on, where one of the laws gains `growth` a token.
+
+    growth: the mean of the logarithm of its ratio at a token of the faulty texts, above 0. To that comes what the
+    average over several laws costs, and weight that has not entered yet (a factor of e^2, by experience).
+    """
+    return (-log(level) + log(len(LEANINGS) + len(POWERS)) + 2) / growth
+
+
+def sure_rows(scheme: DraftScheme) -> int:
+    """How many tokens of a block have a row of the draft, whatever is drafted and whatever becomes of it."""
+    return scheme.depth if type(scheme) is Delayed else min(scheme.depth, 1)
+
+
+def log_ratios(p: Any, q: Any, token: int) -> Any:
+    """The logarithm of each law of the monitor over `p` at this token; `_NEVER` where the target never gives it."""
+    if q is None:
+        raise InvalidInput("the draft's row is missing where a block begins; the monitor takes schemes that ask for it")
+    p, q = _numbers(p), _numbers(q)
+    if p[token] <= 0:
+        return np.full(len(LEANINGS) + len(POWERS), _NEVER)
+    laws = [*(leaning(p, q, share) for share in LEANINGS), *(p**power for power in POWERS)]
+    with np.errstate(divide="ignore"):  # a law without this token counts no more
+        return np.log([law[token] / law.sum() for law in laws]) - np.log(p[token] / p.sum())
+
+
+def _numbers(row: Any) -> Any:
+    """A row as numpy has it, wherever it is."""
+    return np.asarray(row.cpu() if hasattr(row, "cpu") else row, np.float64)
+
+
+def _reserve(tokens: int) -> float:
+    """The weight that has not entered by then: a fault that begins late costs the logarithm of its time."""
+    return 1 / (1 + log(1 + tokens))

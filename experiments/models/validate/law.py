@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from draftproof.experiments.models.loop.loop import Loop, many_texts
-from draftproof.experiments.models.loop.sequential import LeaningRows, Seen, least_found, log_wealth
+from draftproof.experiments.models.loop.sequential import Counts, RowsAfter, least_found, log_e_value, refutes
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_of
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.simulator.instances.case import Case
@@ -19,8 +19,8 @@ from draftproof.simulator.protocol import DraftScheme, Progress
 
 #: Runs from one root between two looks at the test.
 PORTION = 128
-#: Stands for infinite wealth, of which JSON knows nothing.
-_WEALTHY = 1e9
+#: Stands for an infinite e-value, of which JSON knows nothing.
+_INFINITE = 1e9
 
 
 def law_row(
@@ -33,35 +33,35 @@ def law_row(
     level: float,
     tick: Progress,
 ) -> dict[str, Any]:
-    """Bet against the target on the first `length` tokens of up to `runs` runs from each root, shapes taking turns.
+    """Test the law of the first `length` tokens on up to `runs` runs from each root, shapes taking turns.
 
-    Ends early when the wealth exceeds `1 / level`: then the verifier is refuted. tick: told how many runs are done.
+    Ends early when the e-process exceeds `1 / level`: then the verifier is refuted. tick: told how many runs are done.
     """
     started = time.perf_counter()
     key = law_key(setting, each, schemes, length, runs, level)
     coin = setting.coin(seed_of(key))
     loops = [Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors) for scheme in schemes]
-    rows = [LeaningRows.of(root, length) for root in tables]
+    rows = [RowsAfter.of(root, length) for root in tables]
     size = setting.pair.vocab_size
-    seen = [Seen.of(np.zeros((0, length)), size) for _ in tables]
-    done, wealth = 0, 0.0
+    counts = [Counts.of(np.zeros((0, length)), size) for _ in tables]
+    done, value = 0, 0.0
     with named_errors(each.played.label):
-        while done < runs and wealth < -log(level):
+        while done < runs and not refutes(value, level):
             portion = min(PORTION, runs - done)
             for number, root in enumerate(setting.roots):
                 loop = loops[(done // PORTION + number) % len(loops)]
-                seen[number] += Seen.of(many_texts(loop, root, portion, length, coin), size)
+                counts[number] += Counts.of(many_texts(loop, root, portion, length, coin), size)
                 tick(portion)
             done += portion
-            wealth = log_wealth(seen, rows)
+            value = log_e_value(counts, rows)
     return {
         "strong_id": key,
         "verifier": each.label,
         "length": length,
         "runs": done * len(setting.roots),
-        "log10_wealth": min(wealth / log(10), _WEALTHY),
+        "log10_e_value": min(value / log(10), _INFINITE),
         "log10_needed": -log(level) / log(10),
-        "refuted": wealth >= -log(level),
+        "refuted": refutes(value, level),
         "seconds": round(time.perf_counter() - started, 3),
         **{name: value for name, value in setting.fields.items() if name != "roots"},
         "roots": len(setting.roots),
@@ -80,6 +80,6 @@ def law_key(
 
 def power_fields(tables: Sequence[Case], length: int, runs: int, level: float) -> list[dict[str, Any]]:
     """What the test finds: the least bias of two kinds, by simulation of its exact law. runs: from each root."""
-    rows = [LeaningRows.of(each, length) for each in tables]
+    rows = [RowsAfter.of(each, length) for each in tables]
     kinds = ("draft", "uniform")
     return [asdict(least_found(rows, kind, runs, level, np.random.default_rng(0))) for kind in kinds]

@@ -61,12 +61,12 @@ def law_table(rows: Sequence[Row]) -> Table:
     length = rows[0]["length"]
     view = Table(title=f"law of the first {_tokens(length)} against the target's", title_justify="left")
     view.add_column("verifier")
-    for heading in ("runs", "log10 wealth", "refuted from"):
+    for heading in ("runs", "log10 e-value", "refuted from"):
         view.add_column(heading, justify="right")
     view.add_column("verdict")
     for row in rows:
         said = Text("REFUTED", style="bold red") if row["refuted"] else Text("not refuted", style="green")
-        cells = f"{row['runs']:,}", f"{row['log10_wealth']:.2f}", f"{row['log10_needed']:.2f}"
+        cells = f"{row['runs']:,}", f"{row['log10_e_value']:.2f}", f"{row['log10_needed']:.2f}"
         view.add_row(row["verifier"], *cells, said)
     return view
 
@@ -80,7 +80,7 @@ def power_lines(power: Row, verifiers: int) -> str:
         for each in power["found"]
     ]
     return (
-        "wealth: of a gambler against the target. Whoever looks and whenever, a lossless verifier is refuted with\n"
+        "e-value: of an e-process against the target's law. Whenever one looks, a lossless verifier is refuted with\n"
         f"probability at most {power['level']:.2g} ({LEVEL:g} for {verifiers} tests). Within {first['runs']:,} runs it "
         "finds, with probability 0.9, a\nbias of this total variation on every shape (they take turns): "
         + ", ".join(biases)

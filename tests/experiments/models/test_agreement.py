@@ -1,4 +1,4 @@
-"""The statistics: sums of squares by hand and by simulation, and a gambler who cannot win against the truth."""
+"""The statistics: sums of squares by hand and by simulation, and an e-process that does not grow under the truth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from draftproof.experiments.models.expect.expected import Expected, joint, predict
 from draftproof.experiments.models.loop.loop import Block
-from draftproof.experiments.models.loop.sequential import LeaningRows, Seen, least_found, log_wealth
+from draftproof.experiments.models.loop.sequential import Counts, RowsAfter, least_found, log_e_value
 from draftproof.experiments.models.validate.cells import Agreement, ChiSquare, compare, pearson, table_chi_square
 from draftproof.simulator import BlockLaw, Delayed, TableProcess, block_law
 from draftproof.simulator.instances.case import Case
@@ -99,43 +99,43 @@ def _processes(pair: Case) -> tuple[TableProcess, TableProcess]:
 
 
 @pytest.mark.parametrize("length", [1, 2])
-def test_the_wealth_of_the_gambler_is_a_martingale_under_the_target(length: int) -> None:
-    rows = LeaningRows.of(tables(2, length, 3), length)
+def test_the_e_process_is_a_martingale_under_the_target(length: int) -> None:
+    rows = RowsAfter.of(tables(2, length, 3), length)
     law = joint(rows.target)
     texts = list(product(range(2), repeat=length))
     expected = 0.0
     for runs in product(range(len(texts)), repeat=3):
-        seen = Seen.of(np.array([texts[run] for run in runs]), 2)
-        expected += float(np.prod(law[list(runs)])) * exp(log_wealth([seen], [rows]))
+        seen = Counts.of(np.array([texts[run] for run in runs]), 2)
+        expected += float(np.prod(law[list(runs)])) * exp(log_e_value([seen], [rows]))
     assert expected == pytest.approx(1, abs=1e-9)  # logarithms of factorials of 3,000 lose four digits
 
 
-def test_wealth_does_not_depend_on_the_order_or_on_the_portions() -> None:
-    rows = LeaningRows.of(tables(3, 2, 0), 2)
+def test_the_e_value_does_not_depend_on_the_order_or_on_the_portions() -> None:
+    rows = RowsAfter.of(tables(3, 2, 0), 2)
     texts = np.random.default_rng(0).integers(0, 3, (40, 2))
-    whole = log_wealth([Seen.of(texts, 3)], [rows])
-    parts = Seen.of(texts[::-1][:15], 3) + Seen.of(texts[::-1][15:], 3)
-    assert log_wealth([parts], [rows]) == whole
-    assert log_wealth([Seen.of(texts[:0], 3)], [rows]) == 0
+    whole = log_e_value([Counts.of(texts, 3)], [rows])
+    parts = Counts.of(texts[::-1][:15], 3) + Counts.of(texts[::-1][15:], 3)
+    assert log_e_value([parts], [rows]) == whole
+    assert log_e_value([Counts.of(texts[:0], 3)], [rows]) == 0
 
 
-def test_a_token_that_the_target_never_gives_makes_the_gambler_infinitely_rich() -> None:
-    rows = LeaningRows((np.array([[0.5, 0.5, 0.0]]),), (np.array([[0.5, 0.25, 0.25]]),))
-    assert log_wealth([Seen.of(np.array([[2]]), 3)], [rows]) == inf
-    assert log_wealth([Seen.of(np.array([[1]] * 50), 3)], [rows]) < inf
+def test_a_token_that_the_target_never_gives_makes_the_e_value_infinite() -> None:
+    rows = RowsAfter((np.array([[0.5, 0.5, 0.0]]),), (np.array([[0.5, 0.25, 0.25]]),))
+    assert log_e_value([Counts.of(np.array([[2]]), 3)], [rows]) == inf
+    assert log_e_value([Counts.of(np.array([[1]] * 50), 3)], [rows]) < inf
 
 
 def test_drafts_taken_for_targets_are_refuted_and_the_target_is_not() -> None:
     pair = tables(4, 3, 0, apart=0.3)
-    rows, generator = LeaningRows.of(pair, 3), np.random.default_rng(0)
+    rows, generator = RowsAfter.of(pair, 3), np.random.default_rng(0)
     for law, refuted in ((joint(rows.target), False), (joint(rows.draft), True)):
-        seen = Seen.of_outcomes(generator.multinomial(2000, law), 4, 3)
-        assert (log_wealth([seen], [rows]) > log(1e4)) == refuted
+        seen = Counts.of_outcomes(generator.multinomial(2000, law), 4, 3)
+        assert (log_e_value([seen], [rows]) > log(1e4)) == refuted
 
 
 @pytest.mark.parametrize("towards", ["draft", pytest.param("uniform", marks=pytest.mark.heavy)])
 def test_the_stated_power_is_had_and_grows_with_the_runs(towards: str) -> None:
-    rows = [LeaningRows.of(tables(3, 2, seed), 2) for seed in (0, 1)]
+    rows = [RowsAfter.of(tables(3, 2, seed), 2) for seed in (0, 1)]
     few, many = (least_found(rows, towards, runs, 1e-3, np.random.default_rng(0)) for runs in (200, 3200))
     assert few.share >= 0.9
     assert many.share >= 0.9
@@ -143,12 +143,12 @@ def test_the_stated_power_is_had_and_grows_with_the_runs(towards: str) -> None:
     generator, found = np.random.default_rng(7), 0
     for _ in range(100):
         laws = [joint(each.leaning(many.leaning, towards)) for each in rows]
-        seen = [Seen.of_outcomes(generator.multinomial(3200, law), 3, 2) for law in laws]
-        found += log_wealth(seen, rows) >= log(1e3)
+        seen = [Counts.of_outcomes(generator.multinomial(3200, law), 3, 2) for law in laws]
+        found += log_e_value(seen, rows) >= log(1e3)
     assert found >= 78  # four standard errors below 90 of 100
 
 
 def test_what_cannot_be_found_is_said() -> None:
-    rows = [LeaningRows.of(tables(3, 2, 0, apart=0.01), 2)]
+    rows = [RowsAfter.of(tables(3, 2, 0, apart=0.01), 2)]
     found = least_found(rows, "draft", 20, 1e-3, np.random.default_rng(0))
     assert (found.leaning, found.share < 0.9) == (1.0, True)

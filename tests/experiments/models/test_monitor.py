@@ -1,4 +1,4 @@
-"""The monitor: its bets are fair where the loop is lossless, exactly; it finds what is not; it forgets nothing else."""
+"""The monitor: its ratios have mean 1 where the loop is lossless, exactly; it finds what is not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from draftproof import Delayed, InvalidInput, Monitor, TableProcess, block_law, generate_with
 from draftproof.experiments.models.loop.generation import Piece, ending, pieces
 from draftproof.experiments.models.loop.loop import Block, Loop
-from draftproof.experiments.models.loop.monitor import LEANINGS, POWERS, sure_rows, tokens_needed, worth
+from draftproof.experiments.models.loop.sequential import LEANINGS, POWERS, log_ratios, sure_rows, tokens_needed
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import DySpec
@@ -25,14 +25,14 @@ LAWS = len(LEANINGS) + len(POWERS)
 P, Q = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])
 
 
-def test_a_bet_on_a_token_of_the_target_is_fair() -> None:
-    means = sum(P[token] * np.exp(worth(P, Q, token)) for token in range(SIZE))
+def test_ratios_at_a_token_of_the_target_have_mean_one() -> None:
+    means = sum(P[token] * np.exp(log_ratios(P, Q, token)) for token in range(SIZE))
     assert means == pytest.approx(np.ones(LAWS), abs=1e-12)  # rounding of sums of three
-    assert worth(P, P, 1)[: len(LEANINGS)] == pytest.approx(np.zeros(len(LEANINGS)), abs=1e-12)
+    assert log_ratios(P, P, 1)[: len(LEANINGS)] == pytest.approx(np.zeros(len(LEANINGS)), abs=1e-12)
 
 
 def expected(name: str, scheme: Delayed) -> Any:
-    """The exact mean of what the bets on one block are worth, by law."""
+    """The exact mean of the product of ratios of one block, by law."""
     draw = np.random.default_rng(4).dirichlet
     tables = [[draw(np.ones(SIZE), SIZE**depth) for depth in range(scheme.depth + 1)] for _ in "pq"]
     target, draft = (TableProcess(table) for table in tables)
@@ -40,19 +40,19 @@ def expected(name: str, scheme: Delayed) -> Any:
     for (accepted, correction), mass in block_law(name, target, draft, scheme, "float64").as_dict().items():
         tokens = (*accepted, correction)[: sure_rows(scheme)]
         contexts = [tokens[:depth] for depth in range(len(tokens))]
-        logs = [worth(target.row(c), draft.row(c), token) for c, token in zip(contexts, tokens, strict=True)]
+        logs = [log_ratios(target.row(c), draft.row(c), token) for c, token in zip(contexts, tokens, strict=True)]
         means += mass * np.exp(sum(logs))
     return means
 
 
 @pytest.mark.parametrize("scheme", [Delayed(1, 0, 2), Delayed(2, 1, 1)], ids=str)
 @pytest.mark.parametrize("name", ["naive", "block", "traversal", "gbv", "specinfer", "layer_transport"])
-def test_bets_on_the_tokens_of_a_block_are_fair_wherever_it_ends(name: str, scheme: Delayed) -> None:
+def test_ratios_of_a_block_have_mean_one_wherever_it_ends(name: str, scheme: Delayed) -> None:
     assert expected(name, scheme) == pytest.approx(np.ones(LAWS), abs=1e-12)  # rounding of a few dozen sums
 
 
 @pytest.mark.parametrize("name", ["naive_from_target", "relaxed:w=1/2"])
-def test_bets_on_blocks_of_a_lossy_verifier_are_not(name: str) -> None:
+def test_ratios_of_blocks_of_a_lossy_verifier_do_not(name: str) -> None:
     assert expected(name, Delayed(1, 0, 2)).max() > 1.01
 
 
@@ -61,7 +61,7 @@ def test_false_alarms_are_as_rare_as_the_level_says() -> None:
     for _ in range(100):
         monitor = Monitor(0.2)
         for token in generator.choice(SIZE, 60, p=P):
-            monitor.bet(P, Q, token)
+            monitor.observe(P, Q, token)
         alarms += monitor.refuted
     assert 0 < alarms <= 100 * 0.2 + 3 * (100 * 0.2 * 0.8) ** 0.5
 
@@ -72,7 +72,7 @@ def test_an_alarm_takes_about_as_many_tokens_as_stated(leaning: float) -> None:
     for _ in range(15):
         monitor = Monitor()
         while not monitor.refuted:
-            monitor.bet(P, Q, int(generator.choice(SIZE, p=law)))
+            monitor.observe(P, Q, int(generator.choice(SIZE, p=law)))
         taken.append(monitor.tokens)
     stated = tokens_needed(float((law * np.log(law / P)).sum()))
     assert 0.5 < np.median(taken) / stated < 1.5
@@ -98,7 +98,7 @@ def test_a_lossless_loop_raises_no_alarm(pair: Any, scheme: Any) -> None:
     monitor = watched(pair, make("traversal"), scheme, 80, Monitor(1e-3))
     assert not monitor.refuted
     assert monitor.tokens > 200
-    assert str(monitor).startswith("no sign of a loss: wealth 10^")
+    assert str(monitor).startswith("no sign of a loss: e-process 10^")
 
 
 def test_a_lossy_loop_is_found_early_and_late(pair: Any) -> None:
@@ -125,10 +125,10 @@ def test_memory_does_not_grow_with_the_length_of_texts(pair: Any) -> None:
 def test_a_token_that_the_target_never_gives_is_the_end() -> None:
     monitor, never = Monitor(), np.array([1.0, 0.0, 0.0])
     for token in (0, 1, 0):
-        monitor.bet(never, Q, token)
+        monitor.observe(never, Q, token)
     assert monitor.refuted
     assert monitor.tokens == 3
-    assert not np.isnan(monitor.log_wealth)
+    assert not np.isnan(monitor.log_value)
 
 
 @pytest.mark.parametrize("vectors", ["numpy", "torch"])
@@ -224,7 +224,7 @@ def test_a_text_that_comes_again_wins_again_without_any_fault() -> None:
     token = int(np.argmax(Q / P))
     monitor = Monitor(1e-3)
     for _ in range(200):
-        monitor.bet(P, Q, token)
+        monitor.observe(P, Q, token)
     assert monitor.refuted
 
 

@@ -71,7 +71,7 @@ def test_a_pair_is_validated_and_rows_are_kept(
         "tree attention",
         "caches after 200 blocks",
         "greedy: 200 tokens",
-        "log10 wealth",
+        "log10 e-value",
     ):
         assert said in ran.out
     assert "with probability 0.9" in ran.out
