@@ -94,14 +94,15 @@ def layer_of(module: str) -> int:
 def imports(source: str, modules: set[str]) -> set[str]:
     """Those of `modules` that a source imports, anywhere but for type checkers alone."""
     tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
     for_types = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         for inner in ast.walk(node)
     }
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in for_types:
             continue
         if isinstance(node, ast.ImportFrom) and node.level == 0:

@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,16 @@ def sources(room: str) -> list[Path]:
     return sorted((ROOT / room).rglob("*.py"))
 
 
+@cache
+def nodes(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
+
+
+@cache
 def imported(source: str) -> set[str]:
     """Our rooms, and packages, that are imported absolutely, inside functions and by name included."""
     names = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -63,7 +70,7 @@ def forbidden(source: str) -> set[str]:
     """What library code must not do: print, read a clock, seed or use a global generator."""
     found = {name for name in imported(source) if name in ("time", "datetime")}
     generators = ("np.random.", "numpy.random.") + (("random.",) if imports_module_random(source) else ())
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         name = dotted(node)
         if isinstance(node, ast.Call) and dotted(node.func) in ("print", "sys.stdout.write", "sys.stderr.write"):
             found.add(dotted(node.func))
@@ -78,7 +85,7 @@ def forbidden(source: str) -> set[str]:
 
 def imports_module_random(source: str) -> bool:
     """Whether the name `random` is the module, not an argument."""
-    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import)]
+    imports = [node for node in nodes(source) if isinstance(node, ast.Import)]
     return any(alias.name == "random" and not alias.asname for node in imports for alias in node.names)
 
 

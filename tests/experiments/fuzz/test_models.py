@@ -69,7 +69,7 @@ def watcher(tmp_path_factory: pytest.TempPathFactory) -> Watcher:
     return watcher
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(300, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("count", [8, pytest.param(300, marks=pytest.mark.heavy)])
 def test_a_folder_of_models_with_one_field_changed_is_used_or_refused(watcher, monkeypatch, count):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     random, codes = Random(int(os.environ.get("FUZZ_SEED", "0"))), set()

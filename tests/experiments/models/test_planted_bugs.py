@@ -13,6 +13,7 @@ from draftproof.experiments.models.loop.caches import Preallocated, Remembered
 from draftproof.experiments.models.loop.reading import Reading
 from draftproof.experiments.models.pair.warp import Warp
 from tests.experiments.models.drawn import CASES, PROMPTS, Watched
+from tests.quick import by_turns
 
 #: Far above the rounding of float64 passes, which is below 1e-10.
 NOTICED = 1e-5
@@ -133,7 +134,7 @@ BUGS = [
 ]
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", by_turns(BUGS, 3), ids=lambda bug: bug.__name__)
 @pytest.mark.parametrize("name", ["dyspec", pytest.param("eagle2", marks=pytest.mark.heavy)])
 def test_a_planted_bug_is_noticed(pair: Any, name: str, bug: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     scheme, verifier = CASES[name]

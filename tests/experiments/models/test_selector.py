@@ -31,6 +31,7 @@ from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.instances.case import Case
 from draftproof.verifiers import make
+from tests.quick import by_turns
 
 ROOT, COST = (0, 1, 0), "draft=1,branch=.1,target=6"
 SHAPES = tuple(
@@ -46,7 +47,9 @@ def laws(pair: Pair, verifier: str, actions: tuple[Delayed, ...], root: tuple[in
     return found
 
 
-@pytest.mark.parametrize("verifier", ["specinfer", "nss", "traversal", "block", "path_transport", "layer_transport"])
+@pytest.mark.parametrize(
+    "verifier", by_turns(["specinfer", "nss", "traversal", "path_transport", "block", "layer_transport"], 3)
+)
 def test_exact_labels_are_the_laws_on_whole_tables(exact_pair: Pair, verifier: str) -> None:
     found = expected.labels(exact_pair, make(verifier), SHAPES, Warp(), ROOT, None, np.random.default_rng(0))
     assert np.array(found) == pytest.approx(np.array(laws(exact_pair, verifier, SHAPES, ROOT)), abs=1e-12)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.quick import quick
+
 ROOT = Path(__file__).parents[3]
 #: Every call in one process that may take a GiB beside what its imports took; what came of each, by name.
 PROGRAM = """
@@ -32,7 +34,8 @@ P, Q = (random.dirichlet(np.ones(V)) for _ in "pq")
 FLOATS = MarkovProcess(P[None], ()), MarkovProcess(Q[None], ())
 CALLED = CallableProcess(V, lambda context: P), CallableProcess(V, lambda context: Q)
 ONE, TWO = Delayed(4, 0, 1), Delayed(2, 0, 2)
-TREES = [name for name in STANDALONE if name != "spechub"]
+EVERY = STANDALONE[:: int(sys.argv[1])]
+TREES = [name for name in EVERY if name != "spechub"]
 
 def one_block(name):
     scheme = SpecHub(2) if name == "spechub" else TWO  # it takes its own pairs only
@@ -54,7 +57,7 @@ class Wide:
         return [(coin.choose(draft.row(())), 0)]
 
 CALLS = {
-    **{f"block of {name}": lambda name=name: one_block(name) for name in STANDALONE},
+    **{f"block of {name}": lambda name=name: one_block(name) for name in EVERY},
     **{f"check of {name}": lambda name=name: check(name, *FLOATS, ONE, "float64") for name in TREES},
     **{f"check of {name}, called": lambda name=name: check(name, *CALLED, TWO, "float64") for name in TREES},
     **{f"law of {name}": lambda name=name: block_law(name, *FLOATS, ONE, "float64") for name in TREES},
@@ -99,21 +102,23 @@ print(json.dumps(came))
 """
 
 
-@pytest.fixture(scope="module")
-def came() -> dict[str, Any]:
+@pytest.fixture(scope="module", params=quick([1, 5], (5,)), ids=["every verifier", "one in five"])
+def came(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What came of every call."""
     if not Path("/proc/self/statm").exists():
         pytest.skip("this system does not say what a process holds")
     one = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # every thread takes address space of its own
     env = {**os.environ, **one, "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(request.param)], env=env, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stderr[-2000:]
     found: dict[str, Any] = json.loads(ran.stdout)
     return found
 
 
 def test_every_call_answers_or_is_refused_with_a_way_out(came: dict[str, Any]) -> None:
-    assert len(came) > 100
+    assert len(came) > 40
     wrong = {name: said for name, said in came.items() if said != "answered" and not said.startswith("TooLarge: ")}
     assert wrong == {}
 
@@ -134,12 +139,12 @@ def test_refusals_name_the_size_and_a_way_out_that_is_no_flag(came: dict[str, An
 
 def test_blocks_are_verified_at_a_real_vocabulary(came: dict[str, Any]) -> None:
     refused = {name for name, said in came.items() if name.startswith("block of ") and said != "answered"}
-    assert refused == {"block of layer_without_replacement"}
+    assert refused == {"block of layer_without_replacement"} & came.keys()
 
 
 def test_one_token_is_checked_at_a_real_vocabulary(came: dict[str, Any]) -> None:
     answered = {name.removeprefix("check of ") for name in came if came[name] == "answered"}
-    quick = {
+    one_token = {
         "nss",
         "naive",
         "naive_tree",
@@ -151,4 +156,4 @@ def test_one_token_is_checked_at_a_real_vocabulary(came: dict[str, Any]) -> None
         "gbv",
         "mixed_order",
     }
-    assert quick <= answered
+    assert {name for name in one_token if f"check of {name}" in came} <= answered

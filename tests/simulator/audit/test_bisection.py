@@ -9,6 +9,7 @@ from draftproof.simulator import InvalidInput, InvalidVerifier, TooLarge
 from draftproof.simulator.audit import default_cases, interface_named, make_audit
 from draftproof.simulator.audit.bisecting import bisection as module
 from draftproof.simulator.audit.bisecting.bisection import Bisection
+from tests.quick import quick
 
 CASES = default_cases(interface_named("coins"), None, ["three_tokens", "zeros", "one_hot", "short", "ragged"])
 
@@ -29,19 +30,21 @@ def test_boxes_of_two_coins_have_the_volumes_computed_by_hand():
     assert law == {"a": fmpq(1, 4), "b": fmpq(9, 16), "c": fmpq(3, 16)}
 
 
-def test_symbols_and_bisection_agree(planted):
+@pytest.mark.parametrize(
+    "case", quick(CASES, lambda case: case.name in ("one_hot", "short")), ids=lambda case: case.name
+)
+def test_symbols_and_bisection_agree(planted, case):
     bisected = make_audit(planted("plain_coins", "right"), "coins", coins="bisect")
     symbols = make_audit(planted("coin_reuse", "right"), "coins")
-    for case in CASES:
-        found, wanted = (audit.judge(case.instance, case.scheme) for audit in (bisected, symbols))
-        assert found.lossless
-        for ours, theirs in zip(found.law.correction, wanted.law.correction, strict=True):
-            assert abs(ours - theirs).max() < 1e-12  # thresholds in floats, rounded to multiples of 2^-53
+    found, wanted = (audit.judge(case.instance, case.scheme) for audit in (bisected, symbols))
+    assert found.lossless
+    for ours, theirs in zip(found.law.correction, wanted.law.correction, strict=True):
+        assert abs(ours - theirs).max() < 1e-12  # thresholds in floats, rounded to multiples of 2^-53
 
 
 def test_wrong_one_is_refuted(planted):
     audit = make_audit(planted("plain_coins", "wrong"), "coins", coins="bisect")
-    found = audit.judge(CASES[0].instance, CASES[0].scheme)
+    found = audit.judge(CASES[-2].instance, CASES[-2].scheme)
     assert not found.lossless
     assert found.first is not None
 

@@ -20,7 +20,7 @@ from draftproof.simulator.audit import (
     make_audit,
 )
 from draftproof.simulator.drafts import WithoutReplacement
-from tests.quick import quick
+from tests.quick import by_turns, quick
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,31 @@ PLANTED = [
     Planted("draft_row_late", "draft row late", 1, {"interface": "chain", "library": "numpy"}),
     Planted("processing_differs", "different processing", 0, TEMPERED),
 ]
-#: They take seconds; `test_audit.py` and the rule for drafts without replacement below are about them, too.
-LONG = {"replacement", "order_of_leaves"}
-QUICKLY = pytest.mark.parametrize(
-    "case", quick(PLANTED, lambda case: case.file not in LONG), ids=lambda case: case.file
-)
+#: One of every interface and library with an entry of its own; the others take longer.
+QUICK = {
+    "correction_from_target", "no_coin", "swapped_rows", "bonus_row", "declared_q", "coin_reuse", "uniforms_multiplied",
+    "draft_row_late",
+}  # fmt: skip
+QUICKLY = pytest.mark.parametrize("case", quick(PLANTED, lambda case: case.file in QUICK), ids=lambda case: case.file)
 
 
-def audited(planted, case, name):
+@pytest.fixture(scope="module")
+def judged() -> dict[tuple[str, str], Any]:
+    """What was judged before: several tests look at the same functions."""
+    return {}
+
+
+@pytest.fixture
+def audited(planted, judged):
+    def found(case, name):
+        if (case.file, name) not in judged:
+            judged[case.file, name] = judge(planted, case, name)
+        return judged[case.file, name]
+
+    return found
+
+
+def judge(planted, case, name):
     if case.options.get("library") == "torch":
         pytest.importorskip("torch")
     audit = make_audit(planted(case.file, name), name=name, **case.options)
@@ -74,8 +91,8 @@ def audited(planted, case, name):
 
 
 @QUICKLY
-def test_corrected_twin_is_lossless(planted, case):
-    audit, findings = audited(planted, case, "right")
+def test_corrected_twin_is_lossless(audited, case):
+    audit, findings = audited(case, "right")
     assert all(finding.lossless for finding in findings)
     assert audit.audited.log.reuse == {}
 
@@ -84,8 +101,8 @@ DESCRIPTIONS = {"first token exact"}  # true of any function, whatever else is w
 
 
 @QUICKLY
-def test_planted_bug_is_refuted_in_the_right_place_with_the_right_hypothesis_and_no_other(planted, case):
-    audit, findings = audited(planted, case, "wrong")
+def test_planted_bug_is_refuted_in_the_right_place_with_the_right_hypothesis_and_no_other(audited, case):
+    audit, findings = audited(case, "wrong")
     finding = next(each for each in findings if not each.lossless)
     assert finding.first is not None
     assert len(finding.first.context) == case.depth
@@ -107,12 +124,9 @@ NEAR = [each for each in PLANTED if each.file in {
 }]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "case",  # drafts without replacement are the quicker ones of several paths
-    [pytest.param(each, id=each.file, marks=[pytest.mark.heavy] * (each.file == "longest_of_paths")) for each in NEAR],
-)
-def test_a_near_miss_is_refuted_and_not_named(planted, case):
-    audit, findings = audited(planted, case, "near")
+@pytest.mark.parametrize("case", quick(NEAR, lambda case: case.file == "swapped_rows"), ids=lambda case: case.file)
+def test_a_near_miss_is_refuted_and_not_named(audited, case):
+    audit, findings = audited(case, "near")
     finding = next(each for each in findings if not each.lossless)
     names = [each.name for each in diagnose(Evidence(audit, finding, findings))]
     assert case.entry not in names
@@ -122,12 +136,15 @@ def test_a_near_miss_is_refuted_and_not_named(planted, case):
 
 @pytest.mark.parametrize(
     ("name", "entry", "words"),
-    [
-        ("plain", None, ""),
-        ("cold", "different processing", "q at temperature 0.7"),
-        ("sharpened", "processed target", "temperature 0.8"),
-        ("near", None, ""),
-    ],
+    by_turns(
+        [
+            ("cold", "different processing", "q at temperature 0.7"),
+            ("sharpened", "processed target", "temperature 0.8"),
+            ("near", None, ""),
+            ("plain", None, ""),
+        ],
+        4,
+    ),
 )
 def test_a_temperature_that_nobody_asked_for_is_found(planted, name, entry, words):
     audit = make_audit(planted("processing_differs", name), interface="chain", library="numpy")
@@ -147,10 +164,10 @@ def test_the_rule_for_drafts_without_replacement_is_named_on_others(planted):
     assert [each.name for each in diagnose(Evidence(audit, finding, findings))] == ["without-replacement rule"]
 
 
-def test_a_single_instance_is_joined_by_a_second_one(planted):
+def test_a_single_instance_is_joined_by_a_second_one(audited):
     """A function that corrects from p with two tokens only: one instance of two tokens would show just that."""
     case = next(each for each in PLANTED if each.file == "correction_from_target")
-    audit, findings = audited(planted, case, "wrong")
+    audit, findings = audited(case, "wrong")
     finding = next(each for each in findings if not each.lossless)
     evidence = Evidence(audit, finding, [finding])
     assert len(evidence.compared) == 2
@@ -158,19 +175,19 @@ def test_a_single_instance_is_joined_by_a_second_one(planted):
     assert diagnose(evidence)[0].name == case.entry
 
 
-def test_a_hypothesis_must_hold_on_the_smallest_witness_too(planted):
+def test_a_hypothesis_must_hold_on_the_smallest_witness_too(audited):
     case = next(each for each in PLANTED if each.file == "correction_from_target")
-    audit, findings = audited(planted, case, "wrong")
+    audit, findings = audited(case, "wrong")
     finding = next(each for each in findings if not each.lossless)
-    _, others = audited(planted, next(each for each in PLANTED if each.file == "no_coin"), "wrong")
+    _, others = audited(next(each for each in PLANTED if each.file == "no_coin"), "wrong")
     foreign = next(each for each in others if not each.lossless)
     assert diagnose(Evidence(audit, finding, findings, witness=foreign)) == []
 
 
-@pytest.mark.parametrize("file", ["coin_reuse", "seeded_again"])
-def test_reuse_of_a_coin_is_listed_with_its_lines(planted, file):
+@pytest.mark.parametrize("file", by_turns(["coin_reuse", "seeded_again"]))
+def test_reuse_of_a_coin_is_listed_with_its_lines(audited, file):
     case = next(each for each in PLANTED if each.file == file)
-    audit, _ = audited(planted, case, "wrong")
+    audit, _ = audited(case, "wrong")
     assert audit.audited.log.reuse
     assert all(f"{file}.py:" in place for place in audit.audited.log.reuse)
 
@@ -202,7 +219,7 @@ def test_weak_inequality_accepts_a_token_of_probability_zero_at_a_zero_coin(plan
         assert any("= 0" in event and "zero_coin.py:" in event for event in corner.events)
 
 
-@pytest.mark.parametrize(("name", "entry"), [("wrong", "single precision"), ("half", "half precision")])
+@pytest.mark.parametrize(("name", "entry"), by_turns([("wrong", "single precision"), ("half", "half precision")], 2))
 def test_low_precision_within_the_function_is_named_and_the_way_out_with_it(planted, name, entry):
     pytest.importorskip("torch")
     audit = make_audit(planted("low_precision", name), "chain")
@@ -230,6 +247,7 @@ def test_a_bug_of_ordinary_size_is_no_rounding(planted):
     assert not names & {"single precision", "half precision"}
 
 
+@pytest.mark.heavy
 def test_a_counterfactual_must_hold_on_a_second_refuted_instance():
     """A function that reuses a coin, and corrects from p beside that: fresh coins mend it on one instance only."""
 

@@ -204,9 +204,9 @@ def functions() -> Iterator[tuple[str, Any, dict[str, Any]]]:
 
 
 FUNCTIONS = list(functions())
-#: Every way to accept and every way to sample is in one of these, library by library; the other products are heavy.
+#: Every way to sample is in one of these, library by library; the other products are heavy.
 PRODUCTS = {
-    f"{library}-{accepting}-{sampling}": place % len(samples) != other
+    f"{library}-{accepting}-{sampling}": place != other
     for library, samples in SAMPLE.items()
     for place, accepting in enumerate(ACCEPT)
     for other, sampling in enumerate(samples)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from draftproof.simulator.audit import Evidence, default_cases, diagnose, make_audit
+from tests.quick import quick
 
 CHAIN, ARRAYS, PATHS = {"interface": "chain"}, {"interface": "chain", "library": "numpy"}, {"interface": "paths"}
 #: Function: how it is called, what it is, and after how many tokens the first imbalance of all instances is.
@@ -22,17 +23,10 @@ BUGS = {
     "unscaled": (ARRAYS, "missing renormalisation", 0),
     "sharper": ({"interface": "step"}, "declared q", 0),
 }
-#: What `test_catalogue.py` plants, too, or takes long to be told from the others.
-AGAIN = (
-    "correction_by_race", "greedy_acceptance", "late_bonus", "next_residual", "last_success", "latest_longest",
-    "unscaled",
-)  # fmt: skip
 CASES = ("context", "three_tokens", "zeros", "disjoint", "context_free")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.heavy) if name in AGAIN else name for name in BUGS]
-)
+@pytest.mark.parametrize("name", quick(BUGS, ("top_token", "sharper")))  # others are planted in `test_catalogue.py`
 def test_a_bug_has_its_name_and_its_place_and_no_other(planted, name):
     options, entry, depth = BUGS[name]
     audit = make_audit(planted("second_catalogue", name), name=name, **options)

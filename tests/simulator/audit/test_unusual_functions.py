@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from draftproof.simulator.audit import default_cases, make_audit
+from tests.quick import by_turns
 
 CHAIN, ARRAYS = {"interface": "chain"}, {"interface": "chain", "library": "numpy"}
 
@@ -163,7 +164,7 @@ LOSSY = {
 
 @pytest.mark.parametrize(
     ("function", "how", "lossless"),
-    [(*each, True) for each in LOSSLESS.values()] + [(*each, False) for each in LOSSY.values()],
+    by_turns([(*each, True) for each in LOSSLESS.values()] + [(*each, False) for each in LOSSY.values()]),
     ids=[*LOSSLESS, *LOSSY],
 )
 def test_unusual_functions_get_the_verdict_that_they_deserve(function, how, lossless):

@@ -34,6 +34,7 @@ from draftproof.simulator.relay import Relay, Runner
 from draftproof.simulator.verdicts.costs import Costing, assert_affordable
 from draftproof.simulator.verdicts.lossless import Evaluator
 from draftproof.verifiers import make
+from tests.quick import by_turns
 
 SCHEME = Delayed(2, 0, 1)
 INSTANCE = FAMILIES["dirichlet"].instance(3, 1, np.random.default_rng(0), 20)
@@ -190,7 +191,7 @@ COINS = {
 
 
 @pytest.mark.parametrize("scheme", [Delayed(1, 0, 1), Delayed(2, 0, 2)], ids=str)
-@pytest.mark.parametrize("name", COINS)
+@pytest.mark.parametrize("name", by_turns(COINS, 2))
 def test_estimated_runs_are_within_a_factor_of_three_of_the_runs(name: str, scheme: Delayed) -> None:
     if scheme.nodes > 1 and name in ("twelve coins", "uneven"):
         scheme = Delayed(2, 0, 1)

@@ -82,7 +82,7 @@ def test_a_verifier_with_branch_alone_is_evaluated_top_down(kind: Callable[[], A
             assert [masses.tolist() for masses in ours.correction] == [masses.tolist() for masses in theirs.correction]
 
 
-@pytest.mark.parametrize("kind", HONEST, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", by_turns(reversed(HONEST)), ids=lambda kind: kind.__name__)
 def test_honest_users_pass_every_check_and_the_guard(kind: Callable[[], Any]) -> None:
     assert kinds_failed(kind()) == set()
     instance = next(conformance_instances((3, 3, 0, 2), 1))
@@ -147,7 +147,7 @@ def test_verifiers_whose_branch_depends_on_the_order_do_not_declare_otherwise(na
     assert any(law != others[0] for others in laws for law in others)
 
 
-@pytest.mark.parametrize("liar", by_turns(LIARS, 5, 1), ids=lambda liar: liar.__name__)
+@pytest.mark.parametrize("liar", by_turns(LIARS, 8, 1), ids=lambda liar: liar.__name__)
 def test_a_liar_does_what_is_right_and_is_found_out_by_exactly_these_checks(liar: Callable[[], Any]) -> None:
     assert kinds_failed(liar()) == LIARS[liar]
 

@@ -55,7 +55,7 @@ HEAVY = [
 ]
 
 
-@pytest.mark.parametrize(("name", "scheme", "zeros"), by_turns(THEOREMS), ids=str)
+@pytest.mark.parametrize(("name", "scheme", "zeros"), by_turns(THEOREMS, 4), ids=str)
 def test_lossless_for_every_p_and_q_at_two_tokens(name, scheme, zeros):
     proof = prove(Subject.of(make(name)), Shape(2, scheme, zeros))
     assert proof.proved

@@ -21,7 +21,7 @@ def test_every_scheme_has_its_cases() -> None:
     assert all(case[1].name == name for name, cases in CASES.items() for case in cases)
 
 
-@pytest.mark.parametrize("name", by_turns(STANDALONE, 4, 1))
+@pytest.mark.parametrize("name", by_turns(STANDALONE, 8, 1))
 def test_declared_schemes_are_exactly_those_on_which_nothing_refutes_it(name: str) -> None:
     declared = lossless_for(make(name).card)  # there random instances are asked by the conformance checks
     cells = {scheme: compatibility(make(name), scheme, 0 if scheme in declared else 4) for scheme in SCHEMES}
