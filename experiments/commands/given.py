@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import numpy as np
@@ -111,6 +111,12 @@ class Given:
     def inputs(self) -> tuple[str | None, ...]:
         """The files that are read, for `check_files`."""
         return self.instance, self.text
+
+    @property
+    def options(self) -> list[str]:
+        """The words of a command line that say the same."""
+        given = [(each.name, value) for each in fields(self) if (value := getattr(self, each.name)) != each.default]
+        return [word for name, value in given for word in ("--" + name.replace("_", "-"), str(value))]
 
     @property
     def models(self) -> bool:

@@ -126,9 +126,9 @@ _VERDICT = {
     **_exact_fields(("max_deviation",)),
     **_exact_fields(("total_variation",), some),
 }
-_WHERE = {"scheme": scheme, "source": source, "seconds": number}
+_WHERE = {"scheme": scheme, "source": source, "options": many(text), "seconds": number}
 _LAW = {
-    **_WHERE, **_LENGTHS, **_VERDICT, "verifier": line, "shape": line, "nodes": count, "control": flag,
+    **_WHERE, **_LENGTHS, **_VERDICT, "verifier": line, "spec": text, "shape": line, "nodes": count, "control": flag,
     "K": some(count), "L1": some(count), "L2": some(count), "arithmetic": one_of("rational", "float64"), "engine": line,
 }  # fmt: skip
 _ROOT = {"root": text, **_exact_fields(("weight",)), **_LENGTHS, **_VERDICT}

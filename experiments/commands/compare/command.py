@@ -114,7 +114,7 @@ def compare(
         raise InvalidInput("--steady-state needs processes that go on for ever; add --text FILE")
     tasks = planning.all_tasks(problem, named, schemes, settings, best)
     kept = RowFile(resume, ("law", "bound"))
-    complete = comparing.compute_all(problem, tasks, settings, kept)
+    complete = comparing.compute_all(problem, tasks, settings, kept, given.options)
     found = with_optimum([kept.rows[task.strong_id] for task in tasks if task.strong_id in kept.rows])
     rows = [{**row, **costs.row_fields(row)} for row in found["rows"]] if costs else found["rows"]
     policies, complete = _policies(wanted, rows) if complete else ([], False)

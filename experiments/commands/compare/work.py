@@ -92,6 +92,7 @@ def _row_fields(task: Task, roots: Sequence[Case], checks: Sequence[Check]) -> d
     return {
         "kind": "law",
         "verifier": task.verifier.label,
+        "spec": task.verifier.spec,
         **{key: fields.get(key) for key in ("K", "L1", "L2")},
         "shape": shape_label(task.scheme),
         "scheme": fields,
@@ -109,8 +110,13 @@ def _row_fields(task: Task, roots: Sequence[Case], checks: Sequence[Check]) -> d
     }
 
 
-def compute_all(problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings, kept: RowFile) -> bool:
-    """Compute the missing rows into `kept`, cheapest first, with a bar; False if Ctrl-C ended it early."""
+def compute_all(
+    problem: Problem, tasks: Sequence[Task | BoundTask], settings: Settings, kept: RowFile, options: Sequence[str]
+) -> bool:
+    """Compute the missing rows into `kept`, cheapest first, with a bar; False if Ctrl-C ended it early.
+
+    options: of the command line, which chose the problem; they stand in the rows.
+    """
     missing = sorted((task for task in tasks if task.strong_id not in kept.rows), key=lambda task: task.cost.seconds)
     seconds = sum(task.cost.seconds for task in missing)
     parallel = settings.jobs > 1 and len(missing) > 1 and seconds > PARALLEL_FROM_SECONDS
@@ -126,7 +132,7 @@ def compute_all(problem: Problem, tasks: Sequence[Task | BoundTask], settings: S
         try:
             tasks_left = unclaimed(missing, lambda task: kept.claim(task.strong_id), lambda _: tick(1))
             for row in produce(problem, tasks_left, settings):
-                kept.add(row, row["strong_id"] in outside)
+                kept.add({**row, "options": list(options)}, row["strong_id"] in outside)
                 tick(1)
         except KeyboardInterrupt:
             return False

@@ -170,6 +170,7 @@ def compute(group: Group) -> list[Row]:
         kept = {key: value for key, value in found.items() if key not in _TIMED}
         question = "bound" if spec is None else "check"
         about = {"question": question, "shape": group.scheme, "nodes": scheme.nodes}
+        about |= {"options": group.world.given.options}
         rows.append({**kept, **about, "seconds": round(time.perf_counter() - started, 4)})
     return rows
 
