@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 #: Each line takes the next of each: colour (they stay apart for colour-blind readers), dash and marker. The three
@@ -29,6 +30,18 @@ def as_png(figure: Any, dots_an_inch: int) -> bytes:
     figure.savefig(buffer, format="png", dpi=dots_an_inch, metadata={"Software": None})
     drawing_board().close(figure)
     return buffer.getvalue()
+
+
+def as_svg(figure: Any, name: str) -> str:
+    """The figure as an element of a page, with words as text; it is closed. name: for ids that no other has."""
+    import matplotlib as mpl
+
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    drawing_board().close(figure)
+    text = buffer.getvalue()
+    return re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
 
 
 def line_style(number: int) -> dict[str, Any]:

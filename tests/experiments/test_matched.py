@@ -119,7 +119,7 @@ def test_all_terms_stand_side_by_side():
     ]  # fmt: skip
     table = views.side_by_side(rows, "share", "t")
     assert list(table.headings) == ["verifier", "N = 4", "L = 3", "draft=.1"]
-    assert [[text for text, _ in line] for line in table.rows] == [
+    assert [[cell.text for cell in line] for line in table.rows] == [
         ["gbv", "", "90.00%", "80.00%"],
         ["block", "50.00%", "75.00%", ""],
     ]

@@ -13,7 +13,7 @@ from draftproof.experiments.shared.drawing import as_png, drawing_board, line_st
 _BASELINE = "naive"
 _OPTIMUM = "upper bound"
 #: So many lines stand out and have their names.
-_NAMED = 5
+NAMED = 5
 
 #: For each verifier its points: delay depth, block efficiency, shape.
 Lines = Mapping[str, list[tuple[int, float, str]]]
@@ -74,12 +74,21 @@ def telling(lines: Lines, count: int) -> list[str]:
     return chosen
 
 
-def draw_delay(axes: Any, lines: Lines) -> bool:
-    """Draw the lines on matplotlib `axes`: a few with their names, the others, if any, faint, the impossible shaded.
+def draw_delay(axes: Any, lines: Lines, room: float = 0.32) -> bool:
+    """Draw the gains of lines on matplotlib `axes`: a few with their names, the others, if any, faint.
 
-    Whether there are any others.
+    What no lossless verifier reaches is shaded. room: for the names, as a share of the width. Whether there are others.
     """
-    named = telling(lines, _NAMED)
+    shapes: dict[int, set[str]] = defaultdict(set)
+    for line in lines.values():
+        for delay, _, shape in line:
+            shapes[delay] |= {shape} - {""}
+    axes.set_xlim(min(shapes) - room * max(max(shapes) - min(shapes), 1), max(shapes) + 0.05)
+    axes.set_xticks(sorted(shapes), [f"{at}\n" + "\nor ".join(sorted(shapes[at])) for at in sorted(shapes)])
+    axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
+    axes.set_ylabel(f"tokens a block over {_BASELINE}" if _BASELINE in lines else "block efficiency E[tau + 1]")
+    lines = gains(lines)
+    named = telling(lines, NAMED)
     values = [y for points in lines.values() for _, y, _ in points]
     values = [y for y in values if y >= -max(values)]  # what falls far below is not worth the space
     margin = 0.12 * (max(values) - min(values) or 1.0)
@@ -136,17 +145,8 @@ def delay_figure(rows: Sequence[dict[str, Any]], caption: str) -> bytes:
     lines = delay_lines(rows, budget)
     if not any(name != _OPTIMUM for name in lines):
         return b""
-    over = f"tokens a block over {_BASELINE}" if _BASELINE in lines else "block efficiency E[tau + 1]"
     figure, axes = pyplot.subplots(figsize=(7.4, 4.8), layout="constrained")
-    grey = "; grey: other verifiers" if draw_delay(axes, gains(lines)) else ""
-    axes.set_ylabel(over)
-    shapes: dict[int, set[str]] = defaultdict(set)
-    for points in lines.values():
-        for x, _, shape in points:
-            shapes[x] |= {shape} - {""}
-    axes.set_xlim(min(shapes) - 0.32 * max(max(shapes) - min(shapes), 1), max(shapes) + 0.05)
-    axes.set_xticks(sorted(shapes), [f"{x}\n" + "\nor ".join(sorted(shapes[x])) for x in sorted(shapes)])
-    axes.set_xlabel("delay depth L1 (tokens drafted before the tree branches)")
+    grey = "; grey: other verifiers" if draw_delay(axes, lines) else ""
     left_out = f"; not drawn (controls, refuted): {', '.join(sorted(undrawn(rows)))}" if undrawn(rows) else ""
     proved = all(row["arithmetic"] == "rational" for row in rows)
     how = "exact" if proved else "exact to rounding"

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from draftproof.experiments.commands.report.figures import curves
+from draftproof.experiments.commands.report import section as made
 from draftproof.experiments.commands.report.matched import ACCEPTANCE, DEPTH, OPTIMUM, TIME, TIMES, TOKENS
 from draftproof.experiments.commands.report.places import CLOSE
-from draftproof.experiments.commands.report.section import Cell, Section, count, number, percent, text
+from draftproof.experiments.commands.report.section import Section
 from draftproof.experiments.shared.progress import counted
 
 Row = Mapping[str, Any]
+_TERMS = {ACCEPTANCE: "one step, K = {}", TOKENS: "{} drafted tokens", DEPTH: "depth {}", TIME: "equal time, {}"}
 
 
 def sections(summary: Mapping[str, Any]) -> Iterator[Section]:
     """All sections of the comparison; without rows where there is nothing to compare."""
-    rows = summary["matched"]
+    rows, names = summary["matched"], [row["verifier"] for row in summary["verifiers"]]
     yield from cell_tables(rows)
-    yield _terms(rows)
-    yield _below(summary["pairs"])
+    yield _terms(rows, names)
+    yield _below(summary["pairs"], names)
     yield _order(summary["ordering"])
     yield _agreement(summary["agreement"])
 
@@ -53,16 +54,12 @@ def _told(rows: Sequence[Row], term: str) -> list[Row]:
 
 def _cells(term: str, size: int | None, group: Sequence[Row]) -> Section:
     value, columns = group[0]["value"], list(group[0]["cells"])
-    title = {
-        ACCEPTANCE: f"Acceptance rate of {value} branches, one step",
-        TOKENS: f"Block efficiency at {value} drafted tokens",
-        DEPTH: f"Block efficiency at depth {value}",
-        TIME: f"Speed-up with {_shown(term, value)}",
-    }[term]
+    about = {ACCEPTANCE: "Acceptance rate of {} branches, one step", TIME: "Speed-up with {}"}
+    title = about.get(term, f"Block efficiency at {_TERMS[term]}").format(_shown(term, value))
     ranked = sorted(group, key=lambda row: (row["verifier"] != OPTIMUM, -row["mean"]))
-    rows: list[list[Cell]] = [
-        [text(row["verifier"]), *(number(row["cells"][column]) for column in columns), number(row["mean"]),
-         number(row["median"]), percent(row["share"]), percent(row["wins"])]
+    rows = [
+        [made.name(row["verifier"]), *(made.number(row["cells"][column]) for column in columns),
+         made.number(row["mean"]), made.number(row["median"]), made.percent(row["share"]), made.percent(row["wins"])]
         for row in ranked
     ]  # fmt: skip
     headings = ("verifier", *columns, "mean", "median", "share of optimum", "best of all")
@@ -70,8 +67,8 @@ def _cells(term: str, size: int | None, group: Sequence[Row]) -> Section:
     chosen = f"the best of {first['schemes']} schemes" if first["schemes"] > 1 else "one scheme"
     note = f"{counted(first['worlds'], 'world')}, each with {chosen} for the verifier. T: temperature."
     note += f" Times: {value}." if term == TIME else ""
-    name = f"{term.partition(' ')[0]}-{size}"
-    return Section(name, title + (f", V = {size}" if size else ""), headings, rows, note=note)
+    label = f"{term.partition(' ')[0]}-{size}"
+    return Section(label, title + (f", V = {size}" if size else ""), headings, rows, note, folded=True)
 
 
 def _shown(term: str, value: int | str) -> str:
@@ -79,49 +76,51 @@ def _shown(term: str, value: int | str) -> str:
     return str(value).partition(",")[0] if term == TIME else str(value)
 
 
-def _terms(rows: Sequence[Row]) -> Section:
-    cells: list[list[Cell]] = [
-        [text(row["term"]), text(_shown(row["term"], row["value"])),
-         text("" if row["vocab_size"] is None else row["vocab_size"]), text(row["verifier"]), count(row["worlds"]),
-         number(row["mean"]), number(row["median"]), percent(row["share"]), percent(row["wins"])]
-        for row in rows
-    ]  # fmt: skip
-    headings = ("at equal", "value", "V", "verifier", "worlds", "mean", "median", "share of optimum", "best of all")
+def _terms(rows: Sequence[Row], names: Sequence[str]) -> Section:
+    """Every term in a line: how far each verifier stays below the optimum, or below the best where none is known."""
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row["term"], row["value"], row["vocab_size"]].append(row)
+    cells: list[list[made.Cell]] = []
+    for (term, value, size), group in groups.items():
+        top = max(row["mean"] for row in group)
+        shares = {}
+        for row in group:
+            share = row["mean"] / (top or 1) if row["share"] is None else row["share"]
+            if row["verifier"] != OPTIMUM:
+                shares[row["verifier"]] = 1 - share, f"{row['mean']:.4f}, best in {row['wins']:.0%}"
+        about = [made.text(_TERMS[term].format(_shown(term, value))), made.text(size), made.number(top)]
+        cells.append([*about, *made.shaded(shares, names), made.count(group[0]["worlds"])])
     note = (
-        "Each world with the best of the schemes, for each verifier its own: at one step of so many branches, at equal "
-        "drafted tokens, at equal depth, and by time, as the speed-up over decoding without drafts, where "
-        f"{' or '.join(TIMES)}. A verifier stands in a comparison if it is lossless on all drafts of it."
+        "A line is a comparison: each world has the best of the schemes, for each verifier its own, at one "
+        "step of so many branches, at equal drafted tokens, at equal depth, or by time, as the speed-up over decoding "
+        f"without drafts where {' or '.join(TIMES)}. Numbers are percent below the best possible: the optimum, or the "
+        "best verifier where that is not known."
     )
-    return Section("matched", "On equal terms", headings, cells, note=note, figure=_shares(rows))
+    labels = ("at equal", "V", "best possible")
+    return Section("matched", "On equal terms", [*labels, *names, "worlds"], cells, note, square=True)
 
 
-def _shares(rows: Sequence[Row]) -> Any:
-    """The share of the optimum by drafted tokens, on the vocabulary with the most worlds."""
-    tokens = [row for row in rows if row["term"] == TOKENS and row["share"] is not None and row["verifier"] != OPTIMUM]
-    if not tokens:
-        return curves({}, "matched", "", "", "")
-    size = max(tokens, key=lambda row: row["worlds"])["vocab_size"]
-    lines: dict[str, list[tuple[float, float]]] = {}
-    for row in tokens:
-        if row["vocab_size"] == size:
-            lines.setdefault(row["verifier"], []).append((row["value"], row["share"]))
-    return curves(lines, "matched", "share of the optimum at equal drafted tokens", "drafted tokens", "share")
-
-
-def _below(pairs: Sequence[Row]) -> Section:
+def _below(pairs: Sequence[Row], names: Sequence[str]) -> Section:
     """Who falls below whom on the same drafts, as a square."""
-    shares = {(row["verifier"], row["other"]): row["below"] / row["rows"] for row in pairs}
-    names = sorted({name for name, _ in shares})
-    never = {name: sum(not shares.get((name, other), 1) for other in names) for name in names}
-    names.sort(key=lambda name: -never[name])
-    cells = [
-        [text(name), count(never[name]), *(percent(shares.get((name, other))) for other in names)] for name in names
-    ]
+    cells = []
+    for each in names:
+        others = {row["other"]: row for row in pairs if row["verifier"] == each}
+        if others:
+            worst = max(others.values(), key=lambda row: row["largest"])
+            shares = {
+                other: (row["below"] / row["rows"], f"{row['below']} of {row['rows']}") for other, row in others.items()
+            }
+            never = sum(not row["below"] for row in others.values())
+            where = f"{worst['largest']:.4f} to {worst['other']}" if worst["below"] else ""
+            line = [made.name(each), made.count(never), *made.shaded(shares, names, False)]
+            cells.append([*line, made.text(where), made.command(worst["command"])])
     note = (
-        "The share of the common drafts on which the verifier of the line brings less than that of the column; the "
-        "commands of the largest differences are above."
+        "Percent of the common drafts on which the verifier of the line brings fewer tokens than that of the column, "
+        "and the largest difference in tokens a block."
     )
-    return Section("below", "Below on the same drafts", ("verifier", "never below", *names), cells, note=note)
+    labels, last = ("verifier", "never below"), ("largest difference", "command")
+    return Section("below", "Below on the same drafts", [*labels, *names, *last], cells, note, square=True)
 
 
 def _best(group: Sequence[Row]) -> str:
@@ -139,10 +138,10 @@ def findings(summary: Mapping[str, Any]) -> Iterator[str]:
     rows = [row for row in summary["matched"] if row["verifier"] != OPTIMUM]
     if rows:
         size = max(rows, key=lambda row: row["worlds"])["vocab_size"]
-        for term, words in ((TOKENS, "{} drafted tokens"), (DEPTH, "depth {}"), (TIME, "equal time, {}")):
+        for term in (TOKENS, DEPTH, TIME):
             group = _told([row for row in rows if row["vocab_size"] == size], term)
             if len(group) > 1:
-                yield f"At {words.format(_shown(term, group[0]['value']))}, V = {size}: {_best(group)}."
+                yield f"At {_TERMS[term].format(_shown(term, group[0]['value']))}, V = {size}: {_best(group)}."
     order = summary["ordering"]
     if order:
         counts = Counter(row["verdict"].partition(":")[0] for row in order)
@@ -151,34 +150,28 @@ def findings(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _order(rows: Sequence[Row]) -> Section:
-    cells: list[list[Cell]] = [
-        [text(row["lower"]), text(row["higher"]), number(row["reported"]), count(row["drafts"]),
-         count(row["as_reported"]), count(row["equal"]), count(row["reversed"]), number(row["mean"]),
-         text(row["verdict"]), text(row["witness"])]
-        for row in rows
-    ]  # fmt: skip
-    headings = (
-        "reported lower", "reported higher", "by", "same drafts", "so", "equal", "reversed", "mean difference",
-        "verdict", "the other way",
-    )  # fmt: skip
+    columns = {
+        "reported lower": ("lower", made.name), "reported higher": ("higher", made.name),
+        "by": ("reported", made.number), "same drafts": ("drafts", made.count), "so": ("as_reported", made.count),
+        "equal": ("equal", made.count), "reversed": ("reversed", made.count), "mean difference": ("mean", made.number),
+        "verdict": ("verdict", made.text), "the other way": ("witness", made.command),
+    }  # fmt: skip
     note = (
         "The averages that thomas2026dynamic reports, two by two, against exact block efficiencies on the same trees "
         "of several paths. Its models are others: an order of averages may differ there, one that no law has may not."
     )
-    return Section("order", "The reported order", headings, cells, commands=9, note=note)
+    return made.listing("order", "The reported order", rows, columns, note=note, folded=True)
 
 
 def _agreement(rows: Sequence[Row]) -> Section:
-    cells: list[list[Cell]] = [
-        [text(row["term"]), text(_shown(row["term"], row["value"])),
-         text("" if row["vocab_size"] is None else row["vocab_size"]), count(row["pairs"]), count(row["as_reported"]),
-         count(row["cells"]), (f"{row['cells_mean']:.1f}", row["cells_mean"]),
-         text("" if row["block_below_naive"] is None else row["block_below_naive"]), text(row["order"]),
-         text(", ".join(f"{name} {cells}" for name, cells in row["leaders"].items()))]
-        for row in rows
-    ]  # fmt: skip
-    headings = (
-        "at equal", "value", "V", "pairs", "in the reported order", "cells", "so in a cell, mean",
-        "cells with block below naive", "order here", "best of these in cells",
-    )  # fmt: skip
-    return Section("agreement", "The order on equal terms", headings, cells)
+    columns: dict[str, tuple[str, made.Maker]] = {
+        "at equal": ("term", made.text), "value": ("value", lambda value: made.text(str(value).partition(",")[0])),
+        "V": ("vocab_size", made.text), "pairs": ("pairs", made.count),
+        "in the reported order": ("as_reported", made.count), "cells": ("cells", made.count),
+        "so in a cell, mean": ("cells_mean", lambda mean: made.Cell(f"{mean:.1f}", kind="n")),
+        "cells with block below naive": ("block_below_naive", made.text), "order here": ("order", made.text),
+        "best of these in cells": (
+            "leaders", lambda leaders: made.text(", ".join(f"{name} {cells}" for name, cells in leaders.items())),
+        ),
+    }  # fmt: skip
+    return made.listing("agreement", "The order on equal terms", rows, columns, folded=True)

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 from draftproof.experiments.commands.report.places import CLOSE, Place
 from draftproof.experiments.shared.latency import TimeModel, time_model
-from draftproof.simulator.drafts import scheme_from_dict
 
 #: What a draft pass, a branch more in it, a target pass and a node in that take: a fast, a usual and a slow draft.
 TIMES = tuple(f"draft={draft},branch={draft / 10:g},target=1,node=.01" for draft in (0.02, 0.1, 0.3))
@@ -75,9 +74,9 @@ def comparisons(places: Sequence[Place], times: Sequence[str] = TIMES) -> Iterat
         delayed = [place for place in group if place.row["scheme"].get("name") == "delayed"]
         single = [place for place in delayed if place.row["scheme"]["L1"] + place.row["scheme"]["L2"] == 1]
         for name, some, of, amount in (
-            (ACCEPTANCE, single, lambda place: place.row["scheme"]["K"], _accepted),
-            (TOKENS, group, lambda place: place.row["nodes"], _tokens),
-            (DEPTH, group, _depth, _tokens),
+            (ACCEPTANCE, single, lambda place: place.row["scheme"]["K"], lambda _, efficiency: efficiency - 1),
+            (TOKENS, group, lambda place: place.row["nodes"], lambda _, efficiency: efficiency),
+            (DEPTH, group, lambda place: place.depth, lambda _, efficiency: efficiency),
         ):
             for value, chosen in _by(some, of):
                 yield from _compared(Term(name, value, size, _schemes(chosen)), chosen, amount)
@@ -102,7 +101,7 @@ def _schemes(places: Sequence[Place]) -> int:
 
 
 def _known(place: Place) -> Mapping[str, float]:
-    return place.fair if place.upper is None else {**place.fair, OPTIMUM: place.upper}
+    return place.values if place.upper is None else {**place.values, OPTIMUM: place.upper}
 
 
 def _by(places: Sequence[Place], key: Callable[[Place], Any]) -> list[tuple[Any, list[Place]]]:
@@ -131,18 +130,6 @@ def _is_best(name: str, best: Mapping[str, float]) -> bool:
     return best[name] >= max(value for other, value in best.items() if other != OPTIMUM) - CLOSE
 
 
-def _tokens(place: Place, efficiency: float) -> float:
-    return efficiency
-
-
-def _accepted(place: Place, efficiency: float) -> float:
-    return efficiency - 1
-
-
 def _speed(model: TimeModel) -> Callable[[Place, float], float]:
     alone = model.target[0]
     return lambda place, efficiency: efficiency * alone / model.time(place.row["scheme"])
-
-
-def _depth(place: Place) -> int:
-    return scheme_from_dict(place.row["scheme"]).depth

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from draftproof.experiments.commands.report.matched import Comparison, World
-from draftproof.experiments.commands.report.places import CLOSE, Place, command
+from draftproof.experiments.commands.report.places import CLOSE, Place
 from draftproof.experiments.shared.names import find_verifier
 
 #: The averages of [thomas2026dynamic], lowest first.
@@ -36,17 +36,17 @@ def ordering(places: Sequence[Place]) -> list[dict[str, Any]]:
 
 
 def _pair(low: str, high: str, places: Sequence[Place]) -> dict[str, Any] | None:
-    there = [place for place in places if low in place.fair and high in place.fair]
+    there = [place for place in places if low in place.values and high in place.values]
     if not there:
         return None
-    gaps = [place.fair[high] - place.fair[low] for place in there]
+    gaps = [place.values[high] - place.values[low] for place in there]
     ahead, behind = sum(gap > CLOSE for gap in gaps), sum(gap < -CLOSE for gap in gaps)
     worst = there[min(range(len(gaps)), key=gaps.__getitem__)]
     return {
         "lower": low, "higher": high, "reported": REPORTED[high] - REPORTED[low], "drafts": len(gaps),
         "as_reported": ahead, "equal": len(gaps) - ahead - behind, "reversed": behind, "mean": fmean(gaps),
         "verdict": _verdict(low, high, ahead, behind, fmean(gaps)),
-        "witness": command(worst.rows[low], low, high) if behind else "",
+        "witness": worst.command(low, high) if behind else "",
     }  # fmt: skip
 
 
@@ -66,48 +66,33 @@ def agreement(compared: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
         names = [name for name in REPORTED if name in worlds[0].best]
         if len(names) < 2:
             continue
-        cells: dict[Any, list[World]] = {}
+        groups: dict[Any, list[World]] = {}
         for world in worlds:
-            cells.setdefault(world.cell, []).append(world)
-        pairs = list(combinations(names, 2))
-        whole, each = _concordant(pairs, worlds), [_concordant(pairs, group) for group in cells.values()]
-        below = _cells_below("block", "naive", list(cells.values())) if {"block", "naive"} <= set(names) else None
+            groups.setdefault(world.cell, []).append(world)
+        whole, cells = _means(names, worlds), [_means(names, group) for group in groups.values()]
+        leaders = Counter(name for means in cells for name in names if means[name] >= max(means.values()) - CLOSE)
         yield {
             "term": term.name, "value": term.value, "vocab_size": term.vocab_size, "schemes": term.schemes,
-            "pairs": len(pairs),
-            "as_reported": whole, "cells": len(cells), "cells_mean": fmean(each), "block_below_naive": below,
-            "order": _order(names, worlds), "leaders": _leaders(names, list(cells.values())),
+            "pairs": len(names) * (len(names) - 1) // 2, "as_reported": _concordant(whole), "cells": len(cells),
+            "cells_mean": fmean(map(_concordant, cells)),
+            "block_below_naive": sum(means["block"] < means["naive"] - CLOSE for means in cells)
+            if {"block", "naive"} <= set(names) else None,
+            "order": _order(whole), "leaders": dict(leaders.most_common()),
         }  # fmt: skip
 
 
 def _means(names: Sequence[str], worlds: Sequence[World]) -> dict[str, float]:
+    """The means, in the reported order."""
     return {name: fmean(world.best[name] for world in worlds) for name in names}
 
 
-def _concordant(pairs: Sequence[tuple[str, str]], worlds: Sequence[World]) -> int:
-    means = _means(list(dict.fromkeys(name for pair in pairs for name in pair)), worlds)
-    return sum(means[high] - means[low] > CLOSE for low, high in pairs)
+def _concordant(means: Mapping[str, float]) -> int:
+    return sum(high - low > CLOSE for low, high in combinations(means.values(), 2))
 
 
-def _cells_below(one: str, other: str, cells: Sequence[Sequence[World]]) -> int:
-    """In how many cells the mean of one is below that of the other."""
-    found = [_means((one, other), group) for group in cells]
-    return sum(means[one] < means[other] - CLOSE for means in found)
-
-
-def _leaders(names: Sequence[str], cells: Sequence[Sequence[World]]) -> dict[str, int]:
-    """In how many cells each has the largest mean, alone or with others, the most frequent first."""
-    found = Counter[str]()
-    for group in cells:
-        means = _means(names, group)
-        found.update(name for name in names if means[name] >= max(means.values()) - CLOSE)
-    return dict(found.most_common())
-
-
-def _order(names: Sequence[str], worlds: Sequence[World]) -> str:
+def _order(means: Mapping[str, float]) -> str:
     """The verifiers by mean, lowest first; equal ones with = between them."""
-    means = _means(names, worlds)
-    ranked = sorted(names, key=lambda name: means[name])
+    ranked = sorted(means, key=lambda name: means[name])
     text = ranked[0]
     for before, name in pairwise(ranked):
         text += (" = " if means[name] - means[before] <= CLOSE else " < ") + name

@@ -1,136 +1,133 @@
-"""The report as one file of HTML: no network, light and dark, tables that sort and filter, fit for print."""
+"""The report as one file of HTML without network: light and dark, for a wide window, a phone and print."""
 
 from __future__ import annotations
 
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from draftproof.experiments.commands.claims.verdicts import RECORDED
-from draftproof.experiments.commands.claims.views import recorded
-from draftproof.experiments.commands.gallery.entries import ENTRIES
-from draftproof.experiments.commands.gallery.work import measured
-from draftproof.experiments.commands.report import equal_terms
-from draftproof.experiments.commands.report.figures import bars, curves
-from draftproof.experiments.commands.report.section import Cell, Section, count, number, percent, text
+from draftproof.experiments.commands.compare.picture import draw_delay
+from draftproof.experiments.commands.report import equal_terms, section
+from draftproof.experiments.commands.report.section import Cell, Section, along
+from draftproof.experiments.commands.report.summary import percent as in_percent
+from draftproof.experiments.shared.drawing import as_svg, drawing_board, line_style
+
+#: Colours of the verifiers after the lines that stand out in the picture, which have those of `line_style`.
+_COLOURS = (
+    "#7a5195", "#b15928", "#6a8f00", "#c2185b", "#00838f", "#8d6e63", "#5c6bc0", "#ef5675", "#4b7c4b", "#bc80bd",
+    "#556b2f", "#4682b4", "#708090", "#8fbc3f", "#e377c2", "#17becf", "#a05d00", "#9e9ac8", "#2e8b57", "#cd5c5c",
+)  # fmt: skip
+_NAMED = 7
+#: Colours of a picture, and what the page calls them.
+_THEME = {
+    "#000000": "currentColor", "#404040": "var(--ink)", "#e0e0e0": "var(--soft)", "#e6e6e6": "var(--line)",
+    "#bfbfbf": "var(--faint)", "#b3b3b3": "var(--faint)", "#ffffff": "var(--paper)",
+}  # fmt: skip
+#: Tables with a line for each row, by the field of the summary: title, and what makes the cells of its columns.
+_VERIFIER = ("verifier", section.name)
+_LISTINGS: tuple[tuple[str, str, dict[str, tuple[str, section.Maker]]], ...] = (
+    ("shares", "Shares of the optimum", {
+        "verifier": _VERIFIER, "instances": ("instances", section.count), "mean share": ("mean", section.percent),
+        "worst share": ("worst", section.percent),
+    }),
+    ("cells", "On real models", {
+        "verifier": _VERIFIER, "scheme": ("shape", section.text), "predicted": ("predicted", section.number),
+        "measured": ("measured", section.number), "standard error": ("total_error", section.number),
+        "z": ("z", lambda z: Cell(f"{z:+.2f}", kind="n")), "blocks": ("blocks", section.count),
+    }),
+    ("theorems", "Proved for all p and q", {
+        "verifier": _VERIFIER, "scheme": ("shape", section.text), "V": ("vocab_size", section.count),
+        "identities": ("identities", section.count),
+    }),
+)  # fmt: skip
+#: Lines of a table at most, and of one whose cells say more on hover.
+LONGEST, HOVERED = 120, 40
 
 
 def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str:
     """The whole report. stores: the names of what it was made from."""
     loader = PackageLoader("draftproof.experiments.commands.report", "")
-    template = Environment(loader=loader, autoescape=True, undefined=StrictUndefined).get_template("report.html.j2")
-    return template.render(
+    template = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return template.get_template("report.html.j2").render(
+        summary=summary,
         named=", ".join(stores),
-        findings=summary["findings"],
         version=version,
         again=shlex.join(["draftproof", "report", *stores, "--json", "-"]),
-        sections=[section for section in _sections(summary) if section.rows],
+        colours=_colours(summary),
+        pictures=_pictures(summary["delay"]["lines"]),
+        places={row["verifier"]: [100 * along(1 - share) for share in row["deciles"]] for row in summary["verifiers"]},
+        along=along,
+        percent=in_percent,
+        notes=list(equal_terms.findings(summary)),
+        sections=sorted((_fitting(each) for each in _sections(summary) if each.rows), key=lambda each: each.folded),
     )
 
 
-def _sections(summary: Mapping[str, Any]) -> Iterator[Section]:
-    yield _verifiers(summary)
-    yield _schemes(summary)
-    yield _pairs(summary)
-    yield from equal_terms.sections(summary)
-    yield _shares(summary)
-    yield _cells(summary)
-    yield _ledger()
-    yield _gallery()
-
-
-def _verifiers(summary: Mapping[str, Any]) -> Section:
-    sound = [row for row in summary["verifiers"] if row["lossless"] == row["rows"] and not row["control"]]
-    shares = {row["verifier"]: row["share"] for row in sound if row["share"] is not None}
-    hover = {
-        row["verifier"]: f"{row['verifier']}: {row['share']:.4%} of the optimum, {row['worst']:.4%} at worst"
-        for row in sound
-        if row["share"] is not None
+def _colours(summary: Mapping[str, Any]) -> dict[str, str]:
+    """One colour a verifier, those of the picture first."""
+    rows = [*summary["verifiers"], *summary["cells"], *summary["shares"], *summary["theorems"]]
+    names = list(dict.fromkeys([*summary["delay"]["named"], *(row["verifier"] for row in rows)]))
+    own = [line_style(place)["color"] for place in range(_NAMED)]
+    return {
+        each: _THEME.get(colour, colour.lower())  # as the picture writes it
+        for place, each in enumerate(names)
+        for colour in [own[place] if place < _NAMED else _COLOURS[(place - _NAMED) % len(_COLOURS)]]
     }
-    rows: list[list[Cell]] = [
-        [
-            text(row["verifier"]), count(row["rows"]), count(row["lossless"]), number(row["mean"]),
-            percent(row["share"]), percent(row["worst"]), percent(row["wins"]),
-            text(row["worst_command"] or row["refuted_command"]),
-        ]
-        for row in summary["verifiers"]
-    ]  # fmt: skip
-    headings = ("verifier", "rows", "lossless", "mean tokens a block", "share of optimum", "worst share", "best of all")
-    drawn = bars(shares, "verifiers", "mean share of the optimum", hover)
-    return Section("verifiers", "Verifiers", (*headings, "worst row"), rows, commands=7, figure=drawn)
+
+
+def _pictures(lines: Mapping[str, Any]) -> list[Markup]:
+    """The picture of delays for a wide window and for a narrow one; none without lines."""
+    pictures = []
+    for width, size, room in (("wide", (8.4, 4.6), 0.3), ("narrow", (4.3, 4.6), 0.68)) if lines else ():
+        figure, axes = drawing_board().subplots(figsize=size, layout="constrained")
+        draw_delay(axes, lines, room)
+        axes.set_xlabel("delay depth L1 (tokens before the tree branches)")
+        svg = as_svg(figure, width)
+        for colour, role in _THEME.items():
+            svg = svg.replace(colour, role)
+        pictures.append(Markup(svg.replace("<svg ", f'<svg class="{width}" role="img" ', 1)))  # names are escaped in it
+    return pictures
+
+
+def _sections(summary: Mapping[str, Any]) -> Iterator[Section]:
+    yield _schemes(summary)
+    yield from equal_terms.sections(summary)
+    for name, title, columns in _LISTINGS:
+        yield section.listing(name, title, summary[name], columns)
+
+
+def _fitting(whole: Section) -> Section:
+    """The section with so many lines, and so much in them, as a page should have."""
+    rows, note = whole.rows, whole.note
+    if len(rows) > LONGEST:
+        note = f"{note} The first {LONGEST} of {len(rows):,} lines; --json - has all.".strip()
+    if len(rows) > HOVERED:
+        rows = [[cell._replace(hover="") for cell in row] for row in rows[:LONGEST]]
+    return replace(whole, rows=rows, note=note)
 
 
 def _schemes(summary: Mapping[str, Any]) -> Section:
-    lines: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    best: dict[tuple[str, int], float] = {}
+    names = [row["verifier"] for row in summary["verifiers"]]
+    groups: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in summary["by_scheme"]:
-        key = (row["verifier"], row["nodes"])
-        best[key] = max(best.get(key, 0.0), row["mean"])
-    for (name, nodes), value in best.items():
-        lines[name].append((nodes, value))
-    title = "best mean tokens a block by drafted tokens"
-    drawn = curves(lines, "schemes", title, "drafted tokens", "tokens a block")
-    rows: list[list[Cell]] = [
-        [text(row["scheme"]), count(row["nodes"]), text(row["verifier"]), count(row["worlds"]),
-         number(row["mean"]), number(row["optimum"])]
-        for row in summary["by_scheme"]
-    ]  # fmt: skip
-    headings = ("scheme", "drafted tokens", "verifier", "worlds", "mean tokens a block", "optimum")
-    return Section("schemes", "Draft schemes", headings, rows, figure=drawn)
-
-
-def _pairs(summary: Mapping[str, Any]) -> Section:
-    headings = ("verifier", "against", "common rows", "below in", "largest difference", "where")
-    rows: list[list[Cell]] = [
-        [text(pair["verifier"]), text(pair["other"]), count(pair["rows"]), count(pair["below"]),
-         number(pair["largest"]), text(pair["command"])]
-        for pair in summary["pairs"]
-    ]  # fmt: skip
-    return Section("pairs", "One against another", headings, rows, commands=5)
-
-
-def _shares(summary: Mapping[str, Any]) -> Section:
-    rows: list[list[Cell]] = [
-        [text(row["verifier"]), count(row["instances"]), percent(row["mean"]), percent(row["worst"])]
-        for row in summary["shares"]
-    ]
-    return Section("shares", "Shares of the optimum", ("verifier", "instances", "mean share", "worst share"), rows)
-
-
-def _cells(summary: Mapping[str, Any]) -> Section:
-    headings = ("verifier", "scheme", "predicted", "measured", "standard error", "z", "blocks")
-    rows: list[list[Cell]] = [
-        [text(row["verifier"]), text(row["shape"]), number(row["predicted"]), number(row["measured"]),
-         number(row["total_error"]), (f"{row['z']:+.2f}", row["z"]), count(row["blocks"])]
-        for row in summary["cells"]
-    ]  # fmt: skip
-    return Section("cells", "On real models", headings, rows)
-
-
-def _ledger() -> Section:
-    names = ("id", "status", "statement", "evidence", "command")
-    rows: list[list[Cell]] = [[text(row[name]) for name in names] for row in recorded(RECORDED).values()]
-    note = "As recorded; draftproof claims tests them again."
-    return Section("claims", "What papers claim", ("claim", *names[1:]), rows, commands=4, note=note)
-
-
-def _gallery() -> Section:
-    known = measured()
-    rows: list[list[Cell]] = [
-        [
-            text(entry.name),
-            text(f"{entry.repository}: {entry.what}"),
-            text(known[entry.name].verdict),
-            count(known[entry.name].instances),
-            count(known[entry.name].refuted),
-            text(f"draftproof gallery {entry.name}"),
-        ]
-        for entry in ENTRIES
-        if entry.name in known
-    ]
-    headings = ("entry", "what", "verdict", "instances", "refuted", "command")
-    note = "As recorded; draftproof gallery --checkout FOLDER measures them again."
-    return Section("gallery", "Verifiers of public projects", headings, rows, commands=5, note=note)
+        groups[row["scheme"]].append(row)
+    cells: list[list[Cell]] = []
+    for scheme, group in groups.items():
+        first = group[0]
+        top = max(row["mean"] for row in group) if first["optimum"] is None else first["optimum"]
+        shares = {row["verifier"]: (1 - row["mean"] / top, f"{row['mean']:.4f}") for row in group}
+        about = [section.text(scheme.removeprefix("delayed:")), section.count(first["nodes"]), section.number(top)]
+        cells.append([*about, *section.shaded(shares, names), section.command(summary["commands"][scheme])])
+    note = (
+        "Percent below the best possible, of mean tokens a block: below the optimum, or below the best verifier where "
+        "the optimum is not known."
+    )
+    labels = ("scheme", "drafted", "best possible")
+    return Section("schemes", "Draft schemes", [*labels, *names, "command"], cells, note, square=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,11 +19,15 @@ _COMMON = ("family", "vocab_size", "seed", "denominator", "sampling")
 
 @dataclass
 class Place:
-    """One world on one scheme: the bound, and the row of each verifier, which are all there before it is asked."""
+    """One world on one scheme: the bound, and the row of each verifier, which are all there before it is asked.
+
+    lossy: negative controls, and the verifiers that a row refutes, here or elsewhere on schemes of this kind.
+    """
 
     row: Row
     upper: float | None = None
     rows: dict[str, Row] = field(default_factory=dict)
+    lossy: set[str] = field(default_factory=set)
 
     @cached_property
     def world(self) -> str:
@@ -37,14 +42,23 @@ class Place:
         return kind(source), float(warp.get("temperature", 1.0))
 
     @cached_property
-    def usable(self) -> dict[str, float]:
-        """The block efficiencies of what is lossless there."""
-        return {name: row["block_efficiency_float"] for name, row in self.rows.items() if row["lossless"]}
+    def depth(self) -> int:
+        """Drafted tokens on the longest path."""
+        return max(len(row["depth_distribution"]) for row in self.rows.values()) - 1 if self.rows else 0
 
     @cached_property
-    def fair(self) -> dict[str, float]:
-        """Those that are lossless elsewhere, too: without controls that nothing here refutes."""
-        return {name: value for name, value in self.usable.items() if not self.rows[name].get("control")}
+    def values(self) -> dict[str, float]:
+        """The block efficiencies of the verifiers that no row refutes on schemes of this kind."""
+        return {name: row["block_efficiency_float"] for name, row in self.rows.items() if name not in self.lossy}
+
+    def command(self, *names: str) -> str:
+        """What prints rows of these verifiers again, with the optimum where it is known; nothing for none."""
+        rows = [self.rows[name] for name in names]
+        if not rows:
+            return ""
+        words = ["draftproof", "compare", *(row["spec"] for row in rows), "--scheme", rows[0]["shape"]]
+        words += [*rows[0]["options"], "--arithmetic", rows[0]["arithmetic"]]
+        return shlex.join([*words, "--optimum"] if self.upper is not None else words)
 
 
 def kind(source: Mapping[str, Any]) -> str:
@@ -57,36 +71,25 @@ def kind(source: Mapping[str, Any]) -> str:
     return str(source.get("text", "instance"))
 
 
-def command(row: Row, *names: str) -> str:
-    """What prints the numbers of a row again."""
-    source = row["source"]
-    words = ["draftproof", "compare", *names, "--scheme", row["shape"], "--arithmetic", row["arithmetic"]]
-    if "family" in source:
-        words += ["--family", kind(source), "--seed", source["seed"]]
-        words += ["--vocab", source["vocab_size"], "--denominator", source["denominator"]]
-    elif "text" in source:
-        words += ["--text", source["text"], "--vocab", source["vocab_size"], "--denominator", source["denominator"]]
-        words += ["--target-order", source["target_order"], "--draft-order", source["draft_order"]]
-        count = str(source["root"]).partition(" most frequent")
-        words += ["--roots", count[0]] if count[1] else ["--root", source["root"]]
-    elif "pair" in source:
-        words += ["--pair", "FOLDER", "--vocab", source["vocab_size"], "--roots", len(source["roots"])]
-    else:
-        words += ["--instance", "FILE"]
-    warp = source.get("warp") or source.get("sampling") or {}
-    sampling = ",".join(f"{key}={value:g}" for key, value in warp.items() if value is not None)
-    words += ["--sampling", sampling] if sampling else []
-    return shlex.join(map(str, words))
-
-
 def places_of(rows: Sequence[Row]) -> list[Place]:
     """The rows, by world and scheme."""
-    found: dict[tuple[str, str], Place] = {}
+    lossy = defaultdict[str, set[str]](set)
+    places: dict[tuple[str, str], Place] = {}
     for row in rows:
-        place = Place(row)
-        place = found.setdefault((place.world, row["shape"]), place)
-        if row["question"] == "bound":
+        if row["kind"] == "law" and (row["control"] or not row["lossless"]):
+            lossy[row["scheme"]["name"]].add(row["verifier"])
+        place = Place(row, lossy=lossy[row["scheme"]["name"]])
+        place = places.setdefault((place.world, row["shape"]), place)
+        if row["kind"] == "bound":
             place.upper = row["upper_float"]
         else:
             place.rows[row["verifier"]] = row
-    return list(found.values())
+    return list(places.values())
+
+
+def by_shape(places: Sequence[Place]) -> dict[str, list[Place]]:
+    """The places of each scheme, the schemes with few drafted tokens first."""
+    groups = defaultdict(list)
+    for place in places:
+        groups[place.row["shape"]].append(place)
+    return dict(sorted(groups.items(), key=lambda item: (item[1][0].row["nodes"], item[0])))

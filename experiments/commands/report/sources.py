@@ -1,11 +1,10 @@
-"""What a report is made of: the store of a sweep, and files of rows of `--resume`, told apart by what they hold."""
+"""What a report is made of: stores of sweeps and files of rows that `--resume` keeps, told apart by what they hold."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from draftproof.experiments.commands.sweep.store import Row, stored_rows
 from draftproof.experiments.shared.rows import RowFile
@@ -15,36 +14,30 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import check_size, cut
 
 _SQLITE = b"SQLite format 3\0"
+#: Rows that a report shows: of `compare` and `sweep`, of `validate`, of the study of shares, and of `prove`.
+KINDS = ("law", "bound", "cell", "share", "theorem")
 
 
-@dataclass
-class Found:
-    """Rows by what they tell. compared: of `sweep` and `compare`, as a store has them; cells: of `validate`; shares: of
-    the study of shares.
-    """
-
-    compared: list[Row] = field(default_factory=list)
-    cells: list[Row] = field(default_factory=list)
-    shares: list[Row] = field(default_factory=list)
-
-
-def read(paths: Sequence[str]) -> Found:
-    """The rows of all files; raises `InvalidInput` for what is neither store nor rows, and for rows of no section."""
-    found = Found()
+def read(paths: Sequence[str]) -> dict[str, list[Row]]:
+    """The rows of all files by their kind; raises `InvalidInput` for a file without rows that a report shows."""
+    rows: dict[str, list[Row]] = defaultdict(list)
     for path in paths:
-        rows = list(stored_rows(path) if _is_store(path) else _resumed(path))
-        compared = [row for row in rows if row["kind"] in ("law", "bound")]
-        cells = [row for row in rows if row["kind"] == "cell"]
-        shares = [row for row in rows if row["kind"] == "share"]
-        if not (compared or cells or shares):
+        shown = [row for row in _rows_of(path) if row["kind"] in KINDS]
+        if not shown:
             raise InvalidInput(
                 f"{cut(path)} has no rows that a report shows; draftproof sweep FILE.toml --store {cut(path)} computes "
                 "some, or give a file of compare --resume or validate --resume"
             )
-        found.compared += compared
-        found.cells += cells
-        found.shares += shares
-    return found
+        for row in shown:
+            rows[row["kind"]].append({**row, **_shape(row)} if "scheme" in row else row)
+    return rows
+
+
+def _rows_of(path: str) -> Iterator[Row]:
+    """The rows of one file, a store or rows of `--resume`."""
+    if _is_store(path):
+        return stored_rows(path)
+    return iter(RowFile(path, KINDS, any_code=True, write=False).rows.values())
 
 
 def _is_store(path: str) -> bool:
@@ -59,17 +52,9 @@ def _is_store(path: str) -> bool:
     return start in (_SQLITE, b"")
 
 
-def _resumed(path: str) -> Iterator[Row]:
-    """The rows of a file, those of `compare` as a store has them."""
-    for row in RowFile(path, ("law", "bound", "cell", "share"), any_code=True, write=False).rows.values():
-        if row["kind"] in ("law", "bound"):
-            yield {**row, "question": "bound" if row["kind"] == "bound" else "check", **_shape(row)}
-        else:
-            yield row
-
-
-def _shape(row: Row) -> dict[str, Any]:
+def _shape(row: Row) -> Row:
+    """The scheme as it is typed; of a user's own scheme the drafted tokens are those that its rows say."""
     if "file" in row["scheme"]:
-        return {"shape": row["scheme"]["file"], "nodes": row["nodes"]}
+        return {"shape": str(row["scheme"]["file"])}
     scheme = scheme_from_dict(row["scheme"])
     return {"shape": scheme_spec(scheme), "nodes": scheme.nodes}

@@ -1,187 +1,221 @@
-"""What the rows of a store say: verifiers against the optimum and against each other, by scheme, with witnesses.
+"""What rows say: verifiers against the optimum and against each other, by scheme, with the commands that show it.
 
-Means are over rows, each a world on a scheme; a share is block efficiency over the certified upper bound of the same
-world and scheme, where the store has it.
+Means are over rows, each a world on a scheme. A share is block efficiency over the certified upper bound of the same
+world and scheme; where no row has a bound, over the best verifier there. A negative control, and a verifier that a row
+refutes, stands among the refuted; of schemes of that kind none of its rows stands anywhere else.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
-from statistics import fmean
+from statistics import fmean, quantiles
 from typing import Any
 
-from draftproof.experiments.commands.report import equal_terms
+from draftproof.experiments.commands.compare.picture import NAMED, best_budget, delay_lines, gains, telling
 from draftproof.experiments.commands.report.matched import comparisons, matched
 from draftproof.experiments.commands.report.ordering import agreement, ordering
-from draftproof.experiments.commands.report.places import CLOSE, Place, command, kind, places_of
-from draftproof.experiments.commands.report.sources import Found
+from draftproof.experiments.commands.report.places import CLOSE, Place, by_shape, kind, places_of
 from draftproof.experiments.commands.sweep.store import Row
 from draftproof.experiments.shared.progress import counted
+from draftproof.verifiers import REGISTRY
 
 #: Standard errors that a measured mean may be away from the predicted one.
 FAR = 4
+#: Fields of a cell of `validate`, what was predicted and what was measured, and of a theorem of `prove`.
+_CELL = ("verifier", "shape", "predicted", "measured", "total_error", "z", "blocks")
+_THEOREM = ("verifier", "shape", "vocab_size", "identities")
 
 
-def summarise(found: Found) -> dict[str, Any]:
-    """All numbers of the report, as plain data."""
-    places = places_of(found.compared)
+def summarise(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    """All numbers of the report, as plain data. rows: by their kind, as `sources.read` has them."""
+    order = {name: place for place, name in enumerate(REGISTRY)}
+    laws = sorted(rows.get("law", ()), key=lambda row: order.get(row["verifier"], len(order)))
+    places = places_of([*laws, *rows.get("bound", ())])
     compared = list(comparisons(places))
-    names = list(dict.fromkeys(name for place in places for name in place.rows))
-    verifiers = sorted((_verifier(name, places) for name in names), key=_best_first)
+    verifiers = _verifiers(places)
+    names = [row["verifier"] for row in verifiers]
     summary = {
         "rows": sum(len(place.rows) + (place.upper is not None) for place in places),
+        "exact": all(row["arithmetic"] == "rational" for row in laws),
         "worlds": len({place.world for place in places}),
         "schemes": len({place.row["shape"] for place in places}),
         "kinds": sorted({kind(place.row["source"]).partition(":")[0] for place in places}),
+        "against": "the optimum" if any(place.upper for place in places) else "the best verifier",
         "verifiers": verifiers,
-        "by_scheme": list(_by_scheme(places, names)),
+        "refuted": sorted(_refuted(places), key=lambda row: -row["refuted"] / row["rows"]),
+        "delay": _delay(places),
+        "by_scheme": [row for shape, group in by_shape(places).items() for row in _scheme(shape, group, names)],
+        "commands": {shape: group[0].command(*group[0].values) for shape, group in by_shape(places).items()},
         "pairs": list(_pairs(places, names)),
         "matched": list(matched(compared)),
         "ordering": ordering(places),
         "agreement": list(agreement(compared)),
-        "cells": [_cell(row) for row in found.cells],
-        "shares": _shares(found.shares),
+        "cells": [{field: row[field] for field in _CELL} for row in rows.get("cell", ())],
+        "shares": _shares(rows.get("share", ())),
+        "theorems": [{field: row[field] for field in _THEOREM} for row in rows.get("theorem", ())],
     }
     return {**summary, "findings": list(_findings(summary))}
 
 
-def _verifier(name: str, places: Sequence[Place]) -> dict[str, Any]:
-    there = [place for place in places if name in place.rows]
-    lossless = [place for place in there if place.rows[name]["lossless"]]
-    values = [place.rows[name]["block_efficiency_float"] for place in lossless]
-    shares = [(place.usable[name] / place.upper, place) for place in lossless if place.upper]
-    wins = sum(place.usable[name] >= max(place.usable.values()) - CLOSE for place in lossless)
-    worst = min(shares, key=lambda each: each[0], default=None)
-    refuted = next((place for place in there if not place.rows[name]["lossless"]), None)
-    return {
-        "verifier": name,
-        "rows": len(there),
-        "lossless": len(lossless),
-        "control": any(place.rows[name].get("control") for place in there),
-        "mean": _mean(values),
-        "share": _mean([share for share, _ in shares]),
-        "worst": worst[0] if worst else None,
-        "wins": wins / len(lossless) if lossless else None,
-        "worst_command": command(worst[1].rows[name], name) if worst else "",
-        "refuted_command": command(refuted.rows[name], name) if refuted else "",
-    }
+def _verifiers(places: Sequence[Place]) -> list[dict[str, Any]]:
+    """The verifiers that no row refutes, the one nearest to the optimum first."""
+    bounded = any(place.upper for place in places)
+    rows = []
+    for name in dict.fromkeys(name for place in places for name in place.values):
+        there = [place for place in places if name in place.values]
+        known = [place for place in there if place.upper or not bounded]
+        shares = [place.values[name] / (place.upper or max(place.values.values())) for place in known]
+        worst, where = min(zip(shares, known, strict=True), key=lambda pair: pair[0], default=(None, None))
+        wins = [place.values[name] >= max(place.values.values()) - CLOSE for place in there]
+        rows.append({
+            "verifier": name, "rows": len(there), "mean": fmean(place.values[name] for place in there),
+            "share": fmean(shares) if shares else None, "deciles": _deciles(shares), "worst": worst,
+            "worst_scheme": where.row["shape"] if where else None,
+            "worst_command": where.command(name) if where else "", "wins": fmean(wins),
+        })  # fmt: skip
+    return sorted(rows, key=lambda row: (row["share"] is None, -(row["share"] or 0), -row["mean"]))
 
 
-def _cell(row: Row) -> dict[str, Any]:
-    """A cell of `validate`: what was predicted and what was measured."""
-    kept = ("verifier", "shape", "predicted", "measured", "total_error", "z", "blocks")
-    return {name: row[name] for name in kept}
+def _deciles(shares: Sequence[float]) -> list[float]:
+    """The least, the nine deciles and the largest."""
+    return [min(shares), *quantiles(shares, n=10, method="inclusive"), max(shares)] if len(shares) > 1 else [*shares]
 
 
-def _shares(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Mean and worst share of the optimum by verifier, of the study of shares, the best first."""
-    names = dict.fromkeys(name for row in rows for name in row["shares"])
-    each = {name: [row["shares"][name] for row in rows if name in row["shares"]] for name in names}
-    found = [
-        {"verifier": name, "instances": len(values), "mean": _mean(values), "worst": min(values)}
-        for name, values in each.items()
-    ]
-    return sorted(found, key=lambda row: -row["mean"])
+def _refuted(places: Sequence[Place]) -> Iterator[dict[str, Any]]:
+    """The verifiers that a row refutes, and negative controls, with the row of the largest deviation."""
+    for name in dict.fromkeys(name for place in places for name in place.rows if name in place.lossy):
+        there = [place for place in places if name in place.rows and name in place.lossy]
+        worst = max(there, key=lambda place: place.rows[name]["max_deviation_float"])
+        refuted = sum(not place.rows[name]["lossless"] for place in there)
+        yield {
+            "verifier": name, "control": any(place.rows[name]["control"] for place in there), "rows": len(there),
+            "refuted": refuted, "deviation": worst.rows[name]["max_deviation_float"],
+            "scheme": worst.row["shape"] if refuted else "",
+            "command": worst.command(name) if refuted else f"draftproof check {name}",
+        }  # fmt: skip
 
 
-def _best_first(row: Mapping[str, Any]) -> tuple[bool, float, float]:
-    return row["mean"] is None, -(row["share"] or 0.0), -(row["mean"] or 0.0)
+def _delay(places: Sequence[Place]) -> dict[str, Any]:
+    """The points of the picture of delays, means over worlds; `named` are the lines that stand out."""
+    groups = {shape: group for shape, group in by_shape(places).items() if group[0].row["scheme"]["name"] == "delayed"}
+    most = max(map(len, groups.values()), default=0)
+    rows = []
+    for shape, group in groups.items():
+        scheme, nodes = group[0].row["scheme"], group[0].row["nodes"]
+        if len(group) == most:
+            about = {"scheme": scheme, "nodes": nodes, **scheme, "control": False, "lossless": True}
+            for row in _scheme(shape, group, list(group[0].values)):
+                means = {"block_efficiency_float": row["mean"], "optimum_upper_float": row["optimum"]}
+                rows += [{**about, "verifier": row["verifier"], **means}] * (row["worlds"] == most)
+    budget = best_budget(rows)
+    lines = delay_lines(rows, budget)
+    named = telling(gains(lines), NAMED)
+    drawn = any(len(line) > 1 for line in lines.values())
+    return {"budget": budget, "lines": lines if drawn else {}, "named": named if drawn else []}
 
 
-def _by_scheme(places: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    groups = defaultdict(list)
-    for place in places:
-        groups[place.row["shape"]].append(place)
-    for shape, group in sorted(groups.items(), key=lambda item: (item[1][0].row["nodes"], item[0])):
-        bounds = [place.upper for place in group if place.upper is not None]
-        for name in names:
-            values = [place.usable[name] for place in group if name in place.usable]
-            if values:
-                yield {
-                    "scheme": shape, "nodes": group[0].row["nodes"], "verifier": name, "worlds": len(values),
-                    "mean": _mean(values), "optimum": _mean(bounds) if len(bounds) == len(group) else None,
-                }  # fmt: skip
+def _scheme(shape: str, group: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The mean of each verifier on one scheme."""
+    bounds = [place.upper for place in group if place.upper is not None]
+    for name in names:
+        values = [place.values[name] for place in group if name in place.values]
+        if values:
+            yield {
+                "scheme": shape, "nodes": group[0].row["nodes"], "verifier": name, "worlds": len(values),
+                "mean": fmean(values), "optimum": fmean(bounds) if len(bounds) == len(group) else None,
+            }  # fmt: skip
 
 
 def _pairs(places: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """How often one falls below another on the same world and scheme, with the worst place."""
     for one, other in permutations(names, 2):
         gaps = [
-            (place.usable[other] - place.usable[one], place)
+            (place.values[other] - place.values[one], place)
             for place in places
-            if one in place.usable and other in place.usable
+            if one in place.values and other in place.values
         ]
         if gaps:
-            largest, place = max(gaps, key=lambda each: each[0])
+            largest, place = max(gaps, key=lambda pair: pair[0])
             below = sum(gap > CLOSE for gap, _ in gaps)
             yield {
                 "verifier": one, "other": other, "rows": len(gaps), "below": below,
-                "largest": largest if below else 0.0,
-                "command": command(place.rows[one], one, other) if below else "",
+                "largest": largest if below else 0.0, "scheme": place.row["shape"] if below else "",
+                "command": place.command(one, other) if below else "",
             }  # fmt: skip
+
+
+def _shares(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Mean and worst share of the optimum by verifier, of the study of shares, the best first."""
+    names = dict.fromkeys(name for row in rows for name in row["shares"])
+    values = {name: [row["shares"][name] for row in rows if name in row["shares"]] for name in names}
+    found = [
+        {"verifier": name, "instances": len(known), "mean": fmean(known), "worst": min(known)}
+        for name, known in values.items()
+    ]
+    return sorted(found, key=lambda row: -row["mean"])
+
+
+def percent(share: float) -> str:
+    """A share as percent, with two digits that say something also where it is small."""
+    value = 100 * share
+    if value < 1e-4:
+        return "0%" if share < CLOSE else "<.0001%"
+    return f"{value:.2f}%" if value >= 0.1 else f"{value:.2g}%"
 
 
 def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
     if summary["rows"]:
         yield from _compared(summary)
-    cells = summary["cells"]
-    if cells:
+    if cells := summary["cells"]:
         far = max(cells, key=lambda row: abs(row["z"]))
         near = sum(abs(row["z"]) <= FAR for row in cells)
         yield (
             f"On real models: {counted(len(cells), 'cell')}, {near} within {FAR} standard "
             f"errors of the prediction; the farthest is {far['verifier']} on {far['shape']}, z = {far['z']:+.2f}."
         )
-    shares = summary["shares"]
-    if shares:
+    if shares := summary["shares"]:
         best = shares[0]
         yield (
             f"Shares of the optimum on {best['instances']:,} random instances: {best['verifier']} {best['mean']:.2%} "
             f"on average, {best['worst']:.2%} at worst."
         )
+    if theorems := summary["theorems"]:
+        names = ", ".join(dict.fromkeys(row["verifier"] for row in theorems))
+        yield f"{counted(len(theorems), 'theorem')} for all p and q: {names}."
 
 
 def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
-    verifiers = summary["verifiers"]
+    """Three sentences: what was compared, who leads and by how much, who is refuted."""
+    verifiers, refuted = summary["verifiers"], summary["refuted"]
+    how = "exactly" if summary["exact"] else "in float64"
+    names = {row["verifier"] for row in (*verifiers, *refuted)}
     yield (
-        f"{summary['rows']:,} rows: {len(verifiers)} verifiers on {counted(summary['worlds'], 'world')} "
-        f"({', '.join(summary['kinds'])}) and {counted(summary['schemes'], 'draft scheme')}."
+        f"{counted(len(names), 'verifier')} compared {how} on {counted(summary['worlds'], 'world')} "
+        f"({', '.join(summary['kinds'])}) and {counted(summary['schemes'], 'draft scheme')}: {summary['rows']:,} rows."
     )
-    usable = [row for row in verifiers if row["mean"] is not None]
-    sound = [row for row in verifiers if row["lossless"] == row["rows"]]
-    yield f"Lossless on every row: {', '.join(row['verifier'] for row in sound if not row['control']) or 'none'}."
-    lucky = [row["verifier"] for row in sound if row["control"]]
+    ranked = [row for row in verifiers if row["share"] is not None]
+    if ranked:
+        best = ranked[0]
+        level = [row["verifier"] for row in ranked if row["share"] >= best["share"] - CLOSE]
+        others = ranked[len(level) :]
+        more = f" and {counted(len(level) - 2, 'other')}" if len(level) > 2 else ""
+        lead = f"{best['verifier']} leads" if len(level) == 1 else f"{', '.join(level[:2])}{more} lead"
+        told = f"{lead}, {percent(1 - best['share'])} below {summary['against']} on average"
+        told += f" and {percent(1 - min(row['worst'] for row in ranked[: len(level)]))} at worst"
+        if others:
+            told += f"; {others[0]['verifier']} follows with {percent(1 - others[0]['share'])}"
+        if len(others) > 1:
+            told += f", and {others[-1]['verifier']} is last with {percent(1 - others[-1]['share'])}"
+        yield told + "."
+    caught: dict[str, list[str]] = {}
+    for row in refuted:
+        share = "every row" if row["refuted"] == row["rows"] else f"{row['refuted']:,} of {row['rows']:,} rows"
+        if row["refuted"]:
+            caught.setdefault(share, []).append(row["verifier"])
+    lucky = [row["verifier"] for row in refuted if not row["refuted"]]
+    told = "; ".join(f"{', '.join(names)} ({share})" for share, names in caught.items())
+    told = f"Refuted: {told}" if caught else "No verifier is refuted"
     if lucky:
-        yield f"Not refuted by these rows, and yet not lossless: {', '.join(lucky)} (draftproof check says where)."
-    refuted = [
-        f"{row['verifier']} ({row['rows'] - row['lossless']:,} of {row['rows']:,})"
-        for row in verifiers
-        if row["lossless"] < row["rows"]
-    ]
-    if refuted:
-        yield f"Refuted: {', '.join(refuted)}."
-    shared = [row for row in usable if row["share"] is not None and not row["control"]]
-    if shared:
-        best = max(shared, key=lambda row: row["share"])
-        last = min(shared, key=lambda row: row["share"])
-        shown = f"{best['share']:.2%} of it on average, {best['worst']:.2%} at worst"
-        yield f"Closest to the optimum: {best['verifier']}, {shown}."
-        yield f"Farthest: {last['verifier']}, {last['share']:.2%} on average, {last['worst']:.2%} at worst."
-    yield from equal_terms.findings(summary)
-    controls = {row["verifier"] for row in verifiers if row["control"]}
-    pairs = [pair for pair in summary["pairs"] if not controls & {pair["verifier"], pair["other"]}]
-    never = [f"{pair['verifier']} below {pair['other']}" for pair in pairs if not pair["below"]]
-    if never:
-        more = f" and {len(never) - 6} more" if len(never) > 6 else ""
-        yield f"Never on these rows: {', '.join(never[:6])}{more}."
-    falls = sorted((pair for pair in pairs if pair["below"]), key=lambda pair: -pair["largest"])
-    if falls:
-        worst = falls[0]
-        gap = f"{worst['largest']:.4f} tokens a block"
-        yield f"Largest difference: {worst['verifier']} {gap} below {worst['other']} on the same drafts."
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return fmean(values) if values else None  # the same in any order
+        told += f"; not lossless either, though no row here shows it: {', '.join(lucky)}"
+    yield told + "."

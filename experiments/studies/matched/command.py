@@ -43,7 +43,6 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Compute what is missing of the matched comparison, and print its tables."""
-    from draftproof.experiments.commands.report.sources import Found
     from draftproof.experiments.commands.report.summary import summarise
     from draftproof.experiments.shared.consoles import console_for
 
@@ -62,7 +61,8 @@ def main(
         kept.close()
         return INTERRUPTED
     ours = {name for group in groups for name in group.ids}
-    summary = summarise(Found(compared=[row for row in kept.all_rows() if row["strong_id"] in ours]))
+    own = [row for row in kept.all_rows() if row["strong_id"] in ours]
+    summary = summarise({kind: [row for row in own if row["kind"] == kind] for kind in ("law", "bound")})
     kept.close()
     text = views.markdown(summary)
     console_for(json_target).print(text, soft_wrap=True, markup=False, highlight=False)

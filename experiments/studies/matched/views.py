@@ -20,7 +20,7 @@ def markdown(summary: Mapping[str, Any]) -> str:
 
 
 def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"- {text}" for text in summary["findings"])
+    yield from (f"- {text}" for text in (*summary["findings"], *equal_terms.findings(summary)))
     chosen = {key: [row for row in summary[key] if _is_choice(row)] for key in ("matched", "agreement")}
     for section in equal_terms.sections({**summary, "agreement": chosen["agreement"]}):
         if section.name == "matched":
@@ -63,11 +63,7 @@ def _section(section: Section) -> Iterator[str]:
     yield _line(section.headings)
     yield _line(["---"] * len(section.headings))
     for row in section.rows:
-        yield _line([_cell(text, place == section.commands) for place, (text, _) in enumerate(row)])
-
-
-def _cell(words: str, is_command: bool) -> str:
-    return f"`{words}`" if is_command and words else words
+        yield _line([f"`{cell.text}`" if cell.kind == "command" and cell.text else cell.text for cell in row])
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -180,7 +180,7 @@ def test_few_lines_are_all_named_and_grey_is_spoken_of_where_it_is(rows, monkeyp
     assert sorted(telling(few, 3)) == ["a", "b", "c"]
     assert "a" not in telling(many, 3)
     assert delay_figure(rows, "caption")
-    monkeypatch.setattr(picture, "_NAMED", 1)
+    monkeypatch.setattr(picture, "NAMED", 1)
     assert delay_figure(rows, "caption")
     assert ["grey: other verifiers" in text for text in said] == [False, True]
 

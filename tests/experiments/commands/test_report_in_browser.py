@@ -1,4 +1,4 @@
-"""The report in a real browser: it opens without errors, sorts, filters, and fits the window of a telephone."""
+"""The report in a real browser: it opens without errors, sorts, filters, copies, and fits a phone and print."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-
-from tests.experiments.commands.test_sweep import SMALL
 
 if not (find_spec("selenium") and shutil.which("chromium") and shutil.which("chromedriver")):
     pytest.skip("selenium, Chromium or its driver is not installed", allow_module_level=True)
@@ -26,8 +24,7 @@ def browser():
             options.add_argument(f"--{word}")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         driver = webdriver.Chrome(options, webdriver.ChromeService(str(shutil.which("chromedriver"))))
-        size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        window(driver, 1280)
         try:
             yield driver
         finally:
@@ -36,89 +33,123 @@ def browser():
 
 @pytest.fixture
 def report(browser, draftproof, tmp_path):
-    (tmp_path / "small.toml").write_text(SMALL)
-    assert draftproof("sweep", "small.toml", "--jobs", 1).code == 0
-    assert draftproof("report", "sweep.db", "-o", "report.html").code == 0
+    names = ("nss", "block", "khisti", "naive_tree", "naive", "specinfer", "spectr", "traversal", "layer_transport")
+    shapes = ("--K", "1..3", "--L1", "0..2", "--L2", "1..2", "--max-nodes", 4, "--roots", 1)
+    given = (*names, "gbv", "threshold", "--text", "topics", "--vocab", 3, *shapes)
+    assert draftproof("compare", *given, "--resume", "rows.jsonl").code == 0
+    assert draftproof("report", "rows.jsonl", "-o", "report.html").code == 0
     browser.get(Path("report.html").resolve().as_uri())
     return browser
 
 
 def column(browser, table, place):
-    """The values of a column of the rows that are shown."""
+    """The texts of a column of the rows that are shown."""
     return browser.execute_script(
         "return [...document.getElementById(arguments[0]).tBodies[0].rows].filter(row => !row.hidden)"
-        ".map(row => row.cells[arguments[1]].dataset.value ?? row.cells[arguments[1]].textContent)",
+        ".map(row => row.cells[arguments[1]].textContent)",
         table,
         place,
     )
 
 
-def test_it_opens_without_errors_and_every_figure_is_drawn(report):
+def window(browser, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def test_it_opens_without_errors_with_sentences_picture_and_marks(report):
     assert report.get_log("browser") == []
-    figures = report.find_elements("css selector", "svg")
-    assert len(figures) >= 2
-    assert all(figure.size["width"] > 100 and figure.size["height"] > 50 for figure in figures)
-    assert report.find_element("css selector", "ul.findings li").is_displayed()
+    assert all(each.is_displayed() for each in report.find_elements("css selector", ".findings p"))
+    [picture] = [each for each in report.find_elements("css selector", "svg") if each.is_displayed()]
+    assert picture.size["width"] > 600
+    places = report.execute_script(
+        "return [...document.querySelectorAll('.strip')].map(strip => {const all = strip.getBoundingClientRect();"
+        "return [...strip.children].map(mark => { const own = mark.getBoundingClientRect();"
+        "return (own.left + own.right) / 2 - all.left + (own.right > all.right + 8 ? 1e6 : 0)})})"
+    )
+    assert len(places) == len(column(report, "verifiers", 0)) == 10
+    assert all(-8 <= place < 1e5 for marks in places for place in marks)  # nothing stands outside of its line
+    means = [marks[-1] for marks in places]
+    assert means == sorted(means)
+    assert means[0] < means[-1]
 
 
 def test_a_click_sorts_and_another_turns_it_round(report):
-    heading = next(
-        button
-        for button in report.find_elements("css selector", "#schemes th button")
-        if button.text == "mean tokens a block"
-    )
-    before = [float(value) for value in column(report, "schemes", 4)]
+    heading = report.find_element("css selector", "#verifiers th:nth-child(7) button")
+    before = [float(value) for value in column(report, "verifiers", 6)]
     heading.click()
-    up = [float(value) for value in column(report, "schemes", 4)]
+    up = [float(value) for value in column(report, "verifiers", 6)]
     heading.click()
-    down = [float(value) for value in column(report, "schemes", 4)]
+    down = [float(value) for value in column(report, "verifiers", 6)]
     assert up == sorted(before) != before
     assert down == up[::-1]
     assert heading.find_element("xpath", "..").get_attribute("aria-sort") == "descending"
 
 
 def test_words_filter(report):
-    every = column(report, "pairs", 0)
-    report.find_element("css selector", "input[data-table=pairs]").send_keys("naive block")
-    some = column(report, "pairs", 0)
+    report.execute_script("document.querySelectorAll('details').forEach(each => each.open = true)")
+    every = column(report, "order", 0)
+    report.find_element("css selector", "input[data-table=order]").send_keys("traversal holds")
+    some = list(zip(column(report, "order", 1), column(report, "order", 8), strict=True))
     assert 0 < len(some) < len(every)
-    texts = report.execute_script(
-        "return [...document.getElementById('pairs').tBodies[0].rows].filter(r => !r.hidden).map(r => r.textContent)"
-    )
-    assert all("naive" in text and "block" in text for text in texts)
+    assert all(name == "traversal" and "holds" in verdict for name, verdict in some)
 
 
-def test_figures_say_their_numbers_on_hover_and_have_no_scripts(report):
-    titles = report.execute_script("return [...document.querySelectorAll('svg .dots > title')].map(t => t.textContent)")
-    assert any(text.startswith("block: ") for text in titles)
-    bars = report.execute_script("return [...document.querySelectorAll('svg .bar > title')].map(t => t.textContent)")
-    assert any(text.startswith("naive: ") and "of the optimum" in text for text in bars)
-    assert report.find_elements("css selector", "svg script") == []
-    legends = report.execute_script(
-        "return [...document.querySelectorAll('svg')].every(svg => { const all = svg.getBoundingClientRect();"
-        "return [...svg.querySelectorAll('text')].every(t => t.getBoundingClientRect().bottom <= all.bottom + 1) })"
+def test_a_command_is_copied(report):
+    origin = report.current_url
+    report.execute_cdp_cmd(
+        "Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
     )
-    assert legends  # nothing is cut off below
+    button = report.find_element("css selector", "#verifiers .copy")
+    button.click()
+    copied = report.execute_async_script(
+        "navigator.clipboard.readText().then(arguments[0], e => arguments[0](String(e)))"
+    )
+    assert copied == button.get_attribute("data-copy") != ""
+    assert copied.startswith("draftproof compare ")
+    assert report.current_url == origin
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_figures_have_the_colours_of_the_page(report, dark):
+def test_words_of_the_picture_have_the_colours_of_the_page(report, dark):
     scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
     report.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
     body, words = report.execute_script(
-        "return [getComputedStyle(document.body).color,"
-        "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fill)]"
+        "const dots = {}; for (const cell of document.querySelectorAll('#verifiers td.v'))"
+        "dots[cell.textContent] = getComputedStyle(cell, '::before').backgroundColor;"
+        "return [getComputedStyle(document.body).color, [...document.querySelectorAll('svg text')]"
+        ".map(text => [getComputedStyle(text).fill, dots[text.textContent.trim()] ?? null])]"
     )
-    assert set(words) == {body}
+    assert {fill for fill, dot in words if dot is None} == {body}
+    named = [(fill, dot) for fill, dot in words if dot is not None]
+    assert len({fill for fill, _ in named}) > 1
+    assert all(fill == dot for fill, dot in named)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_is_wider_than_the_window(report, width):
-    report.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
-    )
+    window(report, width)
+    report.execute_script("document.querySelectorAll('details').forEach(each => each.open = true)")
     inner, whole = report.execute_script("return [window.innerWidth, document.documentElement.scrollWidth]")
     assert whole <= inner == width
-    tallest = "return Math.max(...[...document.querySelectorAll('#pairs tr, #order tr')].map(r => r.offsetHeight))"
-    assert report.execute_script(tallest) < 250  # commands are not pressed into a column of letters
+    widest = (
+        "return Math.max(...[...document.querySelectorAll('#verifiers *')].map(e => e.getBoundingClientRect().right))"
+    )
+    assert report.execute_script(widest) <= width
+    tallest = "return Math.max(...[...document.querySelectorAll('tbody tr')].map(row => row.offsetHeight))"
+    assert report.execute_script(tallest) < 160  # nothing is pressed into a column of letters
+    sizes = report.execute_script(
+        "return [...document.querySelectorAll('svg')].filter(svg => svg.clientWidth)"
+        ".flatMap(svg => [...svg.querySelectorAll('text')].map(text => text.getBoundingClientRect()))"
+        ".map(box => [box.left, box.right, Math.min(box.width, box.height)])"
+    )
+    assert all(left >= 0 and right <= width and size >= 7 for left, right, size in sizes)
+
+
+def test_print_leaves_out_what_nobody_can_click(report):
+    report.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert not any(each.is_displayed() for each in report.find_elements("css selector", "input, .copy"))
+    shown = report.execute_script(
+        "return [...document.querySelectorAll('h2')].map(h => getComputedStyle(h).breakAfter)"
+    )
+    assert set(shown) == {"avoid"}
