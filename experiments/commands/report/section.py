@@ -75,15 +75,17 @@ def shaded(shares: Mapping[str, tuple[float, str]], verifiers: Sequence[str], lo
     cells = []
     for each in verifiers:
         share, hover = shares.get(each, (None, ""))
-        shown = "" if share is None else _few_digits(share) if logarithmic else f"{share:.0%}".rstrip("%")
+        shown = "" if share is None else _few_digits(share, 2 if logarithmic else 0)
         cells.append(Cell(shown, hover, f"n h{_shade(share or 0.0, logarithmic)}"))
     return cells
 
 
-def _few_digits(share: float) -> str:
-    if share < 1e-4:
-        return "0" if share < 1e-9 else "<.01"
-    return f"{100 * share:.2f}" if share < 0.1 else f"{100 * share:.1f}"
+def _few_digits(share: float, digits: int) -> str:
+    """Percent; what is not nothing is never 0."""
+    least = 10.0 ** -(digits + 2)
+    if share < least:
+        return "0" if share < 1e-9 else f"<{100 * least:g}".replace("0.", ".")
+    return f"{100 * share:.{digits if share < 0.1 else min(digits, 1)}f}"
 
 
 def _shade(share: float, logarithmic: bool) -> int:
