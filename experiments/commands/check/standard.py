@@ -75,8 +75,8 @@ def _show(console: Console, named: NamedVerifier, settings: Settings, found: Sta
     if found.failed is None:
         said = "LOSSLESS" if exact else "LOSSLESS up to rounding (float64 proves nothing)"
         proved = exact and not found.assumed
-        said = (f"LOSSLESS {ASSUMED}", "bold yellow") if found.assumed else (said, "bold green")
-        console.print(verdict.append(*said))
+        words = (f"LOSSLESS {ASSUMED}", "bold yellow") if found.assumed else (said, "bold green")
+        console.print(verdict.append(*words))
         console.print(f"  {'proved' if proved else 'checked'} on {found.words}", soft_wrap=True)
         console.print(f"  not covered: {'; '.join(found.missing)}", soft_wrap=True)
         return

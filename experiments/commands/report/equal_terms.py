@@ -150,7 +150,7 @@ def findings(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _order(rows: Sequence[Row]) -> Section:
-    columns = {
+    columns: dict[str, tuple[str, made.Maker]] = {
         "reported lower": ("lower", made.name), "reported higher": ("higher", made.name),
         "by": ("reported", made.number), "same drafts": ("drafts", made.count), "so": ("as_reported", made.count),
         "equal": ("equal", made.count), "reversed": ("reversed", made.count), "mean difference": ("mean", made.number),
