@@ -31,9 +31,10 @@ Clock = Annotated[
     str,
     typer.Option(help="wall, or processor: what else the machine does is left out (models on one thread of a CPU)."),
 ]
-Temperature = Annotated[float, typer.Option(help="Of both models; 0 is greedy.")]
-TopK = Annotated[int | None, typer.Option("--top-k", help="Of both models: keep the k most probable tokens.")]
-TopP = Annotated[float | None, typer.Option("--top-p", help="Of both models: keep the most probable of this mass.")]
+Sampling = Annotated[
+    str | None,
+    typer.Option(help="How tokens are drawn from both: temperature=.7,top_k=40,top_p=.9; temperature=0 is greedy."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Of training and of every run.")]
 
 Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`: used, or made first.", **_PAIR)]
@@ -89,18 +90,16 @@ class PairOptions:
 
 
 @dataclass(frozen=True)
-class WarpOptions:
+class SamplingOptions:
     """How tokens are drawn from both models."""
 
-    temperature: Temperature = 1.0
-    top_k: TopK = None
-    top_p: TopP = None
+    sampling: Sampling = None
 
     def warp(self) -> Warp:
         """The same for the loop; raises `InvalidInput` for values outside their ranges."""
-        from draftproof.experiments.models.pair.warp import Warp
+        from draftproof.experiments.models.pair.warp import parse_warp
 
-        return Warp(**dataclasses.asdict(self))
+        return parse_warp(self.sampling or "")
 
 
 @dataclass(frozen=True)

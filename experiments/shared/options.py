@@ -45,6 +45,24 @@ JsonTarget = Annotated[
 ]
 
 
+#: The numbers of `--sampling` and of what is written like it.
+SAMPLING: dict[str, type] = {"temperature": float, "top_k": int, "top_p": float}
+
+
+def parse_sampling(text: str, flag: str = "--sampling") -> dict[str, Any]:
+    """`temperature=.7,top_k=40,top_p=.9`, any of them, as numbers by name; raises `InvalidInput`."""
+    numbers: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = (word.strip() for word in part.partition("="))
+        if name not in SAMPLING or name in numbers:
+            raise InvalidInput(f"{flag} {part!r}: write temperature=.7,top_k=40,top_p=.9, each at most once")
+        try:
+            numbers[name] = SAMPLING[name](value)
+        except ValueError:
+            raise InvalidInput(f"{flag} {part!r}: {value!r} is no number of that kind") from None
+    return numbers
+
+
 @dataclass(frozen=True)
 class Shape:
     """What the options say about the draft scheme; `with_groups` gives them to a command."""

@@ -35,9 +35,10 @@ Kind = Annotated[
 Cases = Annotated[
     str | None, typer.Option(help="Default instances, by name: context,zeros,..", rich_help_panel="Instance")
 ]
-Temperature = Annotated[float | None, typer.Option(help="It applies this temperature.", rich_help_panel=_ROWS)]
-TopK = Annotated[int | None, typer.Option(help="It keeps the k likeliest.", rich_help_panel=_ROWS)]
-TopP = Annotated[float | None, typer.Option(help="It keeps mass p.", rich_help_panel=_ROWS)]
+Processing = Annotated[
+    str | None,
+    typer.Option(help="What it does to rows itself: temperature=.7,top_k=40,top_p=.9.", rich_help_panel=_ROWS),
+]
 Instances = Annotated[
     int | None, typer.Option(min=1, help="N random instances of the family.", rich_help_panel="Instance")
 ]
@@ -63,9 +64,7 @@ def audit(
     argument: Arguments = None,
     batch: Batch = 1,
     coins: Coins = "symbols",
-    temperature: Temperature = None,
-    top_k: TopK = None,
-    top_p: TopP = None,
+    processing: Processing = None,
     cases: Cases = None,
     instances: Instances = None,
     lengths: Lengths = None,
@@ -84,8 +83,8 @@ def audit(
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     called = {"interface": interface, "library": library, "logits": logits, "batch": batch, "coins": coins}
-    processing = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, **called, **processing)
+    called |= opt.parse_sampling(processing or "", "--processing")
+    audited = audit_plan.load_audit(function, argument or [], arithmetic=arithmetic, **called)
     planned = audit_plan.chosen_cases(audited, given, shape, lengths, cases, instances)
     report = conduct(Request(function, audited, planned, boundary, max_runs, strict))
     return audit_views.deliver(console_for(json_target), report, witness, json_target)

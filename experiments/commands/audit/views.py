@@ -14,6 +14,7 @@ from rich.text import Text
 from draftproof.experiments.commands.audit.fields import as_json, rests
 from draftproof.experiments.commands.audit.report import Report
 from draftproof.experiments.commands.audit.work import BESIDE
+from draftproof.experiments.shared import options as opt
 from draftproof.experiments.shared.output import EXACT, apart, short, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.experiments.shared.witnesses import save_witness, show_witness, witness_fields
@@ -85,10 +86,9 @@ def _flags(report: Report) -> list[str]:
     flags += ["--coins", audited.coins] if audited.coins != "symbols" else []
     for name, text in ({name: repr(value) for name, value in audited.keywords.items()} | dict(audited.typed)).items():
         flags += ["--argument", f"{name}={text}"]
-    for name in ("temperature", "top_k", "top_p"):
-        value = getattr(audit.processing, name)
-        flags += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
-    return flags
+    processing = {name: getattr(audit.processing, name) for name in opt.SAMPLING}
+    done = ",".join(f"{name}={value}" for name, value in processing.items() if value is not None)
+    return [*flags, "--processing", done] if done else flags
 
 
 def show(console: Console, report: Report) -> None:

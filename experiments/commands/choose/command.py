@@ -34,11 +34,11 @@ Rounds = Annotated[int, typer.Option(min=2, max=10, help="Rounds of the best aga
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the ranking.", **_OUT)]
 
 
-@grouped(sampling=opt.WarpOptions, pair=opt.PairOptions, shape=opt.SchemeOptions)
+@grouped(sampling=opt.SamplingOptions, pair=opt.PairOptions, shape=opt.SchemeOptions)
 def choose(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: six of them.")] = None,
     *,
-    sampling: opt.WarpOptions,
+    sampling: opt.SamplingOptions,
     vectors: opt.Vectors = "numpy",
     clock: opt.Clock = "wall",
     seed: opt.Seed = 0,

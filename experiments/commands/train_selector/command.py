@@ -16,6 +16,7 @@ from draftproof.experiments.shared.output import check_files, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.experiments.shared.rows import RowFile, check_rows
 from draftproof.experiments.shared.text import EMBEDDED, text_files
+from draftproof.simulator.errors import InvalidInput
 
 _SHAPE: Any = {"rich_help_panel": "Shapes to choose from"}
 _HOW: Any = {"rich_help_panel": "How much"}
@@ -25,7 +26,10 @@ BranchRange = Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.",
 TrunkRange = Annotated[str, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
 LengthRange = Annotated[str, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
 MaxNodes = Annotated[int | None, typer.Option(min=1, help="Only shapes of at most N drafted tokens.", **_SHAPE)]
-Temperatures = Annotated[list[float] | None, typer.Option("--temperature", help="Of both models; may be repeated.")]
+Samplings = Annotated[
+    list[str] | None,
+    typer.Option("--sampling", help="How tokens are drawn from both: temperature=.7; may be repeated."),
+]
 Times = Annotated[
     str | None, typer.Option("--cost", help="Times as draft=1,branch=.1,target=10,node=.1 or a file; else measured.")
 ]
@@ -47,8 +51,7 @@ def train_selector(
     L1: TrunkRange = "0..2",
     L2: LengthRange = "0..2",
     max_nodes: MaxNodes = None,
-    temperature: Temperatures = None,
-    top_p: opt.TopP = None,
+    sampling: Samplings = None,
     cost: Times = None,
     text: opt.TextName = EMBEDDED,
     device: opt.Device = "auto",
@@ -69,12 +72,14 @@ def train_selector(
 
     libraries()
     from draftproof.experiments.commands.train_selector import views
-    from draftproof.experiments.models.pair.warp import Warp
+    from draftproof.experiments.models.pair.warp import parse_warp
     from draftproof.experiments.models.selector.making import train
 
     named = find_verifier(chosen)
     actions = shapes_of(K, L1, L2, max_nodes)
-    warps = [Warp(each, None, top_p) for each in dict.fromkeys(temperature or [1.0])]
+    warps = list(dict.fromkeys(map(parse_warp, sampling or [""])))
+    if any(warp.top_k is not None for warp in warps):
+        raise InvalidInput("--sampling: networks know temperature and top_p; leave out top_k")
     times = None if cost is None else time_model(cost)
     if times is not None:
         times.check(actions)

@@ -37,13 +37,13 @@ Policy = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="A glance: less training, fewer runs and roots.", **_HOW)]
 
 
-@grouped(sampling=opt.WarpOptions, pair=opt.PairOptions, shape=opt.SchemeOptions, files=opt.FileOptions)
+@grouped(sampling=opt.SamplingOptions, pair=opt.PairOptions, shape=opt.SchemeOptions, files=opt.FileOptions)
 def validate(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: eight of them.")] = None,
     *,
     replace: Replace = None,
     lossy: Lossy = None,
-    sampling: opt.WarpOptions,
+    sampling: opt.SamplingOptions,
     vectors: opt.Vectors = "numpy",
     seed: opt.Seed = 0,
     pair: opt.PairOptions,
@@ -100,7 +100,7 @@ def _of_policy(
     spec: str,
     other: dict[str, Any],
     chosen: list[str],
-    groups: tuple[opt.WarpOptions, opt.PairOptions, opt.SchemeOptions, opt.FileOptions],
+    groups: tuple[opt.SamplingOptions, opt.PairOptions, opt.SchemeOptions, opt.FileOptions],
     amount: tuple[int | None, int | None],
     seed: int,
     vectors: str,

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any
 
 from draftproof.experiments.models.pair.devices import libraries
+from draftproof.experiments.shared.options import parse_sampling
 from draftproof.simulator.errors import InvalidInput
 
 
@@ -72,17 +73,7 @@ class Warp:
 
 def parse_warp(text: str) -> Warp:
     """`temperature=.7,top_k=40,top_p=.9`, any of them; raises `InvalidInput`."""
-    kinds = {"temperature": float, "top_k": int, "top_p": float}
-    found: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        name, _, value = (each.strip() for each in part.partition("="))
-        if name not in kinds or name in found:
-            raise InvalidInput(f"--sampling {part!r}: write temperature=.7,top_k=40,top_p=.9, each at most once")
-        try:
-            found[name] = kinds[name](value)
-        except ValueError:
-            raise InvalidInput(f"--sampling {part!r}: {value!r} is no number of that kind") from None
-    return Warp(**found)
+    return Warp(**parse_sampling(text))
 
 
 def _nucleus(rows: Any, top_p: float) -> Any:

@@ -12,6 +12,7 @@ import pytest
 from draftproof.experiments.commands.audit import work
 from draftproof.experiments.commands.gallery.entries import Entry
 from draftproof.experiments.commands.gallery.work import run as audit_entry
+from draftproof.experiments.shared.options import SAMPLING
 from draftproof.simulator import assert_lossless
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.symbolic import load
@@ -66,7 +67,9 @@ def test_{file}_{name}():
 
 
 def by_command(draftproof, file, name, options, cases) -> str:
-    flags = [text for key, value in options.items() for text in (f"--{key}", str(value))]
+    processing = {key: value for key, value in options.items() if key in SAMPLING}
+    flags = [text for key, value in options.items() if key not in SAMPLING for text in (f"--{key}", str(value))]
+    flags += ["--processing", ",".join(f"{key}={value}" for key, value in processing.items())] if processing else []
     ran = draftproof("audit", f"{AUDITED / file}.py:{name}", *flags, "--cases", ",".join(cases))
     return {0: "lossless", 1: "refuted", 2: "refused"}[ran.code]
 

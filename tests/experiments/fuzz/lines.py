@@ -56,7 +56,7 @@ LINES = tuple(
     matrix naive block --instances 1
     precision naive --vocab 2 --K 1 --L2 1 --precision float32,float16 --denominator 64
     audit own.py:first --interface tree --cases context --L2 1 --K 1 --library numpy --witness w.json
-    audit own.py:first --argument a=1 --instances 1 --vocab 2 --K 1 --L2 1 --temperature 1 --top-k 2 --boundary
+    audit own.py:first --argument a=1 --instances 1 --vocab 2 --K 1 --L2 1 --processing temperature=1,top_k=2 --boundary
     prove block --K 1 --L2 1 --zeros --formula --latex --json -
     prove naive --K 1 --L2 1 --resume rows.jsonl --certificate out.cert --max-trees 10
     prove naive --K 1 --L2 1 --equals block --vocab 2
@@ -72,8 +72,8 @@ MODEL_LINES = tuple(
     line.split()
     for line in """
     train --out pair.json --steps 2 --text text.txt --vocab 4 --tokenizer letters --device cpu --seed 1
-    validate naive block --target nowhere --draft nowhere --roots 2 --blocks 5 --K 1 --L2 1 --temperature 1
-    validate naive --pair rows.jsonl --replace naive=relaxed --lossy naive --top-k 3 --top-p 0.5 --vectors torch --quick
+    validate naive block --target nowhere --draft nowhere --roots 2 --blocks 5 --K 1 --L2 1 --sampling temperature=1
+    validate naive --pair rows.jsonl --replace naive=relaxed --lossy naive --sampling top_k=3 --vectors torch --quick
     """.strip().splitlines()
 )
 OWN = """

@@ -127,7 +127,7 @@ def test_what_cannot_choose_is_one_line(
     path = small(tmp_path / "pair")
     for more, said in (
         ((*policy, "--K", 3, "--L1", 0, "--L2", 1), "not the 1 asked for"),
-        ((*policy, "--temperature", 0.5), "was trained for temperature=1.0"),
+        ((*policy, "--sampling", "temperature=.5"), "was trained for temperature=1.0"),
         ((*policy, "--plot", "a.png"), "--policy goes without --plot"),
         ((*policy, "block"), "--policy takes one verifier"),
         (("--policy", "other"), "unknown policy 'other'"),
