@@ -97,8 +97,8 @@ def _terms(rows: Sequence[Row], names: Sequence[str]) -> Section:
         f"without drafts where {' or '.join(TIMES)}. Numbers are percent below the best possible: the optimum, or the "
         "best verifier where that is not known."
     )
-    labels = ("at equal", "V", "best possible")
-    return Section("matched", "On equal terms", [*labels, *names, "worlds"], cells, note, square=True)
+    headings = ["at equal", "V", "best possible", *names, "worlds"]
+    return Section("matched", "On equal terms", headings, cells, note, square=True)
 
 
 def _below(pairs: Sequence[Row], names: Sequence[str]) -> Section:
@@ -119,8 +119,8 @@ def _below(pairs: Sequence[Row], names: Sequence[str]) -> Section:
         "Percent of the common drafts on which the verifier of the line brings fewer tokens than that of the column, "
         "and the largest difference in tokens a block."
     )
-    labels, last = ("verifier", "never below"), ("largest difference", "command")
-    return Section("below", "Below on the same drafts", [*labels, *names, *last], cells, note, square=True)
+    headings = ["verifier", "never below", *names, "largest difference", "command"]
+    return Section("below", "Below on the same drafts", headings, cells, note, square=True)
 
 
 def _best(group: Sequence[Row]) -> str:

@@ -6,6 +6,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -31,6 +32,12 @@ _THEME = {
 #: Tables with a line for each row, by the field of the summary: title, and what makes the cells of its columns.
 _VERIFIER = ("verifier", section.name)
 _LISTINGS: tuple[tuple[str, str, dict[str, tuple[str, section.Maker]]], ...] = (
+    ("refuted", "Refuted", {
+        "verifier": ("verifier", section.text), "control": ("control", lambda is_one: section.text("yes" * is_one)),
+        "rows": ("rows", section.count), "refuted by": ("refuted", section.count),
+        "largest deviation from p": ("deviation", section.number), "on": ("scheme", section.text),
+        "command": ("command", section.command),
+    }),
     ("shares", "Shares of the optimum", {
         "verifier": _VERIFIER, "instances": ("instances", section.count), "mean share": ("mean", section.percent),
         "worst share": ("worst", section.percent),
@@ -45,6 +52,10 @@ _LISTINGS: tuple[tuple[str, str, dict[str, tuple[str, section.Maker]]], ...] = (
         "identities": ("identities", section.count),
     }),
 )  # fmt: skip
+_REFUTED = (
+    "On schemes of this kind they stand in no other table: what a lossy verifier brings is no merit. Controls are wrong "
+    "on purpose; draftproof check says where, if no row here does."
+)
 #: Lines of a table at most, and of one whose cells say more on hover.
 LONGEST, HOVERED = 120, 40
 
@@ -73,13 +84,9 @@ def page(summary: Mapping[str, Any], stores: Sequence[str], version: str) -> str
 def _colours(summary: Mapping[str, Any]) -> dict[str, str]:
     """One colour a verifier, those of the picture first."""
     rows = [*summary["verifiers"], *summary["cells"], *summary["shares"], *summary["theorems"]]
-    names = list(dict.fromkeys([*summary["delay"]["named"], *(row["verifier"] for row in rows)]))
-    own = [line_style(place)["color"] for place in range(_NAMED)]
-    return {
-        each: _THEME.get(colour, colour.lower())  # as the picture writes it
-        for place, each in enumerate(names)
-        for colour in [own[place] if place < _NAMED else _COLOURS[(place - _NAMED) % len(_COLOURS)]]
-    }
+    names = dict.fromkeys([*summary["delay"]["named"], *(row["verifier"] for row in rows)])
+    palette = cycle([*(line_style(place)["color"].lower() for place in range(_NAMED)), *_COLOURS])
+    return {name: _THEME.get(colour, colour) for name, colour in zip(names, palette, strict=False)}
 
 
 def _pictures(lines: Mapping[str, Any]) -> list[Markup]:
@@ -97,10 +104,11 @@ def _pictures(lines: Mapping[str, Any]) -> list[Markup]:
 
 
 def _sections(summary: Mapping[str, Any]) -> Iterator[Section]:
+    refuted, *others = (section.listing(name, title, summary[name], columns) for name, title, columns in _LISTINGS)
+    yield replace(refuted, note=_REFUTED)
     yield _schemes(summary)
     yield from equal_terms.sections(summary)
-    for name, title, columns in _LISTINGS:
-        yield section.listing(name, title, summary[name], columns)
+    yield from others
 
 
 def _fitting(whole: Section) -> Section:

