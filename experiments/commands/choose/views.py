@@ -41,7 +41,7 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
             f"{row['measured_tokens_per_second']:.0f}",
             f"{row['expected_block_efficiency']:.2f}±{row['expected_spread']:.2f}",
             f"{row['block_efficiency']:.2f}",
-            _interval(row) if row["finalist"] else "",
+            _interval(row) if row["all_rounds"] else "",
             f"{100 * row['verification_milliseconds'] / row['block_milliseconds']:.0f} %",
         )
     for line in found["notes"]:
@@ -90,7 +90,7 @@ def figure(found: Mapping[str, Any]) -> bytes:
     board = drawing_board()
     drawn, axes = board.subplots(figsize=(7.2, 1.2 + 0.32 * len(rows)))
     for place, row in enumerate(rows):
-        final = row["finalist"]
+        final = row["all_rounds"]
         axes.barh(place, row["tokens_per_second"], height=0.62, color="#0072B2" if final else "#56B4E9")
         if final:
             plain = found["plain_tokens_per_second"]

@@ -22,41 +22,43 @@ from draftproof.simulator.protocol import Coin, Context, DraftScheme
 
 @dataclass(frozen=True)
 class UnderTest:
-    """claim: the verifier whose law is predicted. played: the one that runs in the loop, where that is another."""
+    """A verifier under test. predicted: whose law is predicted; executed: what runs in the loop."""
 
-    claim: NamedVerifier
-    played: NamedVerifier
+    predicted: NamedVerifier
+    executed: NamedVerifier
 
     @property
     def label(self) -> str:
         """How tables call it."""
-        if self.played is self.claim:
-            return self.claim.label
-        return f"{self.claim.label} (runs {self.played.label})"
+        if self.executed is self.predicted:
+            return self.predicted.label
+        return f"{self.predicted.label} (runs {self.executed.label})"
 
-    def plays_on(self, scheme: DraftScheme) -> bool:
-        """Whether its claim is for this scheme: a card that names schemes of ours speaks of no others of ours."""
-        claimed = lossless_for(self.claim.verifier.card)
-        return isinstance(scheme, Own) or self.claim.from_file or not claimed or scheme.name in claimed
+    def claims(self, scheme: DraftScheme) -> bool:
+        """Whether its card is for this scheme: one that names schemes of ours speaks of no others of ours."""
+        claimed = lossless_for(self.predicted.verifier.card)
+        return isinstance(scheme, Own) or self.predicted.from_file or not claimed or scheme.name in claimed
 
     @property
     def identity(self) -> dict[str, Any]:
         """What decides its results."""
-        return {"claim": self.claim.identity, "played": self.played.identity}
+        return {"claim": self.predicted.identity, "played": self.executed.identity}
 
 
-def under_test(claims: Sequence[NamedVerifier], replaced: dict[str, NamedVerifier]) -> list[UnderTest]:
+def under_test(predicted: Sequence[NamedVerifier], replaced: dict[str, NamedVerifier]) -> list[UnderTest]:
     """The verifiers with those that run in place of some.
 
     Raises `InvalidInput` for a name that is not among them and for a verifier that is planned for one instance.
     """
-    for each in (*claims, *replaced.values()):
+    for each in (*predicted, *replaced.values()):
         if isinstance(each.verifier, Planned):
             raise InvalidInput(f"{each.spec} is planned for one instance; real models need a verifier of all rows")
     for name in replaced:
-        if name not in {each.label for each in claims}:
-            raise InvalidInput(f"--replace {name}=..: {name} is not among {', '.join(each.label for each in claims)}")
-    return [UnderTest(each, replaced.get(each.label, each)) for each in claims]
+        if name not in {each.label for each in predicted}:
+            raise InvalidInput(
+                f"--replace {name}=..: {name} is not among {', '.join(each.label for each in predicted)}"
+            )
+    return [UnderTest(each, replaced.get(each.label, each)) for each in predicted]
 
 
 @dataclass(frozen=True)

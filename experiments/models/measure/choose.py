@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil
 from time import perf_counter
@@ -117,22 +118,20 @@ def pilot_runs(
 
     Raises `InvalidInput` where there is none, and what verifiers raise.
     """
-    found, all_players = [], under_test(verifiers, {})
+    pilots, tested = [], under_test(verifiers, {})
     for scheme in schemes:
-        players = [each.played for each in all_players if each.plays_on(scheme)]
-        if players:
-            made = PilotRun(setting, scheme, players)
-            try:
+        takers = [each.executed for each in tested if each.claims(scheme)]
+        with suppress(UnsupportedTree):
+            if takers:
+                made = PilotRun(setting, scheme, takers)
                 made.write()
-                found.append(made)
-            except UnsupportedTree:
-                pass
+                pilots.append(made)
         if progress:
             progress(1)
-    if not found:
+    if not pilots:
         names, trees = ", ".join(each.label for each in verifiers), ", ".join(map(shape_name, schemes))
         raise InvalidInput(f"{names}: none of them takes any of the trees ({trees}); name others")
-    return found
+    return pilots
 
 
 def assert_declared(verifiers: Sequence[NamedVerifier]) -> None:
@@ -174,12 +173,12 @@ def contexts_of(setting: Setting, tokens: int) -> list[Context]:
     return found
 
 
-def unweighed(rehearsed: Sequence[PilotRun], expectations: SharedTrees) -> list[Candidate]:
+def unweighed(pilots: Sequence[PilotRun], expectations: SharedTrees) -> list[Candidate]:
     """All candidates without their block efficiency."""
     found = []
-    for each in rehearsed:
+    for each in pilots:
         cap = expectations.most(each.scheme)
-        for named in each.players:
+        for named in each.verifiers:
             times = each.block(named), each.quick(named), each.shared
             found.append(Candidate(named, each.scheme, cap, None, *times, each.draft_passes))
     return found
@@ -219,7 +218,7 @@ def _asked(candidates: Sequence[Candidate], expectations: SharedTrees, progress:
     return [replace(each, expected=expected) for each, expected in zip(candidates, found, strict=True)]
 
 
-#: Before `E` is known: guesses this far below the best one are expected in the race, too.
+#: Before `E` is known: guesses this far below the best one are expected in the halving, too.
 NEAR = 0.8
 
 
@@ -227,17 +226,18 @@ def expected_seconds(
     candidates: Sequence[Candidate], expectations: SharedTrees, roots: int, tokens: int, rounds: int
 ) -> float:
     """Of all that comes after the first texts, taking one tree as a trial."""
-    return piloting(candidates) + weighing(candidates, expectations) + halving(candidates, roots, tokens, rounds)
+    rounds_ = halving_seconds(candidates, roots, tokens, rounds)
+    return pilot_seconds(candidates) + expecting_seconds(candidates, expectations) + rounds_
 
 
-def piloting(candidates: Sequence[Candidate]) -> float:
+def pilot_seconds(candidates: Sequence[Candidate]) -> float:
     """The other texts of every scheme, each verifier on every tree."""
     shared = sum({each.scheme: each.shared for each in candidates}.values())
     verifying = sum(each.block - each.shared for each in candidates)
     return TEXTS / 2 * ((BLOCKS + ALONE) * shared + BLOCKS * verifying)
 
 
-def weighing(candidates: Sequence[Candidate], expectations: SharedTrees) -> float:
+def expecting_seconds(candidates: Sequence[Candidate], expectations: SharedTrees) -> float:
     """The block efficiencies of those that could be the fastest."""
     best = max(each.guessed for each in candidates)
     wanted = [each for each in candidates if each.short or each.most >= ROOM * best]
@@ -256,8 +256,8 @@ def runs_of(candidate: Candidate) -> float:
     return 1.0 if closed_form(candidate.named.verifier) else 1.0 + candidate.scheme.depth
 
 
-def halving(candidates: Sequence[Candidate], roots: int, tokens: int, rounds: int) -> float:
-    """All turns of those that may be in the race."""
+def halving_seconds(candidates: Sequence[Candidate], roots: int, tokens: int, rounds: int) -> float:
+    """All turns of those that may be measured."""
     best = max(each.guessed for each in candidates)
     near = [each for each in candidates if each.guessed >= NEAR * best]
     mean = sum(roots * ceil(tokens / each.usual) * each.block for each in near) / len(near)
@@ -269,7 +269,7 @@ __all__ = ["Amount", "choose", "open_pair"]
 
 @dataclass(frozen=True)
 class Amount:
-    """roots: contexts of the text. tokens: after each root in a turn. rounds: of the race."""
+    """roots: contexts of the text. tokens: after each root in a turn. rounds: of successive halving."""
 
     roots: int = 8
     tokens: int = 32
@@ -278,15 +278,15 @@ class Amount:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What came out. worth: candidates that were in the race, by their numbers there; left_out: the others.
+    """What came out. worth: candidates that were measured, by their numbers there; left_out: the others.
 
-    plain: tokens a second without drafts in the rehearsal; estimated: seconds, before the work;
+    plain: tokens a second without drafts in the pilot run; estimated: seconds, before the work;
     notes: what was planned from what, and which verifiers had no candidate.
     """
 
     worth: list[Candidate]
     left_out: list[Candidate]
-    race: Halving
+    halving: Halving
     plain: float
     estimated: float
     notes: list[str]
@@ -323,7 +323,7 @@ def choose(
     where = setting_of(opened, warp, amount.roots, seed, vectors)
     with measured_by(clock, opened.pair.device):
         chosen = chosen_of(where, named, schemes, amount)
-    pair, race = opened.pair, chosen.race
+    pair, halving = opened.pair, chosen.halving
     return {
         "target": pair.names[0],
         "draft": pair.names[1],
@@ -336,13 +336,13 @@ def choose(
         "tokens": amount.tokens,
         "rounds": amount.rounds,
         "notes": chosen.notes,
-        "plain_tokens_per_second": race.rate(None),
-        "rows": _rows(race, chosen.worth, chosen.plain),
+        "plain_tokens_per_second": halving.rate(None),
+        "rows": _rows(halving, chosen.worth, chosen.plain),
         "left_out": [
-            _fields(each, race.rate(None) / chosen.plain)
+            _fields(each, halving.rate(None) / chosen.plain)
             for each in sorted(chosen.left_out, key=lambda each: -each.most)
         ],
-        "recommendation": recommendation(race, chosen.worth),
+        "recommendation": recommendation(halving, chosen.worth),
         "estimated_seconds": round(chosen.estimated, 1),
         "seconds": round(time.perf_counter() - started, 1),
     }
@@ -361,18 +361,18 @@ def chosen_of(where: Setting, named: Sequence[NamedVerifier], schemes: Sequence[
     remark(f"a first text on each of {len(schemes)} schemes, {len(named)} verifiers")
     began = time.perf_counter()
     with bar("first texts", len(schemes)) as tick:
-        rehearsed = pilot_runs(where, named, schemes, tick)
-    expectations = SharedTrees(where, contexts_of(where, amount.tokens), [each.scheme for each in rehearsed])
-    candidates = unweighed(rehearsed, expectations)
+        pilots = pilot_runs(where, named, schemes, tick)
+    expectations = SharedTrees(where, contexts_of(where, amount.tokens), [each.scheme for each in pilots])
+    candidates = unweighed(pilots, expectations)
     rest = expected_seconds(candidates, expectations, amount.roots, amount.tokens, amount.rounds)
     remark(f"{len(candidates)} candidates: {duration(rest)} for all of it, if they verify as quickly as at first")
     estimated = time.perf_counter() - began + rest
     plain = PlainPilotRun(where)
     plain.write()
-    turn = [plain if each is None else each for each in beside_plain(rehearsed)]
+    turn = [plain if each is None else each for each in beside_plain(pilots)]
     with bar("texts", len(turn) * TEXTS) as tick:
         run_pilots(turn, TEXTS, tick)
-    candidates = unweighed(rehearsed, expectations)
+    candidates = unweighed(pilots, expectations)
     with bar("tokens a block (contexts, at most)", len(candidates) * len(expectations.contexts)) as tick:
         candidates = weighed(candidates, expectations, progress=tick)
     worth, left_out = split(candidates)
@@ -380,27 +380,29 @@ def chosen_of(where: Setting, named: Sequence[NamedVerifier], schemes: Sequence[
     remark(f"{len(left_out)} left out by bounds; {len(worth)} against each other, {turns} turns")
     with bar("texts", turns * amount.roots) as tick:
         expected = [each.expected for each in worth if each.expected is not None]
-        race = successive_halving(where, [each.player for each in worth], expected, amount.tokens, amount.rounds, tick)
-    return Chosen(worth, left_out, race, plain.rate, estimated, said)
+        halving = successive_halving(
+            where, [each.player for each in worth], expected, amount.tokens, amount.rounds, tick
+        )
+    return Chosen(worth, left_out, halving, plain.rate, estimated, said)
 
 
-def recommendation(race: Halving, worth: Sequence[Candidate]) -> str:
+def recommendation(halving: Halving, worth: Sequence[Candidate]) -> str:
     """One line: what to use, what it brings over plain generation, and what is as good."""
-    first = race.order[0]
-    mean, low, high = race.ratio(first)
+    first = halving.order[0]
+    mean, low, high = halving.ratio(first)
     interval = f"{mean:.2f} times the tokens a second of plain generation (95 %: {low:.2f} to {high:.2f})"
     if high < 1:
-        open_ = [str(worth[each]) for each in race.order[1:] if race.ratio(each)[2] >= 1]
+        open_ = [str(worth[each]) for each in halving.order[1:] if halving.ratio(each)[2] >= 1]
         unless = f"; open, whether faster than plain generation: {', '.join(open_)}" if open_ else ""
         return f"no speculation: the best, {worth[first]}, has {interval}{unless}"
-    level = [worth[each] for each in race.order[1:] if race.ratio(each, first)[2] >= 1]
+    level = [worth[each] for each in halving.order[1:] if halving.ratio(each, first)[2] >= 1]
     also = f"; not told apart from it: {', '.join(map(str, level))}" if level else ""
     sure = "" if low > 1 else "; whether it is faster than plain generation is open"
     return f"{worth[first]}: {interval}{sure}{also}"
 
 
 def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
-    """level: how many times as quick as in the rehearsal plain generation was when this was measured.
+    """level: how many times as quick as in the pilot run plain generation was when this was measured.
 
     So a prediction is how many times the speed of plain generation is expected: that of the machine cancels.
     """
@@ -420,31 +422,31 @@ def _fields(candidate: Candidate, level: float) -> dict[str, Any]:
     }
 
 
-def _rows(race: Halving, worth: Sequence[Candidate], plain: float) -> list[dict[str, Any]]:
-    """Finalists in their order, then the others that were measured, the fastest first."""
+def _rows(halving: Halving, worth: Sequence[Candidate], plain: float) -> list[dict[str, Any]]:
+    """Those of all rounds in their order, then the others that were measured, the fastest first."""
 
     def fields(number: int) -> dict[str, Any]:
-        level = race.rate(None, len(race.turns[number])) / plain
-        return {**_fields(worth[number], level), **_measured(race, number)}
+        level = halving.rate(None, len(halving.turns[number])) / plain
+        return {**_fields(worth[number], level), **_measured(halving, number)}
 
     rows = []
-    for number in race.order:
-        mean, low, high = race.ratio(number)
-        final = {"finalist": True, "speedup": mean, "speedup_low": low, "speedup_high": high}
+    for number in halving.order:
+        mean, low, high = halving.ratio(number)
+        final = {"all_rounds": True, "speedup": mean, "speedup_low": low, "speedup_high": high}
         rows.append({**fields(number), **final})
-    others = [number for number in range(len(worth)) if number not in race.order]
-    others.sort(key=lambda number: -race.rate(number))
-    return rows + [{**fields(each), "finalist": False} for each in others]
+    others = [number for number in range(len(worth)) if number not in halving.order]
+    others.sort(key=lambda number: -halving.rate(number))
+    return rows + [{**fields(each), "all_rounds": False} for each in others]
 
 
-def _measured(race: Halving, number: int) -> dict[str, Any]:
-    turns = race.turns[number]
+def _measured(halving: Halving, number: int) -> dict[str, Any]:
+    turns = halving.turns[number]
     blocks = sum(each.blocks for each in turns)
     return {
         "block_efficiency": sum(each.tokens for each in turns) / blocks,
-        "tokens_per_second": race.rate(number),
-        "measured_tokens_per_second": race.measured(number),
-        "block_milliseconds": 1e3 * race.block(number),
-        "passes_milliseconds": 1e3 * sum(each.passing for each in turns) / blocks,
-        "verification_milliseconds": 1e3 * sum(each.verifying for each in turns) / blocks,
+        "tokens_per_second": halving.rate(number),
+        "measured_tokens_per_second": halving.measured(number),
+        "block_milliseconds": 1e3 * halving.block(number),
+        "passes_milliseconds": 1e3 * sum(each.parts["draft"] + each.parts["target"] for each in turns) / blocks,
+        "verification_milliseconds": 1e3 * sum(each.parts["verify"] for each in turns) / blocks,
     }

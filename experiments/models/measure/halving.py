@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import hypot
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,21 +25,29 @@ from draftproof.experiments.models.loop.generation import Generation, autoregres
 from draftproof.experiments.models.loop.setting import Setting
 from draftproof.experiments.models.loop.timing import Stopwatch
 from draftproof.experiments.models.loop.vectors import part_seed, text_seed
-from draftproof.experiments.models.measure.rounds import geometric_mean, ratio
+from draftproof.experiments.models.measure.rounds import Turn, geometric_mean, ratio, timed_rounds
 from draftproof.experiments.shared.names import NamedVerifier, Player
 from draftproof.experiments.shared.progress import Tick, named_errors
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.laws.enumeration import guarded
-from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftScheme, Verdict, Verifier
+from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, Verdict, Verifier
 
-#: Blocks of a text with all verifiers, and of one with the quickest alone.
+T = TypeVar("T")
+
+#: Blocks of a pilot text with all verifiers, and of one with the quickest alone.
 BLOCKS, ALONE = 4, 8
-#: Texts of a scheme, half of them of either kind, beside the first two, which warm up.
+#: Pilot texts of a scheme, half of them of either kind, beside the first two, which warm up.
 TEXTS = 16
 #: Tokens of a text without drafts.
 TOKENS = 32
 #: Calls after which a verifier that takes longer than the rest of a block is timed no more.
 ENOUGH = 8
+#: How many candidates run in every round.
+KEPT = 6
+#: The part of the seed that the first round has: after those of contexts and pilot runs.
+FIRST_ROUND = 2
+#: Plain generation runs before each so many candidates: all are compared with it.
+PLAIN_EVERY = 12
 
 
 class VerifierBatch:
@@ -48,38 +57,38 @@ class VerifierBatch:
     trees is left out for good. seconds: of each call, by label.
     """
 
-    def __init__(self, players: Sequence[NamedVerifier], watch: Stopwatch) -> None:
-        self.players, self.resting = list(players), set[str]()
-        self.seconds: dict[str, list[float]] = {each.label: [] for each in players}
+    def __init__(self, verifiers: Sequence[NamedVerifier], watch: Stopwatch) -> None:
+        self.verifiers, self.resting = list(verifiers), set[str]()
+        self.seconds: dict[str, list[float]] = {each.label: [] for each in verifiers}
         self._watch = watch
 
     @property
     def card(self) -> Card:
         """That of the first."""
-        return self.players[0].verifier.card
+        return self.verifiers[0].verifier.card
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
         """See `Verifier`; raises `UnsupportedTree` where none takes the tree."""
         verdict = None
-        for each in [each for each in self.players if each.label not in self.resting]:
+        for each in [each for each in self.verifiers if each.label not in self.resting]:
             run = guarded(each.verifier, root)
             began = self._watch.now()
             try:
                 with named_errors(each.label):
-                    found = run(coin)
+                    answer = run(coin)
             except UnsupportedTree:
-                self.players.remove(each)
+                self.verifiers.remove(each)
                 continue
             self.seconds[each.label].append(self._watch.now() - began)
-            verdict = verdict or found
+            verdict = verdict or answer
         if verdict is None:
             raise UnsupportedTree("none of the verifiers takes these trees")
         return verdict
 
     def sort(self, most: float) -> None:
-        """Put the quickest first; who takes longer than `most` seconds and is known well rests, but for the first."""
-        self.players.sort(key=lambda each: self.mean(each.label))
-        known = [each.label for each in self.players[1:] if len(self.seconds[each.label]) >= ENOUGH]
+        """Put the quickest first; others that are known well and take longer than `most` seconds rest."""
+        self.verifiers.sort(key=lambda each: self.mean(each.label))
+        known = [each.label for each in self.verifiers[1:] if len(self.seconds[each.label]) >= ENOUGH]
         self.resting |= {label for label in known if self.mean(label) > most}
 
     def mean(self, label: str) -> float:
@@ -93,196 +102,95 @@ class VerifierBatch:
         return float(np.quantile(times[1:] or times, 0.25))
 
 
-@dataclass(frozen=True)
-class Text:
-    """A text of one verifier: its blocks, draft passes, and the seconds of all but prompt and verification."""
-
-    blocks: int
-    draft_passes: int
-    seconds: float
-
-    @property
-    def block(self) -> float:
-        """The seconds of a block."""
-        return self.seconds / self.blocks
-
-
 class PilotRun:
     """What blocks of one scheme take, text after text."""
 
-    def __init__(self, setting: Setting, scheme: DraftScheme, players: Sequence[NamedVerifier]) -> None:
+    def __init__(self, setting: Setting, scheme: DraftScheme, verifiers: Sequence[NamedVerifier]) -> None:
         self.scheme = scheme
-        self.texts: list[Text] = []
-        self._setting, self._together = setting, VerifierBatch(players, Stopwatch(setting.pair.device))
-        self._named, self._alone = tuple(players), False
+        self._setting, self._batch = setting, VerifierBatch(verifiers, Stopwatch(setting.pair.device))
+        self._named, self._alone = tuple(verifiers), False
+        self._blocks: list[float] = []  # seconds of a block but verification, text by text
+        self._passes: list[tuple[int, int]] = []  # draft passes and blocks
 
     @property
-    def players(self) -> list[NamedVerifier]:
-        """The verifiers that take the trees, in the order in which they were given, whatever they take."""
-        return [each for each in self._named if each in self._together.players]
+    def verifiers(self) -> list[NamedVerifier]:
+        """Those that take the trees, in the order in which they were given, whatever they take."""
+        return [each for each in self._named if each in self._batch.verifiers]
 
     def write(self) -> None:
         """One more text, of either kind in turn and at first of both; raises what verifiers raise."""
-        first = not self.texts
+        first = not self._blocks
         if first or not self._alone:
-            self._written(self._together, BLOCKS)
+            self._written(self._batch, BLOCKS)
         if first or self._alone:
-            self._write_alone()
+            text = self._written(self._batch.verifiers[0].verifier, ALONE)
+            turn = Turn.of(text)
+            self._blocks.append((turn.seconds - text.seconds["verify"]) / turn.blocks)
+            self._passes.append((sum(block.passes for block in text.blocks), turn.blocks))
+            self._batch.sort(self.shared)
         self._alone = first or not self._alone
 
-    def _write_alone(self) -> None:
-        made = self._written(self._together.players[0].verifier, ALONE)
-        seconds = made.elapsed - made.seconds["prompt"] - made.seconds["verify"]
-        self.texts.append(Text(len(made.blocks), sum(block.passes for block in made.blocks), seconds))
-        self._together.sort(self.shared)
-
     def _written(self, verifier: Verifier, blocks: int) -> Generation:
-        number, setting = len(self.texts), self._setting
+        number, setting = len(self._blocks), self._setting
         root = setting.roots[number % len(setting.roots)]
         coin = setting.coin(text_seed(part_seed(setting.seed, 1), number))
         given = setting.pair, verifier, self.scheme, root, setting.warp, coin
         return generate(*given, blocks=blocks, vectors=setting.vectors)
 
     @property
-    def timed(self) -> list[Text]:
-        """The texts but the first, where there are others."""
-        return self.texts[1:] or self.texts
-
-    @property
     def shared(self) -> float:
         """Seconds of a block but verification: the median text, which a moment of something else does not move."""
-        return float(np.median([text.block for text in self.timed]))
+        return float(np.median(self._blocks[1:] or self._blocks))
 
     @property
     def draft_passes(self) -> float:
         """Of a block."""
-        return sum(text.draft_passes for text in self.timed) / sum(text.blocks for text in self.timed)
-
-    def verifying(self, named: NamedVerifier) -> float:
-        """Seconds of a verification."""
-        return self._together.mean(named.label)
+        passes, blocks = zip(*(self._passes[1:] or self._passes), strict=True)
+        return float(sum(passes) / sum(blocks))
 
     def block(self, named: NamedVerifier) -> float:
         """Seconds of a block."""
-        return self.shared + self.verifying(named)
+        return self.shared + self._batch.mean(named.label)
 
     def quick(self, named: NamedVerifier) -> float:
         """Seconds of a block where all goes as quickly as in the quickest quarter of the texts and of the calls."""
-        shared = np.quantile([text.block for text in self.timed], 0.25)
-        return float(shared) + self._together.quick(named.label)
+        return float(np.quantile(self._blocks[1:] or self._blocks, 0.25)) + self._batch.quick(named.label)
 
 
 class PlainPilotRun:
     """The same for plain generation, where a block is a token."""
 
     def __init__(self, setting: Setting) -> None:
-        self._setting, self._seconds = setting, list[float]()
+        self._setting, self._blocks = setting, list[float]()
 
     def write(self) -> None:
         """One more text, from the next root."""
-        number, setting = len(self._seconds), self._setting
+        number, setting = len(self._blocks), self._setting
         coin = setting.coin(text_seed(part_seed(setting.seed, 1), number))
         given = setting.pair, setting.roots[number % len(setting.roots)], setting.warp, coin, TOKENS
-        made = autoregressive(*given, vectors=setting.vectors)
-        self._seconds.append((made.elapsed - made.seconds["prompt"]) / TOKENS)
+        self._blocks.append(Turn.of(autoregressive(*given, vectors=setting.vectors)).block)
 
     @property
     def rate(self) -> float:
         """Tokens a second of the median text."""
-        return 1 / float(np.median(self._seconds[1:] or self._seconds))
+        return 1 / float(np.median(self._blocks[1:] or self._blocks))
 
 
-def run_pilots(rehearsals: Sequence[PilotRun | PlainPilotRun], texts: int, progress: Tick | None = None) -> None:
-    """So many texts of each more, in turn, that what else the machine does slows all; progress: of texts."""
-    for turn in range(texts):
-        for each in rehearsals if turn // 2 % 2 == 0 else reversed(rehearsals):
-            each.write()
-            if progress:
-                progress(1)
+def run_pilots(pilots: Sequence[PilotRun | PlainPilotRun], texts: int, progress: Tick | None = None) -> None:
+    """So many texts of each more, in turn; progress: of texts."""
+    turns = [partial(_pilot_text, pilot) for pilot in pilots]
+    timed_rounds(turns, texts, backwards=lambda text: text // 2 % 2 == 1, progress=progress)
 
 
-#: None: plain generation.
-Measured: TypeAlias = Player | None
-
-T = TypeVar("T")
-
-#: How many run in every round.
-KEPT = 6
-#: The part of the seed that the first round has: after those of contexts and rehearsal.
-FIRST_ROUND = 2
-#: Plain generation runs before each so many others: all are compared with it.
-TOGETHER = 12
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One verifier on one scheme, in a text or in several: tokens of whole blocks, blocks, and seconds without prompts.
-
-    Of a text that ends inside a block the whole block counts: a long text would have used it.
-    """
-
-    tokens: int
-    blocks: int
-    seconds: float
-    passing: float
-    verifying: float
-
-    @property
-    def rate(self) -> float:
-        """Tokens a second."""
-        return self.tokens / self.seconds
-
-    @classmethod
-    def joined(cls, parts: Sequence[Turn]) -> Turn:
-        """Several turns as one."""
-        tokens, blocks = sum(each.tokens for each in parts), sum(each.blocks for each in parts)
-        seconds, passing = sum(each.seconds for each in parts), sum(each.passing for each in parts)
-        return cls(tokens, blocks, seconds, passing, sum(each.verifying for each in parts))
-
-
-def turns(
-    setting: Setting, runners: Sequence[Measured], tokens: int, seed: int, progress: Tick | None = None
-) -> list[list[Turn]]:
-    """The texts of every runner, one after each root: in turn, so that what else the machine does slows all alike.
-
-    tokens: at least so many after each root. progress: told of every text.
-    """
-    texts: list[list[Turn]] = [[] for _ in runners]
-    order = list(range(len(runners)))
-    for number, root in enumerate(setting.roots):
-        for place in order if (number + seed) % 2 == 0 else reversed(order):
-            coin = setting.coin(text_seed(seed, number))
-            texts[place].append(_turn(_text(setting, runners[place], root, coin, tokens)))
-            if progress:
-                progress(1)
-    return texts
-
-
-def _text(setting: Setting, runner: Measured, root: Context, coin: Coin, tokens: int) -> Generation:
-    if runner is None:
-        plain: Generation = autoregressive(setting.pair, root, setting.warp, coin, tokens, vectors=setting.vectors)
-        return plain
-    named, scheme = runner
-    with named_errors(named.label):
-        given = setting.pair, named.verifier, scheme, root, setting.warp, coin, tokens
-        return generate(*given, vectors=setting.vectors)
-
-
-def _turn(text: Generation) -> Turn:
-    return Turn(
-        tokens=sum(block.depth + 1 for block in text.blocks),
-        blocks=len(text.blocks),
-        seconds=text.elapsed - text.seconds["prompt"],
-        passing=text.seconds["draft"] + text.seconds["target"],
-        verifying=text.seconds["verify"],
-    )
+def _pilot_text(pilot: PilotRun | PlainPilotRun, _: int) -> None:
+    pilot.write()
 
 
 @dataclass
 class Halving:
-    """turns: of each runner, one a round from the first; None stands for plain generation. expected: tokens a block.
+    """turns: of each candidate, one a round from the first; None stands for plain generation. expected: tokens a block.
 
-    blocks: seconds of a block of each runner, round by round: of the median text, which no moment of something else
+    blocks: seconds of a block of each candidate, round by round: of the median text, which no moment of something else
     moves.
     """
 
@@ -291,9 +199,9 @@ class Halving:
     blocks: dict[int | None, list[float]] = field(default_factory=dict)
 
     def add(self, number: int | None, texts: Sequence[Turn]) -> None:
-        """One more turn."""
+        """One more round of a candidate."""
         self.turns.setdefault(number, []).append(Turn.joined(texts))
-        self.blocks.setdefault(number, []).append(float(np.median([each.seconds / each.blocks for each in texts])))
+        self.blocks.setdefault(number, []).append(float(np.median([each.block for each in texts])))
 
     def measured(self, number: int) -> float:
         """Tokens a second of the very texts that were written: the geometric mean over rounds."""
@@ -336,40 +244,56 @@ class Halving:
 
 def successive_halving(
     setting: Setting,
-    runners: Sequence[Player],
+    candidates: Sequence[Player],
     expected: Sequence[AlongText],
     tokens: int,
     rounds: int,
     progress: Tick | None = None,
 ) -> Halving:
-    """All rounds; progress: told of every text."""
-    race = Halving(expected)
-    left = list(range(len(runners)))
+    """All rounds, each of texts of at least so many tokens after every root; progress: told of every text."""
+    halving = Halving(expected)
+    left = list(range(len(candidates)))
     for round_ in range(rounds):
-        order = beside_plain(left)
-        here: list[Measured] = [None if number is None else runners[number] for number in order]
-        made = turns(setting, here, tokens, part_seed(setting.seed, FIRST_ROUND + round_), progress)
+        seed, order = part_seed(setting.seed, FIRST_ROUND + round_), beside_plain(left)
+        writers = [
+            partial(_text, setting, None if number is None else candidates[number], tokens, seed) for number in order
+        ]
+        texts = timed_rounds(writers, len(setting.roots), 0, partial(_is_odd, seed), progress)
         for number in (None, *left):
-            race.add(
-                number, [text for each, texts in zip(order, made, strict=True) if each == number for text in texts]
-            )
-        left = sorted(left, key=lambda number: -race.rate(number))[: going_on(len(left))]
-    return race
+            halving.add(number, [text for at, each in zip(order, texts, strict=True) if at == number for text in each])
+        left = sorted(left, key=lambda number: -halving.rate(number))[: going_on(len(left))]
+    return halving
 
 
-def beside_plain(runners: Sequence[T]) -> list[T | None]:
-    """The runners with plain generation, None, before each `TOGETHER` of them."""
-    return [each for place in range(0, len(runners), TOGETHER) for each in (None, *runners[place : place + TOGETHER])]
+def _is_odd(first: int, text: int) -> bool:
+    return (first + text) % 2 == 1
 
 
-def going_on(runners: int) -> int:
+def _text(setting: Setting, candidate: Player | None, tokens: int, seed: int, number: int) -> Turn:
+    """A text after the root of this number, the same for all candidates; None: of plain generation."""
+    coin, root = setting.coin(text_seed(seed, number)), setting.roots[number]
+    if candidate is None:
+        return Turn.of(autoregressive(setting.pair, root, setting.warp, coin, tokens, vectors=setting.vectors))
+    named, scheme = candidate
+    with named_errors(named.label):
+        given = setting.pair, named.verifier, scheme, root, setting.warp, coin, tokens
+        return Turn.of(generate(*given, vectors=setting.vectors))
+
+
+def beside_plain(candidates: Sequence[T]) -> list[T | None]:
+    """The candidates with plain generation, None, before each `PLAIN_EVERY` of them."""
+    starts = range(0, len(candidates), PLAIN_EVERY)
+    return [each for place in starts for each in (None, *candidates[place : place + PLAIN_EVERY])]
+
+
+def going_on(candidates: int) -> int:
     """How many of so many go on after a round."""
-    return min(runners, max(KEPT, -(-runners // 2)))
+    return min(candidates, max(KEPT, -(-candidates // 2)))
 
 
-def turns_of(runners: int, rounds: int) -> int:
-    """How many turns a race has, plain generation included."""
+def turns_of(candidates: int, rounds: int) -> int:
+    """How many turns all rounds have, plain generation included."""
     count = 0
     for _ in range(rounds):
-        count, runners = count + len(beside_plain(range(runners))), going_on(runners)
+        count, candidates = count + len(beside_plain(range(candidates))), going_on(candidates)
     return count

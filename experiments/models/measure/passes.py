@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 from draftproof.experiments.models.loop.caches import prompt_read, read
 from draftproof.experiments.models.loop.supported import check_prompt
 from draftproof.experiments.models.loop.timing import Stopwatch
+from draftproof.experiments.models.measure.rounds import timed_rounds
 from draftproof.experiments.models.pair.devices import within_memory
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.shared.latency import TimeModel, block_time
@@ -132,20 +134,23 @@ def measure_passes(
     """Passes over siblings at every pair of context and number, in turn after a round to warm up; the least counts."""
     check_prompt(pair, [0] * max(contexts), 1)
     watch = Stopwatch(pair.device)
-    taken: dict[tuple[int, int], list[float]] = {(context, count): [] for context in contexts for count in counts}
     with within_memory("measuring passes", pair.device):
         remembered = {
             context: prompt_read(model, [token % pair.vocab_size for token in range(context)], pair.device)
             for context in contexts
         }
-        for _ in range(repetitions + 1):
-            for (context, count), times in taken.items():
-                before = remembered[context]
-                tokens = torch.zeros(1, count, dtype=torch.long, device=pair.device)
-                itself = torch.eye(count, dtype=torch.bool, device=pair.device)[None]
-                sees = torch.cat([before.held[:, None].expand(-1, count, -1), itself], 2)
-                started = watch.now()
-                _, after = read(model, before, tokens, torch.full_like(tokens, context), sees)
-                times.append(watch.now() - started)
-                remembered[context] = after.kept(before.slots, [()])  # as in the loop: with room for the next pass
-    return [Pass(*place, min(times[1:])) for place, times in taken.items()]
+
+        def seconds(context: int, count: int, _: int) -> float:
+            before = remembered[context]
+            tokens = torch.zeros(1, count, dtype=torch.long, device=pair.device)
+            itself = torch.eye(count, dtype=torch.bool, device=pair.device)[None]
+            sees = torch.cat([before.held[:, None].expand(-1, count, -1), itself], 2)
+            started = watch.now()
+            __, after = read(model, before, tokens, torch.full_like(tokens, context), sees)
+            taken = watch.now() - started
+            remembered[context] = after.kept(before.slots, [()])  # as in the loop: with room for the next pass
+            return taken
+
+        places = [(context, count) for context in contexts for count in counts]
+        times = timed_rounds([partial(seconds, *place) for place in places], repetitions, warm_up=1)
+    return [Pass(*place, min(each)) for place, each in zip(places, times, strict=True)]

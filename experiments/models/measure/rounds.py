@@ -1,17 +1,85 @@
-"""Rates of several ways of writing, measured in turn: rounds are pairs, so that a slow round is slow for all."""
+"""The stopwatch: candidates take turns in rounds, so that a slow round is slow for all, and ratios of their rates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import exp, hypot, sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from scipy.stats import t
 
-#: Student's quantile of 95 % for 2, 3, .. rounds.
-QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
-#: That of a normal distribution.
+from draftproof.experiments.models.loop.generation import Generation
+from draftproof.experiments.shared.progress import Tick
+
+T = TypeVar("T")
+
+#: The quantile of a normal distribution for 95 %.
 NORMAL = 1.96
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a candidate wrote in one turn: tokens of whole blocks, blocks, and seconds without prompts.
+
+    Of a text that ends inside a block the whole block counts: a long text would have used it. parts: seconds by part.
+    """
+
+    tokens: int
+    blocks: int
+    seconds: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: Generation) -> Turn:
+        tokens = sum(block.depth + 1 for block in text.blocks)
+        return cls(tokens, len(text.blocks), text.elapsed - text.seconds["prompt"], text.seconds)
+
+    @classmethod
+    def joined(cls, turns: Sequence[Turn]) -> Turn:
+        """Several turns as one."""
+        names = dict.fromkeys(name for turn in turns for name in turn.parts)
+        return cls(
+            sum(turn.tokens for turn in turns),
+            sum(turn.blocks for turn in turns),
+            sum(turn.seconds for turn in turns),
+            {name: sum(turn.parts.get(name, 0.0) for turn in turns) for name in names},
+        )
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second."""
+        return self.tokens / self.seconds
+
+    @property
+    def block(self) -> float:
+        """Seconds of a block."""
+        return self.seconds / self.blocks
+
+
+def timed_rounds(
+    candidates: Sequence[Callable[[int], T]],
+    rounds: int,
+    warm_up: int = 0,
+    backwards: Callable[[int], bool] = lambda number: number % 2 == 1,
+    progress: Tick | None = None,
+) -> list[list[T]]:
+    """What every candidate makes of each round, given its number: one list a candidate.
+
+    warm_up: rounds before the first one, with numbers below 0, that are not kept. backwards: in which rounds the last
+    candidate is the first. progress: told of every turn.
+    """
+    turns: list[list[T]] = [[] for _ in candidates]
+    for number in range(-warm_up, rounds):
+        places = range(len(candidates))
+        for place in reversed(places) if backwards(number) else places:
+            made = candidates[place](number)
+            if number >= 0:
+                turns[place].append(made)
+            if progress:
+                progress(1)
+    return turns
 
 
 def geometric_mean(rates: Sequence[float]) -> float:
@@ -19,17 +87,12 @@ def geometric_mean(rates: Sequence[float]) -> float:
     return exp(float(np.mean(np.log(rates))))
 
 
-def ratio(rates: Sequence[float], to: Sequence[float], error: float = 0.0) -> tuple[float, float, float]:
+def ratio(rates: Any, to: Any = 1.0, error: float = 0.0) -> tuple[float, float, float]:
     """How many times the other rates these are, with the 95 % interval; at least two rounds, in the same order.
 
     error: standard error of the logarithm that all rounds share.
     """
-    return _interval(np.log(rates) - np.log(to), error)
-
-
-def _interval(logs: Any, error: float = 0.0) -> tuple[float, float, float]:
-    rounds = len(logs)
-    own = QUANTILES[min(rounds, len(QUANTILES) + 1) - 2] * float(np.std(logs, ddof=1)) / sqrt(rounds)
-    half = hypot(own, NORMAL * error)
-    mean = float(np.mean(logs))
+    logs = np.log(rates) - np.log(to)
+    own = float(t.ppf(0.975, len(logs) - 1)) * float(np.std(logs, ddof=1)) / sqrt(len(logs))
+    half, mean = hypot(own, NORMAL * error), float(np.mean(logs))
     return exp(mean), exp(mean - half), exp(mean + half)

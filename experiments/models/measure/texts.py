@@ -23,6 +23,7 @@ from draftproof.experiments.models.loop.loop import Block
 from draftproof.experiments.models.loop.setting import Setting, seed_of
 from draftproof.experiments.models.loop.timing import PARTS
 from draftproof.experiments.models.measure.passes import Latency, Pass, PassTimes, fit_latency
+from draftproof.experiments.models.measure.rounds import timed_rounds
 from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.experiments.shared.schemes import shape_name
@@ -79,20 +80,18 @@ def speculative_row(
     key = speculative_key(setting, named, scheme, length)
     coin = setting.coin(seed_of(key))
 
-    def written(roots: Sequence[Context], tokens: int, observe: bool) -> list[Generation]:
-        given = setting.pair, named.verifier, scheme
-        return [
-            generate(*given, root, setting.warp, coin, tokens, vectors=setting.vectors, observe=observe)
-            for root in roots
-        ]
+    def plain(number: int) -> Generation:
+        root = setting.roots[number]
+        return autoregressive(setting.pair, root, setting.warp, coin, length.tokens, vectors=setting.vectors)
+
+    def speculative(number: int, tokens: int = length.tokens, observe: bool = False) -> Generation:
+        given = setting.pair, named.verifier, scheme, setting.roots[number], setting.warp, coin, tokens
+        return generate(*given, vectors=setting.vectors, observe=observe)
 
     with named_errors(named.label):
-        written(setting.roots[:1], 4 * (scheme.depth + 1), False)  # warm
-        plain, timed = [], []
-        for root in setting.roots:  # in turn, so that other work on the machine slows both
-            plain.append(autoregressive(setting.pair, root, setting.warp, coin, length.tokens, vectors=setting.vectors))
-            timed += written([root], length.tokens, False)
-        watched = written(setting.roots, length.tokens // 2, True)
+        speculative(0, 4 * (scheme.depth + 1))  # warm
+        alone, timed = timed_rounds([plain, speculative], len(setting.roots), backwards=lambda _: False)
+        watched = [speculative(number, length.tokens // 2, True) for number in range(len(setting.roots))]
         predicted, error = _predicted(setting, named, scheme, timed, length, seed_of(key))
     blocks = [block for each in timed for block in each.blocks]
     lengths = [block.depth + 1 for block in blocks]
@@ -112,7 +111,7 @@ def speculative_row(
         "predicted_efficiency": predicted,
         "predicted_efficiency_error": error,
         "tokens_per_second": len(timed) * length.tokens / seconds["all"],
-        "speedup": _seconds(plain)["all"] / seconds["all"],
+        "speedup": _seconds(alone)["all"] / seconds["all"],
         "predicted_passes": passes,
         "predicted_tokens_per_second": predicted / (passes + around),
         "seconds_by_part": seconds,

@@ -198,9 +198,9 @@ def measure(
     first, second = np.random.SeedSequence(seed).spawn(2)
     trees = max(2, ceil((VALIDATED.trees if effort.blocks is None else effort.blocks) / len(setting.roots)))
     allowed = replace(VALIDATED, trees=trees, entries=VALIDATED.entries if tables else 0)
-    with named_errors(each.claim.label):
+    with named_errors(each.predicted.label):
         found = expected(
-            *(setting.pair, each.claim.verifier, scheme, setting.roots, allowed, setting.warp),
+            *(setting.pair, each.predicted.verifier, scheme, setting.roots, allowed, setting.warp),
             *(np.random.default_rng(first), tables),
         )
     runs = effort.runs(found.variance, len(setting.roots))
@@ -219,7 +219,7 @@ def measure(
         "depths_measured": _depths(blocks, scheme.depth),
         "outcomes": agreement.outcomes.fields() if found.exact else None,
         "own_law": None if own is None else {"block_efficiency": own.mean, "z": compare(own, blocks).z},
-        **_verdict(each, (found if each.played is each.claim else own) if found.exact else None, tables, scheme),
+        **_verdict(each, (found if each.executed is each.predicted else own) if found.exact else None, tables, scheme),
         "seconds": round(time.perf_counter() - started, 3),
     }
 
@@ -243,18 +243,18 @@ def agreement_of(row: Mapping[str, Any]) -> Agreement:
 
 def _blocks(setting: Setting, each: UnderTest, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
     """Fresh blocks, equally many from each root."""
-    loop = Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors)
+    loop = Loop(setting.pair, each.executed.verifier, scheme, setting.warp, setting.vectors)
     coin = setting.coin(seed)
-    with named_errors(each.played.label):
+    with named_errors(each.executed.label):
         return [many_blocks(loop, root, runs, coin) for root in setting.roots]
 
 
 def _own_law(each: UnderTest, tables: Sequence[Case], scheme: DraftScheme) -> Expected | None:
     """The law of the verifier that runs, where that is another one and its law can be had."""
-    if each.played is each.claim:
+    if each.executed is each.predicted:
         return None
-    with suppress(TooLarge), named_errors(each.played.label):
-        return predict(each.played.verifier, tables, scheme)
+    with suppress(TooLarge), named_errors(each.executed.label):
+        return predict(each.executed.verifier, tables, scheme)
     return None
 
 
@@ -267,7 +267,7 @@ def _verdict(each: UnderTest, ran: Expected | None, tables: Sequence[Case], sche
     if ran is None:
         return {"max_deviation": None, "lossless": None, "verdict": None}
     deviations = max_deviation(ran, tables)
-    lossless, exact = all(each <= FLOAT64.tolerance for each in deviations), _exact(each.played, tables, scheme)
+    lossless, exact = all(each <= FLOAT64.tolerance for each in deviations), _exact(each.executed, tables, scheme)
     return {
         "max_deviation": max([*deviations, *map(float, exact or [])]),
         "lossless": lossless and not any(exact or []),
@@ -295,7 +295,7 @@ def _beside(each: UnderTest, scheme: DraftScheme, cuts: Sequence[Truncated]) -> 
     change a block with such a path by up to `L` tokens, and others as far as a verifier sums up over tokens that were
     not drafted. None where there are no such tables or no engine for them.
     """
-    found = behind_cut(each.claim.verifier, scheme, cuts)
+    found = behind_cut(each.predicted.verifier, scheme, cuts)
     if found is None:
         return None
     return {

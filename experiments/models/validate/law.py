@@ -40,12 +40,12 @@ def law_row(
     started = time.perf_counter()
     key = law_key(setting, each, schemes, length, runs, level)
     coin = setting.coin(seed_of(key))
-    loops = [Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors) for scheme in schemes]
+    loops = [Loop(setting.pair, each.executed.verifier, scheme, setting.warp, setting.vectors) for scheme in schemes]
     rows = [RowsAfter.of(root, length) for root in tables]
     size = setting.pair.vocab_size
     counts = [Counts.of(np.zeros((0, length)), size) for _ in tables]
     done, value = 0, 0.0
-    with named_errors(each.played.label):
+    with named_errors(each.executed.label):
         while done < runs and not refutes(value, level):
             portion = min(PORTION, runs - done)
             for number, root in enumerate(setting.roots):

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from scipy.stats import t
 
 from draftproof.experiments.models.expect.expected import POLICY, expected
 from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
+from draftproof.experiments.models.measure.rounds import Turn, ratio, timed_rounds
 from draftproof.experiments.models.pair.opened import Opened, open_pair
 from draftproof.experiments.models.pair.pair import CONTEXT, roots_of
 from draftproof.experiments.models.pair.warp import Warp
@@ -83,21 +84,21 @@ def written(loop: PolicyLoop, root: Context, blocks: int, coin: Coin) -> list[De
     return found
 
 
-def agreement(contest: PolicyRun, made: Sequence[Decided]) -> dict[str, Any]:
+def agreement(run: PolicyRun, made: Sequence[Decided]) -> dict[str, Any]:
     """Tokens a block as predicted and as measured, and which actions were taken."""
     with bar("predictions", len(made)) as tick:
         laws = []
         for each in made:
-            laws.append(_law(contest, each.context, contest.actions[each.action]))
+            laws.append(_law(run, each.context, run.actions[each.action]))
             tick(1)
     means, variances, noises = np.array(laws).T
     lengths = np.array([each.block.depth + 1 for each in made])
     error = sqrt(float((variances + noises).sum())) / len(made)
     gap = float((lengths - means).mean())
     z = gap / error if error > 0 else 0.0 if abs(gap) < 1e-9 else float("inf")
-    counts = np.bincount([each.action for each in made], minlength=len(contest.actions))
+    counts = np.bincount([each.action for each in made], minlength=len(run.actions))
     return {
-        "verifier": contest.label,
+        "verifier": run.label,
         "blocks": len(made),
         "predicted": float(means.mean()),
         "measured": float(lengths.mean()),
@@ -106,17 +107,17 @@ def agreement(contest: PolicyRun, made: Sequence[Decided]) -> dict[str, Any]:
         "agrees": abs(z) <= MOST_ERRORS,
         "actions": {
             ", ".join(map(str, (a.K, a.L1, a.L2))): int(count)
-            for a, count in sorted(zip(contest.actions, counts, strict=True), key=lambda pair: -pair[1])
+            for a, count in sorted(zip(run.actions, counts, strict=True), key=lambda pair: -pair[1])
             if count
         },
     }
 
 
-def _law(contest: PolicyRun, context: Context, scheme: Delayed) -> tuple[float, float, float]:
+def _law(run: PolicyRun, context: Context, scheme: Delayed) -> tuple[float, float, float]:
     """Mean and variance of `tau + 1`, and the variance of the mean where it comes from sampled trees."""
-    setting = contest.setting
+    setting = run.setting
     generator = np.random.default_rng([setting.seed, *context[-64:]])
-    found = expected(setting.pair, contest.verifier, scheme, [context], POLICY, setting.warp, generator)
+    found = expected(setting.pair, run.verifier, scheme, [context], POLICY, setting.warp, generator)
     return found.mean, found.variance, found.error**2
 
 
@@ -124,87 +125,58 @@ def _law(contest: PolicyRun, context: Context, scheme: Delayed) -> tuple[float, 
 ROUNDS, FEWEST = 6, 4
 
 
-@dataclass
-class _Turns:
-    """What one chooser did in each round: tokens, blocks, seconds without prompts, and seconds by part."""
-
-    tokens: list[int] = field(default_factory=list)
-    blocks: list[int] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    parts: list[Mapping[str, float]] = field(default_factory=list)
-
-    @property
-    def speeds(self) -> Any:
-        """Tokens a second, by round."""
-        return np.array(self.tokens) / np.array(self.seconds)
-
-    @property
-    def steps(self) -> Any:
-        """Seconds of a block without choosing, by round."""
-        return (np.array(self.seconds) - self.part("choose")) / np.array(self.blocks)
-
-    def part(self, name: str) -> Any:
-        """Seconds of one part, by round."""
-        return np.array([parts.get(name, 0.0) for parts in self.parts])
-
-
-def timed(contest: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Sequence[Decided]) -> dict[str, Any]:
+def timed(run: PolicyRun, blocks: int, coin: Coin, predicted: float, made: Sequence[Decided]) -> dict[str, Any]:
     """blocks: after each root. predicted: tokens a block. made: blocks of the policy, for the shares of its shapes."""
     counts = Counter(each.action for each in made)
-    policy, base, shapes = _Turns(), _Turns(), {action: _Turns() for action in counts}
-    for turn in range(ROUNDS + 1):
-        kept = turn > 0
-        _run(contest, contest.chooser, blocks, coin, policy if kept else _Turns())
-        if contest.base is not None:
-            _run(contest, _Always(contest.base), blocks, coin, base if kept else _Turns())
-        for action, count in counts.items():
-            each = max(FEWEST, -(-count // len(contest.setting.roots)))
-            _run(contest, _Always(action), each, coin, shapes[action] if kept else _Turns())
-    choosing = policy.part("choose") / np.array(policy.blocks)
-    steps = sum(counts[action] / len(made) * turns.steps for action, turns in shapes.items())
-    expected = predicted / (steps + choosing)
-    fields: dict[str, Any] = {"policy_per_second": _mean_interval(policy.speeds)}
-    if contest.base is not None:
-        fields |= {
-            "static_per_second": _mean_interval(base.speeds),
-            "over_static": _mean_interval(policy.speeds / base.speeds),
-        }
+    candidates = [partial(_turn, run, run.chooser, blocks, coin)]
+    for action, count in counts.items():
+        each = max(FEWEST, -(-count // len(run.setting.roots)))
+        candidates.append(partial(_turn, run, _Always(action), each, coin))
+    if run.base is not None:
+        candidates.append(partial(_turn, run, _Always(run.base), blocks, coin))
+    policy, *others = timed_rounds(candidates, ROUNDS, warm_up=1)
+    rates = np.array([turn.rate for turn in policy])
+    choosing = np.array([turn.parts["choose"] / turn.blocks for turn in policy])
+    steps = sum(
+        count / len(made) * np.array([(turn.seconds - turn.parts["choose"]) / turn.blocks for turn in turns])
+        for count, turns in zip(counts.values(), others, strict=False)
+    )
+    expected_rates = predicted / (steps + choosing)
+    fields: dict[str, Any] = {"policy_per_second": _fields(ratio(rates))}
+    if run.base is not None:
+        static = [turn.rate for turn in others[-1]]
+        fields |= {"static_per_second": _fields(ratio(static)), "over_static": _fields(ratio(rates, static))}
     fields |= {
-        "predicted_per_second": float(expected.mean()),
-        "measured_over_predicted": _mean_interval(policy.speeds / expected),
+        "predicted_per_second": float(expected_rates.mean()),
+        "measured_over_predicted": _fields(ratio(rates, expected_rates)),
     }
-    return {**fields, **_by_part(contest, policy, predicted, made)}
+    return {**fields, **_by_part(run, Turn.joined(policy), predicted, made)}
 
 
-def _by_part(contest: PolicyRun, policy: _Turns, predicted: float, made: Sequence[Decided]) -> dict[str, Any]:
+def _by_part(run: PolicyRun, policy: Turn, predicted: float, made: Sequence[Decided]) -> dict[str, Any]:
     """Where the seconds of a block of the policy go, and what fitted passes say."""
-    total, count = sum(policy.seconds), sum(policy.blocks)
-    parts = {name: float(policy.part(name).sum()) / count for name in policy.parts[0] if name != "prompt"}
+    parts = {name: seconds / policy.blocks for name, seconds in policy.parts.items() if name != "prompt"}
     context = sum(len(each.context) for each in made) // len(made)
-    times = measured_times(contest.setting.pair, context, contest.actions)
-    passes = float(np.mean([times.time(contest.actions[each.action].as_dict()) for each in made]))
-    step = total / count
+    times = measured_times(run.setting.pair, context, run.actions)
+    passes = float(np.mean([times.time(run.actions[each.action].as_dict()) for each in made]))
     return {
-        "predicted_from_passes": predicted / (passes + step - parts["passes"]),
+        "predicted_from_passes": predicted / (passes + policy.block - parts["passes"]),
         "fitted_pass_seconds": passes,
         "pass_seconds": parts["passes"],
-        "step_seconds": step,
+        "step_seconds": policy.block,
         "choose_seconds": parts["choose"],
-        "overhead": parts["choose"] / step,
+        "overhead": parts["choose"] / policy.block,
         "seconds_by_part": parts,
     }
 
 
-def _run(contest: PolicyRun, chooser: Chooser, blocks: int, coin: Coin, turns: _Turns) -> None:
-    """Blocks after every root, added to the turns."""
-    with contest.loop(chooser) as loop:
-        started, found = loop.now(), []
-        for root in contest.setting.roots:
-            found += written(loop, root, blocks, coin)
-        turns.seconds.append(loop.now() - started - loop.seconds["prompt"])
-    turns.tokens.append(sum(each.block.depth + 1 for each in found))
-    turns.blocks.append(len(found))
-    turns.parts.append(loop.seconds)
+def _turn(run: PolicyRun, chooser: Chooser, blocks: int, coin: Coin, _: int) -> Turn:
+    """Blocks after every root."""
+    with run.loop(chooser) as loop:
+        started = loop.now()
+        made = [decided for root in run.setting.roots for decided in written(loop, root, blocks, coin)]
+        seconds = loop.now() - started - loop.seconds["prompt"]
+    return Turn(sum(each.block.depth + 1 for each in made), len(made), seconds, loop.seconds)
 
 
 @dataclass(frozen=True)
@@ -215,11 +187,8 @@ class _Always:
         return self.action
 
 
-def _mean_interval(values: Any) -> dict[str, float]:
-    """Mean and 95 % interval by Student's law."""
-    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1)) / sqrt(len(values))
-    reach = float(t.ppf(0.975, len(values) - 1)) * spread
-    return {"mean": mean, "low": mean - reach, "high": mean + reach}
+def _fields(interval: tuple[float, float, float]) -> dict[str, float]:
+    return dict(zip(("mean", "low", "high"), interval, strict=True))
 
 
 #: Ranges of shapes for a policy of one's own, and how much is run, where nobody says.
@@ -266,22 +235,22 @@ def validate_policy(
     with open_pair(pair.wanted(seed)) as opened:
         where = setting(opened.pair, warp, roots_of(opened.held_out, amount.roots or ROOTS), seed, vectors)
         if from_file(spec):
-            contest = _of_function(spec, where, named, wanted or shapes_of(*RANGES), amount)
+            run = _of_function(spec, where, named, wanted or shapes_of(*RANGES), amount)
         else:
             path = selector_path(str(pair.folder), named.label) if spec == "selector" else Path(spec)
-            contest = _of_selector(path, where, named, wanted, amount)
-        return {"policy": spec, **_about(opened, where), **report_of(contest)}
+            run = _of_selector(path, where, named, wanted, amount)
+        return {"policy": spec, **_about(opened, where), **report_of(run)}
 
 
-def report_of(contest: PolicyRun) -> dict[str, Any]:
+def report_of(run: PolicyRun) -> dict[str, Any]:
     """Everything about a policy in the loop, as plain data."""
-    setting = contest.setting
+    setting = run.setting
     coin = setting.coin(setting.seed)
-    each = max(1, -(-contest.blocks // len(setting.roots)))
-    with named_errors(contest.label), contest.loop(contest.chooser) as loop:
+    each = max(1, -(-run.blocks // len(setting.roots)))
+    with named_errors(run.label), run.loop(run.chooser) as loop:
         made = [decided for root in setting.roots for decided in written(loop, root, each, coin)]
-    found = agreement(contest, made)
-    return {**found, **timed(contest, each, coin, found["predicted"], made)}
+    found = agreement(run, made)
+    return {**found, **timed(run, each, coin, found["predicted"], made)}
 
 
 def _actions(shape: ShapeOptions) -> list[Delayed] | None:

@@ -61,31 +61,31 @@ class Validation:
     """
 
     setting: Setting
-    contestants: tuple[UnderTest, ...]
+    verifiers: tuple[UnderTest, ...]
     schemes: tuple[DraftScheme, ...]
     effort: Effort = field(default_factory=Effort)
     law_runs: int = 2_500
     greedy: int = 200
 
     def __post_init__(self) -> None:
-        if not self.pairs:
-            names, schemes = ", ".join(each.label for each in self.contestants), ", ".join(map(str, self.schemes))
+        if not self.cells:
+            names, schemes = ", ".join(each.label for each in self.verifiers), ", ".join(map(str, self.schemes))
             raise InvalidInput(f"the cards of {names} claim none of {schemes}; `draftproof matrix` shows who does")
 
     @property
-    def pairs(self) -> list[tuple[UnderTest, DraftScheme]]:
+    def cells(self) -> list[tuple[UnderTest, DraftScheme]]:
         """The cells, scheme by scheme."""
-        return [(each, scheme) for scheme in self.schemes for each in self.contestants if each.plays_on(scheme)]
+        return [(each, scheme) for scheme in self.schemes for each in self.verifiers if each.claims(scheme)]
 
     @property
     def left_out(self) -> list[tuple[UnderTest, DraftScheme]]:
         """Verifiers and schemes that are no cells: the verifier's card does not claim the scheme."""
-        return [(each, scheme) for scheme in self.schemes for each in self.contestants if not each.plays_on(scheme)]
+        return [(each, scheme) for scheme in self.schemes for each in self.verifiers if not each.claims(scheme)]
 
     @property
-    def players(self) -> list[tuple[UnderTest, list[DraftScheme]]]:
+    def tested(self) -> list[tuple[UnderTest, list[DraftScheme]]]:
         """Each verifier that has a cell, with its schemes."""
-        found = [(each, [scheme for scheme in self.schemes if each.plays_on(scheme)]) for each in self.contestants]
+        found = [(each, [scheme for scheme in self.schemes if each.claims(scheme)]) for each in self.verifiers]
         return [(each, schemes) for each, schemes in found if schemes]
 
     @property
@@ -100,7 +100,7 @@ class Validation:
     @property
     def law_level(self) -> float:
         """Probability with which a lossless verifier is refuted by the law test; all of them together: `LEVEL`."""
-        return LEVEL / len(self.contestants)
+        return LEVEL / len(self.verifiers)
 
     @property
     def root_runs(self) -> int:
@@ -108,29 +108,29 @@ class Validation:
         return -(-self.law_runs // len(self.setting.roots))
 
 
-def tables_of(contest: Validation) -> list[Case]:
+def tables_of(validation: Validation) -> list[Case]:
     """The exact tables after each root; for large vocabularies those of the roots alone."""
-    setting, made = contest.setting, []
+    setting, made = validation.setting, []
     with bar("tables", len(setting.roots)) as tick:
         for root in setting.roots:
-            made.append(root_case(setting.pair, setting.warp, root, contest.depth))
+            made.append(root_case(setting.pair, setting.warp, root, validation.depth))
             tick(1)
     return made
 
 
-def with_plans(contest: Validation, tables: Sequence[Case]) -> tuple[Validation, list[str]]:
+def with_plans(validation: Validation, tables: Sequence[Case]) -> tuple[Validation, list[str]]:
     """The validation with a tree for every scheme that is planned from a measurement, and in words from which."""
-    made = [planned_scheme(scheme, contest.setting, tables) for scheme in contest.schemes]
-    return replace(contest, schemes=tuple(scheme for scheme, _ in made)), [said for _, said in made if said]
+    made = [planned_scheme(scheme, validation.setting, tables) for scheme in validation.schemes]
+    return replace(validation, schemes=tuple(scheme for scheme, _ in made)), [said for _, said in made if said]
 
 
-def same_anyway(contest: Validation) -> dict[str, Any]:
+def same_anyway(validation: Validation) -> dict[str, Any]:
     """Tree attention, caches and greedy text; rows of plain data, each with `passed`."""
-    setting, prompt = contest.setting, contest.setting.roots[0]
-    trees, caches, widest = [], [], _widest(contest)
+    setting, prompt = validation.setting, validation.setting.roots[0]
+    trees, caches, widest = [], [], _widest(validation)
     for each, scheme in widest:
-        loop = Loop(setting.pair, each.played.verifier, scheme, setting.warp, setting.vectors)
-        with named_errors(each.played.label):
+        loop = Loop(setting.pair, each.executed.verifier, scheme, setting.warp, setting.vectors)
+        with named_errors(each.executed.label):
             trees.append(checks.tree_attention(loop, prompt, TREES, setting.seed))
             caches.append(checks.caches(loop, prompt, BLOCKS, setting.seed))
     tree, cache, names = (
@@ -142,73 +142,73 @@ def same_anyway(contest: Validation) -> dict[str, Any]:
         "tree_attention": {**asdict(tree), "passed": tree.passed, "shape": names, "trees": TREES * len(trees)},
         "caches": {**asdict(cache), "passed": cache.passed, "shape": names, "blocks": BLOCKS * len(caches)},
     }
-    if contest.greedy:
-        found["greedy"] = greedy_fields(contest, prompt)
+    if validation.greedy:
+        found["greedy"] = greedy_fields(validation, prompt)
     return found
 
 
-def _widest(contest: Validation) -> list[tuple[UnderTest, DraftScheme]]:
+def _widest(validation: Validation) -> list[tuple[UnderTest, DraftScheme]]:
     """Of each kind of scheme the largest, with the first verifier that plays on it."""
     found: dict[str, tuple[UnderTest, DraftScheme]] = {}
-    for each, scheme in contest.pairs:
+    for each, scheme in validation.cells:
         best = found.get(scheme.name)
         if best is None or (scheme.nodes, scheme.depth) > (best[1].nodes, best[1].depth):
             found[scheme.name] = each, scheme
     return list(found.values())
 
 
-def greedy_fields(contest: Validation, prompt: Sequence[int]) -> dict[str, Any]:
+def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, Any]:
     """Every cell at temperature 0 against `generate(do_sample=False)`."""
-    pair = contest.setting.pair
-    text = checks.greedy_text(pair, prompt, contest.greedy)
+    pair = validation.setting.pair
+    text = checks.greedy_text(pair, prompt, validation.greedy)
     differ = []
-    with bar("greedy", len(contest.pairs)) as tick:
-        for each, scheme in contest.pairs:
-            with named_errors(each.played.label):
-                place = checks.first_difference(pair, each.played.verifier, scheme, prompt, text)
+    with bar("greedy", len(validation.cells)) as tick:
+        for each, scheme in validation.cells:
+            with named_errors(each.executed.label):
+                place = checks.first_difference(pair, each.executed.verifier, scheme, prompt, text)
             if place is not None:
                 differ.append({"verifier": each.label, "shape": shape_name(scheme), "token": place})
             tick(1)
-    return {"tokens": len(text), "runs": len(contest.pairs), "differ": differ, "passed": not differ}
+    return {"tokens": len(text), "runs": len(validation.cells), "differ": differ, "passed": not differ}
 
 
-def law_rows(contest: Validation, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
+def law_rows(validation: Validation, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
     """The law test of every verifier; rows that are kept already are not run again."""
-    setting, length = contest.setting, law_length(contest)
-    runs, level = contest.root_runs, contest.law_level
-    with bar("law (runs)", runs * len(tables) * len(contest.players)) as tick:
+    setting, length = validation.setting, law_length(validation)
+    runs, level = validation.root_runs, validation.law_level
+    with bar("law (runs)", runs * len(tables) * len(validation.tested)) as tick:
         work = {
             law_key(setting, each, schemes, length, runs, level): partial(
                 law_row, setting, each, schemes, tables, length, runs, level, tick
             )
-            for each, schemes in contest.players
+            for each, schemes in validation.tested
         }
         share(work, kept)
     return [kept.rows[key] for key in work]
 
 
-def law_length(contest: Validation) -> int:
+def law_length(validation: Validation) -> int:
     """How many tokens the law test looks at: as many as there are tables, up to `LONGEST`."""
-    return min(contest.depth + 1, LONGEST)
+    return min(validation.depth + 1, LONGEST)
 
 
-def law_power(contest: Validation, tables: Sequence[Case]) -> dict[str, Any]:
+def law_power(validation: Validation, tables: Sequence[Case]) -> dict[str, Any]:
     """What the law test can find with the runs that it has."""
     return {
-        "found": power_fields(tables, law_length(contest), contest.root_runs, contest.law_level),
-        "level": contest.law_level,
-        "log10_needed": -log(contest.law_level) / log(10),
+        "found": power_fields(tables, law_length(validation), validation.root_runs, validation.law_level),
+        "level": validation.law_level,
+        "log10_needed": -log(validation.law_level) / log(10),
     }
 
 
-def cell_rows(contest: Validation, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
+def cell_rows(validation: Validation, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
     """Every cell, scheme by scheme; rows that are kept already are not run again."""
-    truncated = cache(partial(truncated_of, contest.setting))
+    truncated = cache(partial(truncated_of, validation.setting))
     work = {
-        cell_key(contest.setting, each, scheme, contest.effort): partial(
-            _cell, contest, each, scheme, tables, truncated
+        cell_key(validation.setting, each, scheme, validation.effort): partial(
+            _cell, validation, each, scheme, tables, truncated
         )
-        for each, scheme in contest.pairs
+        for each, scheme in validation.cells
     }
     with bar("cells", len(work)) as tick:
         share(work, kept, tick)
@@ -216,16 +216,16 @@ def cell_rows(contest: Validation, tables: Sequence[Case], kept: RowFile) -> lis
 
 
 def _cell(
-    contest: Validation,
+    validation: Validation,
     each: UnderTest,
     scheme: DraftScheme,
     tables: Sequence[Case],
     cuts: Callable[[int], list[Truncated]],
 ) -> dict[str, Any]:
-    if contest.exact(scheme):
-        return measure(contest.setting, each, scheme, tables, contest.effort)
+    if validation.exact(scheme):
+        return measure(validation.setting, each, scheme, tables, validation.effort)
     cut = cuts(scheme.depth) if isinstance(scheme, Delayed) else []  # other trees are too many to be listed there
-    return measure(contest.setting, each, scheme, [], contest.effort, cut)
+    return measure(validation.setting, each, scheme, [], validation.effort, cut)
 
 
 def table_fields(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -295,34 +295,39 @@ def make_validation(
     check_pair(opened.pair)
     count = amount.roots or (2 if amount.quick else 4)
     made = setting(opened.pair, warp, roots_of(opened.held_out, count), seed, vectors)
-    contest = Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.effort)
-    runs = amount.law_runs or (1_000 if amount.quick else contest.law_runs)
-    return replace(contest, law_runs=runs)
+    validation = Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.effort)
+    runs = amount.law_runs or (1_000 if amount.quick else validation.law_runs)
+    return replace(validation, law_runs=runs)
 
 
 def run(
-    console: Console, opened: Opened, contest: Validation, resume: str | None, started: float, lossy: Sequence[str] = ()
+    console: Console,
+    opened: Opened,
+    validation: Validation,
+    resume: str | None,
+    started: float,
+    lossy: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything, printed part by part; the report as plain data. lossy: verifiers that are known to be."""
-    kept, report = RowFile(resume), {**about(opened, contest), "known_lossy": list(lossy)}
+    kept, report = RowFile(resume), {**about(opened, validation), "known_lossy": list(lossy)}
     views.show_pair(console, report)
-    remark(f"tables of p and q after {len(contest.setting.roots)} roots")
-    tables = tables_of(contest)
-    contest, report["planned"] = with_plans(contest, tables)
-    report["left_out"] = [{"verifier": each.label, "shape": shape_name(scheme)} for each, scheme in contest.left_out]
+    remark(f"tables of p and q after {len(validation.setting.roots)} roots")
+    tables = tables_of(validation)
+    validation, report["planned"] = with_plans(validation, tables)
+    report["left_out"] = [{"verifier": each.label, "shape": shape_name(scheme)} for each, scheme in validation.left_out]
     for line in [*report["planned"], *views.left_out_lines(report["left_out"])]:
         console.print(line, soft_wrap=True)
     remark("tree attention, caches, greedy text")
-    report["same"] = same_anyway(contest)
+    report["same"] = same_anyway(validation)
     for line in views.check_lines(report["same"]):
         console.print(line, soft_wrap=True)
-    remark(f"law of the first tokens, up to {contest.law_runs:,} runs a verifier")
-    report["power"] = law_power(contest, tables)
-    report["law"] = law_rows(contest, tables, kept)
+    remark(f"law of the first tokens, up to {validation.law_runs:,} runs a verifier")
+    report["power"] = law_power(validation, tables)
+    report["law"] = law_rows(validation, tables, kept)
     console.print(views.law_table(report["law"]))
     console.print(views.power_lines(report["power"], len(report["law"])), soft_wrap=True)
-    remark(f"predicted against measured, {len(contest.pairs)} cells")
-    report["rows"] = cell_rows(contest, tables, kept)
+    remark(f"predicted against measured, {len(validation.cells)} cells")
+    report["rows"] = cell_rows(validation, tables, kept)
     report["table"] = table_fields(report["rows"])
     console.print(views.cell_table(report["rows"], report["table"]))
     console.print(views.table_lines(report["rows"], report["table"]), soft_wrap=True)
@@ -331,7 +336,7 @@ def run(
     return report
 
 
-def about(opened: Opened, contest: Validation) -> dict[str, Any]:
+def about(opened: Opened, validation: Validation) -> dict[str, Any]:
     """Which pair, text and machine."""
     pair = opened.pair
     return {
@@ -342,13 +347,13 @@ def about(opened: Opened, contest: Validation) -> dict[str, Any]:
         "text_hash": opened.corpus.digest,
         "bits_per_character": opened.quality,
         "sample": opened.sample,
-        "warp": contest.setting.warp.as_dict(),
-        "sampling": str(contest.setting.warp),
-        "roots": [pair.decode(root) for root in contest.setting.roots],
+        "warp": validation.setting.warp.as_dict(),
+        "sampling": str(validation.setting.warp),
+        "roots": [pair.decode(root) for root in validation.setting.roots],
         "device": device_name(pair.device),
         "threads": torch.get_num_threads(),
-        "dtype": contest.setting.fields["dtype"],
-        "pair": contest.setting.digest,
+        "dtype": validation.setting.fields["dtype"],
+        "pair": validation.setting.digest,
         "versions": model_versions(),
     }
 

@@ -71,9 +71,9 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
     assert all(row["draft_passes"] == 2 for row in rows if row["scheme"]["name"] != "dyspec")
     for row in rows:
         assert 1 <= row["expected_block_efficiency"] <= row["most_block_efficiency"] + 1e-9
-    finalists = [row for row in found["rows"] if row["finalist"]]
-    assert finalists
-    assert all(row["speedup_low"] <= row["speedup"] <= row["speedup_high"] for row in finalists)
+    last = [row for row in found["rows"] if row["all_rounds"]]
+    assert last
+    assert all(row["speedup_low"] <= row["speedup"] <= row["speedup_high"] for row in last)
     assert "planned from acceptances on the tables" in ran.out
     assert found["recommendation"] in ran.out
     assert found["estimated_seconds"] > 0
@@ -115,24 +115,23 @@ def test_who_takes_over_a_second_by_its_card_is_left_out() -> None:
         in_time([slow], 21)
 
 
-def test_a_rehearsal_times_all_verifiers_on_the_same_trees(where: Setting) -> None:
+def test_a_pilot_run_times_all_verifiers_on_the_same_trees(where: Setting) -> None:
     made = PilotRun(where, Delayed(2, 0, 2), [find_verifier(name) for name in ("naive", "block")])
     plain = PlainPilotRun(where)
     ticks: list[int] = []
     run_pilots([made, plain], 4, ticks.append)
     assert sum(ticks) == 8
-    assert len(made.texts) == 1 + 2  # at first both kinds, then by turns
-    assert max(map(len, made._together.seconds.values())) == 2 * BLOCKS
-    assert [each.label for each in made.players] == ["naive", "block"]  # not by what they take: rows are kept by it
-    made._together.sort(0.0)
-    made._together.players.reverse()
-    assert [each.label for each in made.players] == ["naive", "block"]
-    assert [text.draft_passes for text in made.texts] == [2 * text.blocks for text in made.texts]
+    assert len(made._blocks) == 1 + 2  # at first both kinds, then by turns
+    assert max(map(len, made._batch.seconds.values())) == 2 * BLOCKS
+    assert [each.label for each in made.verifiers] == ["naive", "block"]  # not by what they take: rows are kept by it
+    made._batch.sort(0.0)
+    made._batch.verifiers.reverse()
+    assert [each.label for each in made.verifiers] == ["naive", "block"]
+    assert made.draft_passes == 2
     assert plain.rate > 0
-    for named in made.players:
-        assert made.block(named) == pytest.approx(made.shared + made.verifying(named))
-        assert 0 < made.quick(named) <= max(text.block for text in made.timed) + 1
-        assert 0 < min(text.block for text in made.timed) <= made.shared < made.block(named)
+    for named in made.verifiers:
+        assert 0 < made.quick(named) <= max(made._blocks) + 1
+        assert 0 < min(made._blocks[1:]) <= made.shared < made.block(named)
 
 
 def test_the_quickest_leads_who_takes_long_rests_and_who_cannot_is_out(where: Setting) -> None:
@@ -152,19 +151,19 @@ def test_the_quickest_leads_who_takes_long_rests_and_who_cannot_is_out(where: Se
         return replace(named, verifier=Slow())
 
     players = [slowed("block", 3.0), slowed("naive", 1.0), slowed("spechub", 0.5)]
-    together = VerifierBatch(players, Stopwatch("cpu", clock=lambda: now[0]))
-    loop = Loop(where.pair, together, Delayed(2, 0, 2), where.warp)
+    batch = VerifierBatch(players, Stopwatch("cpu", clock=lambda: now[0]))
+    loop = Loop(where.pair, batch, Delayed(2, 0, 2), where.warp)
     state, coin = loop.start(CONTEXTS[0], 100), coin_for("numpy", 0)
     for _ in range(ENOUGH):
         _, state = loop.step(state, coin)
-    assert [each.label for each in together.players] == ["block", "naive"]  # spechub takes two drafts alone
-    assert together.seconds == {"block": [3.0] * ENOUGH, "naive": [1.0] * ENOUGH, "spechub": []}
-    together.sort(2.0)
-    assert [each.label for each in together.players] == ["naive", "block"]
+    assert [each.label for each in batch.verifiers] == ["block", "naive"]  # spechub takes two drafts alone
+    assert batch.seconds == {"block": [3.0] * ENOUGH, "naive": [1.0] * ENOUGH, "spechub": []}
+    batch.sort(2.0)
+    assert [each.label for each in batch.verifiers] == ["naive", "block"]
     loop.step(state, coin)
-    assert len(together.seconds["block"]) == ENOUGH
-    assert len(together.seconds["naive"]) == ENOUGH + 1
-    assert together.mean("block") == together.quick("block") == 3.0
+    assert len(batch.seconds["block"]) == ENOUGH
+    assert len(batch.seconds["naive"]) == ENOUGH + 1
+    assert batch.mean("block") == batch.quick("block") == 3.0
 
 
 def candidate(
@@ -213,9 +212,9 @@ def test_an_estimate_counts_with_its_upper_end() -> None:
 
 def test_the_estimate_counts_texts_and_turns() -> None:
     two = [candidate(None, 1.0, 3.5), candidate(None, 1.2, 3.5)]
-    assert choose.piloting(two) == pytest.approx(8 * (4 + 8) * 2.2)
+    assert choose.pilot_seconds(two) == pytest.approx(8 * (4 + 8) * 2.2)
     usual = 1 + choose.USUAL * 2.5
     assert usual == 3
     mean = 4 * 3 * (1.0 + 1.2) / 2  # roots, blocks of three tokens, seconds
-    assert choose.halving(two, 4, 9, 5) == pytest.approx(mean * turns_of(2, 5))
-    assert choose.halving([two[0], candidate(None, 9.0, 3.5)], 4, 9, 5) == pytest.approx(4 * 3 * turns_of(1, 5))
+    assert choose.halving_seconds(two, 4, 9, 5) == pytest.approx(mean * turns_of(2, 5))
+    assert choose.halving_seconds([two[0], candidate(None, 9.0, 3.5)], 4, 9, 5) == pytest.approx(4 * 3 * turns_of(1, 5))

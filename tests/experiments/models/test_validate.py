@@ -42,7 +42,7 @@ class Eager:
         return Verdict(node.context, coin.choose(node.target))
 
 
-def contest_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Validation:
+def validation_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **replaced: str) -> Validation:
     text = pair.encode(read_text(EMBEDDED)[100_000:110_000])
     made = setting(pair, Warp(), roots_of(text, roots, 8), seed=0)
     playing = under_test([find_verifier(name) for name in names], {k: find_verifier(v) for k, v in replaced.items()})
@@ -50,17 +50,17 @@ def contest_of(pair: Pair, roots: int = 2, names: tuple[str, ...] = NAMES, **rep
 
 
 @pytest.fixture(scope="module")
-def contest(tiny_pair: Pair) -> Validation:
-    return contest_of(tiny_pair)
+def validation(tiny_pair: Pair) -> Validation:
+    return validation_of(tiny_pair)
 
 
 @pytest.fixture(scope="module")
-def tables(contest: Validation) -> list[Case]:
-    return run.tables_of(contest)
+def tables(validation: Validation) -> list[Case]:
+    return run.tables_of(validation)
 
 
-def test_every_cell_and_the_whole_table_are_as_predicted(contest: Validation, tables: list[Case]) -> None:
-    rows = run.cell_rows(contest, tables, RowFile(None))
+def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation, tables: list[Case]) -> None:
+    rows = run.cell_rows(validation, tables, RowFile(None))
     table = run.table_fields(rows)
     assert len(rows) == table["cells"] == len(NAMES) * len(SHAPES)
     assert table["passed"]
@@ -78,14 +78,14 @@ def test_every_cell_and_the_whole_table_are_as_predicted(contest: Validation, ta
 
 def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables: list[Case]) -> None:
     scheme = Delayed(2, 0, 1)
-    contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4"), schemes=(scheme,), effort=Effort(blocks=40))
-    rows = run.cell_rows(contest, tables, RowFile(None))
+    validation = replace(validation_of(tiny_pair, naive="relaxed:w=1/4"), schemes=(scheme,), effort=Effort(blocks=40))
+    rows = run.cell_rows(validation, tables, RowFile(None))
     assert {row["verdict"] for row in rows} == {"exact"}
-    for row, each in zip(rows, contest.contestants, strict=True):
+    for row, each in zip(rows, validation.verifiers, strict=True):
         found = []
         for case in tables:
             exact = exact_instance(case.target, case.draft, 1)
-            found.append(check(each.played.verifier, exact.target, exact.draft, scheme, engine="enumerate"))
+            found.append(check(each.executed.verifier, exact.target, exact.draft, scheme, engine="enumerate"))
         assert row["lossless"] == all(each.lossless for each in found)
         if not row["lossless"]:
             assert row["max_deviation"] == pytest.approx(float(max(each.max_deviation for each in found)), rel=1e-12)
@@ -98,8 +98,8 @@ def test_a_verdict_that_takes_too_long_is_that_of_floats(
     tiny_pair: Pair, tables: list[Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cells, "EXACT_SECONDS", 1e-6)
-    contest = replace(contest_of(tiny_pair), schemes=SHAPES[:1], effort=Effort(blocks=40))
-    rows = run.cell_rows(contest, tables, RowFile(None))
+    validation = replace(validation_of(tiny_pair), schemes=SHAPES[:1], effort=Effort(blocks=40))
+    rows = run.cell_rows(validation, tables, RowFile(None))
     assert {(row["verdict"], row["lossless"]) for row in rows} == {("to rounding", True)}
 
 
@@ -123,8 +123,8 @@ def test_a_cell_of_little_variance_still_runs_enough_blocks_for_its_outcomes() -
 def test_a_planted_bias_fails_the_same_table(
     tiny_pair: Pair, tables: list[Case], claim: str, liar: str, moves_the_mean: bool
 ) -> None:
-    contest = replace(contest_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], effort=Effort(goal=0.015))
-    rows = run.cell_rows(contest, tables, RowFile(None))
+    validation = replace(validation_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], effort=Effort(goal=0.015))
+    rows = run.cell_rows(validation, tables, RowFile(None))
     table = run.table_fields(rows)
     assert not table["passed"]
     assert [each["verifier"] for each in table["failed"]] == [f"{claim} (runs {liar})"]
@@ -136,8 +136,8 @@ def test_a_planted_bias_fails_the_same_table(
 
 
 def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) -> None:
-    contest = replace(contest_of(tiny_pair, naive="relaxed:w=1/4", gbv="naive_from_target"), law_runs=3_000)
-    rows = run.law_rows(contest, tables, RowFile(None))
+    validation = replace(validation_of(tiny_pair, naive="relaxed:w=1/4", gbv="naive_from_target"), law_runs=3_000)
+    rows = run.law_rows(validation, tables, RowFile(None))
     assert {row["verifier"]: row["refuted"] for row in rows} == {
         "naive (runs relaxed:w=1/4)": True,
         "specinfer": False,
@@ -151,9 +151,9 @@ def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) ->
 
 
 def test_rows_that_are_kept_are_not_run_again(
-    contest: Validation, tables: list[Case], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    validation: Validation, tables: list[Case], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, short = str(tmp_path / "rows.jsonl"), replace(contest, schemes=SHAPES[:1], law_runs=100)
+    path, short = str(tmp_path / "rows.jsonl"), replace(validation, schemes=SHAPES[:1], law_runs=100)
     parts = run.cell_rows, run.law_rows
     first = [part(short, tables, RowFile(path)) for part in parts]
 
@@ -165,10 +165,10 @@ def test_rows_that_are_kept_are_not_run_again(
     assert [part(short, tables, RowFile(path)) for part in parts] == first
 
 
-def test_what_defines_a_cell_is_in_its_key(contest: Validation, exact_pair: Pair) -> None:
-    each, scheme, effort = contest.contestants[0], SHAPES[0], contest.effort
-    lying = under_test([each.claim], {"naive": find_verifier("relaxed")})[0]
-    made = contest.setting
+def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: Pair) -> None:
+    each, scheme, effort = validation.verifiers[0], SHAPES[0], validation.effort
+    lying = under_test([each.predicted], {"naive": find_verifier("relaxed")})[0]
+    made = validation.setting
     keys = {
         cell_key(made, each, scheme, effort),
         cell_key(made, lying, scheme, effort),
@@ -189,8 +189,8 @@ def test_the_hash_of_a_pair_is_that_of_its_weights(random_pair: Any) -> None:
     assert pair_digest(random_pair()) != pair_digest(random_pair(noise=0.1001))
 
 
-def test_what_must_be_the_same_is(contest: Validation) -> None:
-    found = run.same_anyway(contest)
+def test_what_must_be_the_same_is(validation: Validation) -> None:
+    found = run.same_anyway(validation)
     assert all(row["passed"] for row in found.values())
     assert run.TREES * 3 < found["tree_attention"]["compared"] <= run.TREES * 5  # paths may be alike
     assert 0 < found["tree_attention"]["largest"] < 1e-4  # float32: another order of sums, but not other sums
@@ -198,32 +198,32 @@ def test_what_must_be_the_same_is(contest: Validation) -> None:
     assert len(views.check_lines(found)) == 3
 
 
-def test_a_wrong_mask_is_found(contest: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_mask_is_found(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
     def causal(sees: Any, start: int, width: int) -> torch.Tensor:
         return torch.ones(len(sees), width, start + width, dtype=torch.bool).tril(start)
 
     monkeypatch.setattr(reading, "_sight", causal)
-    loop = Loop(contest.setting.pair, make("naive_tree"), Delayed(3, 0, 2), Warp())
-    assert not checks.tree_attention(loop, contest.setting.roots[0], 4, 0).passed
+    loop = Loop(validation.setting.pair, make("naive_tree"), Delayed(3, 0, 2), Warp())
+    assert not checks.tree_attention(loop, validation.setting.roots[0], 4, 0).passed
 
 
-def test_a_wrong_cache_is_found(contest: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_cache_is_found(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = Remembered.kept
 
     def first_path(self: Remembered, slots: int, places: Any) -> Remembered:
         return kept(self, slots, [range(len(each)) for each in places])
 
-    loop = Loop(contest.setting.pair, make("traversal"), Delayed(3, 0, 2), Warp())
-    assert checks.caches(loop, contest.setting.roots[0], 30, 0).passed
+    loop = Loop(validation.setting.pair, make("traversal"), Delayed(3, 0, 2), Warp())
+    assert checks.caches(loop, validation.setting.roots[0], 30, 0).passed
     monkeypatch.setattr(Remembered, "kept", first_path)
-    assert not checks.caches(loop, contest.setting.roots[0], 30, 0).passed
+    assert not checks.caches(loop, validation.setting.roots[0], 30, 0).passed
 
 
 def test_greedy_text_that_differs_is_named(random_pair: Any) -> None:
     made = setting(random_pair(), Warp(), [(1, 2, 3)], seed=0)
     lying = under_test([find_verifier("naive")], {"naive": NamedVerifier("eager", Eager())})
-    contest = Validation(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
-    found = run.same_anyway(contest)
+    validation = Validation(made, tuple(lying), (Delayed(2, 1, 2),), greedy=60)
+    found = run.same_anyway(validation)
     assert not found["greedy"]["passed"]
     assert {each["verifier"] for each in found["greedy"]["differ"]} == {"naive (runs eager)"}
     assert "DIFFERENT: naive (runs eager) (2, 1, 2) at token" in views.check_lines(found)[2]
@@ -234,11 +234,11 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
     pair = random_pair(vocab=300)
     made = setting(pair, Warp(), [(1, 2, 3), (250, 7, 9)], seed=0)
     playing = under_test([find_verifier("specinfer"), find_verifier("traversal")], {})
-    contest = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), law_runs=600, greedy=0)
-    assert not contest.exact(contest.schemes[0])
-    tables = run.tables_of(contest)
+    validation = Validation(made, tuple(playing), (Delayed(2, 0, 2),), Effort(blocks=600), law_runs=600, greedy=0)
+    assert not validation.exact(validation.schemes[0])
+    tables = run.tables_of(validation)
     assert [each.target.depth for each in tables] == [0, 0]
-    rows = run.cell_rows(contest, tables, RowFile(None))
+    rows = run.cell_rows(validation, tables, RowFile(None))
     assert run.table_fields(rows)["passed"]
     for row in rows:
         assert row["prediction"] == "600 sampled trees"
@@ -248,20 +248,20 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
         assert row["outcomes"] is None
         assert row["truncated"]["kept"] == 35  # 39**3 numbers are below 60,000
         assert 0 < row["truncated"]["outside_draft"] < 1
-    assert run.law_length(contest) == 1
-    assert not any(row["refuted"] for row in run.law_rows(contest, tables, RowFile(None)))
+    assert run.law_length(validation) == 1
+    assert not any(row["refuted"] for row in run.law_rows(validation, tables, RowFile(None)))
 
 
 def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
-    contest = contest_of(tiny_pair, names=("specinfer", "traversal"))
-    contest = replace(contest, setting=replace(contest.setting, vectors="torch"), effort=Effort(blocks=400))
-    rows = run.cell_rows(contest, tables, RowFile(None))
+    validation = validation_of(tiny_pair, names=("specinfer", "traversal"))
+    validation = replace(validation, setting=replace(validation.setting, vectors="torch"), effort=Effort(blocks=400))
+    rows = run.cell_rows(validation, tables, RowFile(None))
     assert {row["vectors"] for row in rows} == {"torch"}
     assert run.table_fields(rows)["passed"]
 
 
 def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> None:
-    greedy = contest_of(tiny_pair)
+    greedy = validation_of(tiny_pair)
     greedy = replace(greedy, setting=replace(greedy.setting, warp=Warp(0)), schemes=SHAPES[:1], law_runs=50)
     tables = run.tables_of(greedy)
     rows = run.cell_rows(greedy, tables, RowFile(None))
@@ -270,8 +270,8 @@ def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> 
     assert not any(row["refuted"] for row in run.law_rows(greedy, tables, RowFile(None)))
 
 
-def test_the_picture_and_the_page_hold_every_cell(contest: Validation, tables: list[Case]) -> None:
-    short = replace(contest, schemes=SHAPES[:1])
+def test_the_picture_and_the_page_hold_every_cell(validation: Validation, tables: list[Case]) -> None:
+    short = replace(validation, schemes=SHAPES[:1])
     rows = run.cell_rows(short, tables, RowFile(None))
     assert views.figure(rows, "caption").startswith(b"\x89PNG")
     page = views.markdown(rows, run.table_fields(rows))
@@ -288,12 +288,12 @@ def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_
     from draftproof.experiments.models.validate.run import SHAPES as FOUR
     from draftproof.experiments.models.validate.run import VERIFIERS as EIGHT
 
-    contest = replace(contest_of(tiny_pair, roots=4, names=EIGHT), schemes=FOUR, effort=Effort(), law_runs=4_000)
-    tables = run.tables_of(contest)
-    table = run.table_fields(run.cell_rows(contest, tables, RowFile(None)))
+    validation = replace(validation_of(tiny_pair, roots=4, names=EIGHT), schemes=FOUR, effort=Effort(), law_runs=4_000)
+    tables = run.tables_of(validation)
+    table = run.table_fields(run.cell_rows(validation, tables, RowFile(None)))
     assert table["cells"] == 32
     assert table["largest_error"] < 0.02
     assert table["passed"]
-    assert not any(row["refuted"] for row in run.law_rows(contest, tables, RowFile(None)))
-    power = run.law_power(contest, tables)["found"]
+    assert not any(row["refuted"] for row in run.law_rows(validation, tables, RowFile(None)))
+    power = run.law_power(validation, tables)["found"]
     assert all(each["share"] >= 0.9 for each in power)

@@ -21,7 +21,7 @@ from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossle
 from draftproof.simulator.instances.case import Case
 from draftproof.verifiers import make
 from draftproof.verifiers.sequoia import acceptance_vector
-from tests.experiments.models.test_validate import contest_of
+from tests.experiments.models.test_validate import validation_of
 
 OTHERS = (DySpec(2), Eagle2(2, 2, 3), SpecHub(1), Sequoia(2, 2))
 PLAYERS = ("nss", "traversal", "spechub", "sequoia")
@@ -29,19 +29,21 @@ PLAYERS = ("nss", "traversal", "spechub", "sequoia")
 
 @pytest.fixture(scope="module")
 def tables(tiny_pair: Pair) -> list[Case]:
-    return run.tables_of(contest_of(tiny_pair))
+    return run.tables_of(validation_of(tiny_pair))
 
 
 @pytest.mark.heavy
 def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
     effort = Effort(blocks=400)
-    contest = replace(contest_of(tiny_pair, names=PLAYERS), schemes=OTHERS, effort=effort, law_runs=100, greedy=12)
-    planned, said = run.with_plans(contest, tables)
+    validation = replace(
+        validation_of(tiny_pair, names=PLAYERS), schemes=OTHERS, effort=effort, law_runs=100, greedy=12
+    )
+    planned, said = run.with_plans(validation, tables)
     vectors = [acceptance_vector(each.target, each.draft, 2, 2) for each in tables]
     best = Sequoia.planned([(first + second) / 2 for first, second in zip(*vectors, strict=True)], 2, 2)
     assert planned.schemes == (*OTHERS[:3], best)
     assert said == [f"{best}: planned from acceptances on the tables of 2 roots"]
-    assert [(each.label, scheme.name) for each, scheme in planned.pairs] == [
+    assert [(each.label, scheme.name) for each, scheme in planned.cells] == [
         ("nss", "dyspec"),
         ("traversal", "dyspec"),
         ("sequoia", "dyspec"),
@@ -51,7 +53,7 @@ def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
         ("nss", "sequoia"),
         ("sequoia", "sequoia"),
     ]
-    assert len(planned.left_out) == 16 - len(planned.pairs)
+    assert len(planned.left_out) == 16 - len(planned.cells)
     assert len(views.left_out_lines([{"verifier": "a", "shape": "x"}, {"verifier": "b", "shape": "x"}])) == 1
     rows = run.cell_rows(planned, tables, RowFile(None))
     table = run.table_fields(rows)
@@ -67,19 +69,19 @@ def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
 def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
     tiny_pair: Pair, tables: list[Case]
 ) -> None:
-    contest = contest_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
-    contest = replace(contest, schemes=OTHERS[:2], effort=Effort(blocks=3000))
-    rows = run.cell_rows(contest, tables, RowFile(None))
+    validation = validation_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
+    validation = replace(validation, schemes=OTHERS[:2], effort=Effort(blocks=3000))
+    rows = run.cell_rows(validation, tables, RowFile(None))
     failed = run.table_fields(rows)["failed"]
     assert failed == [{"verifier": "traversal (runs naive)", "shape": "dyspec(nodes=2)"}]
 
 
 def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair) -> None:
-    contest = contest_of(tiny_pair, names=("nss",))
-    contest = replace(contest, schemes=(Delayed(1, 0, 1), DySpec(8)), effort=Effort(blocks=60))
-    assert contest.depth == 1
-    tables = run.tables_of(contest)
-    rows = run.cell_rows(contest, tables, RowFile(None))
+    validation = validation_of(tiny_pair, names=("nss",))
+    validation = replace(validation, schemes=(Delayed(1, 0, 1), DySpec(8)), effort=Effort(blocks=60))
+    assert validation.depth == 1
+    tables = run.tables_of(validation)
+    rows = run.cell_rows(validation, tables, RowFile(None))
     assert [row["prediction"] for row in rows] == ["exact", "60 sampled trees"]
     assert all(abs(row["z"]) < 4 for row in rows)
 
@@ -89,8 +91,8 @@ def test_exact_cells_and_sampled_ones_stand_in_one_table(random_pair: Any, vocab
     """At V = 40 some tokens are kept beside the sampled trees; at depth 8 tables of none are small enough."""
     made = setting(random_pair(vocab=vocab), Warp(), [(1, 2, 3)], seed=0)
     schemes = Delayed(1, 0, 1), Delayed(1, 0, depth)
-    contest = Validation(made, tuple(under_test([find_verifier("naive")], {})), schemes, Effort(blocks=40))
-    rows = run.cell_rows(contest, run.tables_of(contest), RowFile(None))
+    validation = Validation(made, tuple(under_test([find_verifier("naive")], {})), schemes, Effort(blocks=40))
+    rows = run.cell_rows(validation, run.tables_of(validation), RowFile(None))
     assert [row["truncated"] is None for row in rows] == [True, vocab == 8]
     page = views.markdown(rows, run.table_fields(rows))
     assert ("top tokens" in page) == (vocab == 40)
@@ -110,18 +112,18 @@ def test_a_plan_for_large_vocabularies_is_made_on_the_most_probable_tokens(rando
 
 def test_verifiers_that_claim_nothing_here_are_refused(tiny_pair: Pair) -> None:
     with pytest.raises(InvalidInput, match=r"the cards of specinfer claim none of eagle2"):
-        replace(contest_of(tiny_pair, names=("specinfer",)), schemes=OTHERS[1:2])
+        replace(validation_of(tiny_pair, names=("specinfer",)), schemes=OTHERS[1:2])
 
 
 @pytest.mark.heavy
 def test_many_pairs_of_scheme_and_verifier_are_as_predicted(tiny_pair: Pair) -> None:
     names = (*PLAYERS, "rejection_without_replacement", "block")
-    contest = contest_of(tiny_pair, roots=4, names=names)
-    contest = replace(contest, schemes=OTHERS, effort=Effort(), law_runs=4_000)
-    tables = run.tables_of(contest)
-    contest, _ = run.with_plans(contest, tables)
-    table = run.table_fields(run.cell_rows(contest, tables, RowFile(None)))
+    validation = validation_of(tiny_pair, roots=4, names=names)
+    validation = replace(validation, schemes=OTHERS, effort=Effort(), law_runs=4_000)
+    tables = run.tables_of(validation)
+    validation, _ = run.with_plans(validation, tables)
+    table = run.table_fields(run.cell_rows(validation, tables, RowFile(None)))
     claimed = [scheme for name in names for scheme in OTHERS if scheme.name in lossless_for(make(name).card)]
     assert table["cells"] == len(claimed) > 10
     assert table["passed"]
-    assert not any(row["refuted"] for row in run.law_rows(contest, tables, RowFile(None)))
+    assert not any(row["refuted"] for row in run.law_rows(validation, tables, RowFile(None)))
