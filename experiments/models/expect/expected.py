@@ -113,7 +113,6 @@ class Expected:
 
     @property
     def how(self) -> str:
-        """In words, how it was had."""
         return "exact" if self.exact else f"{self.means.size:,} sampled trees"
 
     @property
@@ -308,7 +307,6 @@ class TreeMean:
         self._efficiency = TreeEfficiency(verifier) if closed_form(verifier) else None
 
     def of(self, root: DraftNode) -> float:
-        """The mean on the tree under this root."""
         if self._efficiency is not None:
             return float(self._efficiency.of(root))
         return tree_moments(self._verifier, root, self._generator)[0]

@@ -74,7 +74,6 @@ class PairProblem:
 
     @property
     def cut(self) -> bool:
-        """Whether the pair has more tokens than the tables."""
         return self.whole > self.vocab_size
 
     def __getstate__(self) -> dict[str, Any]:
@@ -115,7 +114,6 @@ class PairProblem:
         return first, second
 
     def _tables(self, depth: int) -> list[Tables]:
-        """Of all roots, made once for each depth."""
         if depth not in self.tables:
             self.tables[depth] = self._made(depth)
         return self.tables[depth]
@@ -140,7 +138,6 @@ class PairProblem:
 
     @property
     def _says(self) -> str:
-        """What cut tables tell of the whole vocabulary."""
         if self.denominator is not None:
             return f"rounded to multiples of 1/{self.denominator}, they say nothing of all {self.whole:,} tokens"
         return (

@@ -86,6 +86,5 @@ class RootTrees:
 
 
 def _part(grown: Grown, scheme: Delayed) -> DraftTree:
-    """The tree of a shape inside a grown one."""
     paths = [path[: scheme.depth] for path in grown[scheme.L1][: scheme.K]]
     return DraftTree.from_paths(paths[0][: scheme.L1], [path[scheme.L1 :] for path in paths])

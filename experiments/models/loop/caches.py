@@ -90,19 +90,18 @@ class Preallocated:
 
     @classmethod
     def of(cls, layers: Layers, slots: int, more: int) -> Preallocated:
-        """The first `slots` slots of these layers, copied, with room for at least `more`."""
+        """The first `slots` slots of these layers, copied, with space for at least `more`."""
         size = slots + more + max(LEAST, int(SHARE * slots))
 
-        def roomy(states: torch.Tensor) -> torch.Tensor:
+        def with_space(states: torch.Tensor) -> torch.Tensor:
             wide = states.new_empty(*states.shape[:2], size, states.shape[3])
             wide[:, :, :slots] = states[:, :, :slots]
             return wide
 
-        return cls(tuple((roomy(keys), roomy(values)) for keys, values in layers), slots)
+        return cls(tuple((with_space(keys), with_space(values)) for keys, values in layers), slots)
 
     @property
     def size(self) -> int:
-        """How many slots there are."""
         return int(self.layers[0][0].shape[2])
 
     @property
@@ -111,7 +110,6 @@ class Preallocated:
         return torch.is_inference_mode_enabled() or not self.layers[0][0].is_inference()
 
     def seen(self, slots: int) -> Layers:
-        """The first `slots` slots."""
         return tuple((keys[:, :, :slots], values[:, :, :slots]) for keys, values in self.layers)
 
     def cache(self) -> Any:
@@ -130,7 +128,6 @@ class Preallocated:
 
 @cache
 def _layer() -> Any:
-    """The layer of such a cache, as a class of transformers."""
     from transformers.cache_utils import DynamicLayer
 
     class Appending(DynamicLayer):  # type: ignore[misc]
@@ -139,13 +136,13 @@ def _layer() -> Any:
         def __init__(self, keys: torch.Tensor, values: torch.Tensor, filled: int) -> None:
             super().__init__()
             self.lazy_initialization(keys, values)
-            self.room = keys, values
+            self.space = keys, values
             self.keys, self.values = keys[:, :, :filled], values[:, :, :filled]
 
         def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> Any:
             filled = self.keys.shape[2]
             after = filled + key_states.shape[2]
-            keys, values = self.room
+            keys, values = self.space
             keys[:, :, filled:after] = key_states
             values[:, :, filled:after] = value_states
             self.keys, self.values = keys[:, :, :after], values[:, :, :after]
@@ -159,18 +156,17 @@ class Remembered:
     """The cache of one model.
 
     held: shape `(B, S)`, whether a slot holds a token of the sequence. lengths: shape `(B,)`, how many it has.
-    room: where the layers stand, if there is more of it; since: how often some of it had been given up before.
+    space: where the layers stand, if there is more of it; since: how often some of it had been given up before.
     """
 
     layers: Layers
     held: torch.Tensor
     lengths: torch.Tensor
-    room: Preallocated | None = None
+    space: Preallocated | None = None
     since: int = 0
 
     @classmethod
     def nothing(cls, device: torch.device | str) -> Remembered:
-        """Of one sequence that has not begun."""
         return cls(
             (), torch.zeros(1, 0, dtype=torch.bool, device=device), torch.zeros(1, dtype=torch.long, device=device)
         )
@@ -183,16 +179,16 @@ class Remembered:
     @property
     def last(self) -> bool:
         """Whether it may write behind its slots: nobody has since. Raises `RuntimeError` where they were given up."""
-        if self.room is None:
+        if self.space is None:
             return False
-        if self.room.freed[self.since : self.since + 1] and self.room.freed[self.since] < self.slots:
+        if self.space.freed[self.since : self.since + 1] and self.space.freed[self.since] < self.slots:
             raise RuntimeError("the slots of this cache were given up for another text; go on from the state after it")
-        return self.room.filled == self.slots and self.room.open
+        return self.space.filled == self.slots and self.space.open
 
-    def roomy(self, more: int) -> Preallocated:
-        """Where `more` slots can be written behind those that are there: its own room, or a copy."""
-        if self.last and self.room is not None and self.room.size >= self.slots + more:
-            return self.room
+    def with_space(self, more: int) -> Preallocated:
+        """Where `more` slots can be written behind those that are there: its own space, or a copy."""
+        if self.last and self.space is not None and self.space.size >= self.slots + more:
+            return self.space
         return Preallocated.of(self.layers, self.slots, more)
 
     def repeated(self, copies: int) -> Remembered:
@@ -243,25 +239,25 @@ class Remembered:
         counts = torch.tensor([len(each) for each in places], device=device)
         held = torch.cat([self.held[:, :slots], torch.arange(width, device=device) < counts[:, None]], 1)
         straight = all(list(each) == list(range(width)) for each in places)
-        if self.last and self.room is not None:
-            return self._kept_in_room(self.room, slots, None if straight else index, held, counts)
+        if self.last and self.space is not None:
+            return self._kept_in_place(self.space, slots, None if straight else index, held, counts)
         layers = tuple(
             (_chosen(keys, slots, index, straight), _chosen(values, slots, index, straight))
             for keys, values in self.layers
         )
         return Remembered(layers, held, self.lengths + counts)
 
-    def _kept_in_room(
-        self, room: Preallocated, slots: int, index: torch.Tensor | None, held: torch.Tensor, counts: torch.Tensor
+    def _kept_in_place(
+        self, space: Preallocated, slots: int, index: torch.Tensor | None, held: torch.Tensor, counts: torch.Tensor
     ) -> Remembered:
         """`kept` where nobody else has slots after the first: what stays is moved there; index: None if it is there."""
         filled = int(held.shape[1])
         if index is not None:
-            for states in (states for layer in room.layers for states in layer):
+            for states in (states for layer in space.layers for states in layer):
                 after = states[:, :, slots : self.slots]
                 states[:, :, slots:filled] = after.gather(2, _spread(index, after))
-        room.free(slots, filled)
-        return Remembered(room.seen(filled), held, self.lengths + counts, room, len(room.freed))
+        space.free(slots, filled)
+        return Remembered(space.seen(filled), held, self.lengths + counts, space, len(space.freed))
 
 
 def _chosen(states: torch.Tensor, slots: int, index: torch.Tensor, straight: bool) -> torch.Tensor:
@@ -301,8 +297,8 @@ def passed(
     """As `read`, with all that the model puts out. more: what else it is given."""
     from transformers import DynamicCache
 
-    room = before.roomy(tokens.shape[1]) if before.layers else None
-    cache = DynamicCache() if room is None else room.cache()
+    space = before.with_space(tokens.shape[1]) if before.layers else None
+    cache = DynamicCache() if space is None else space.cache()
     output = model(
         input_ids=tokens,
         attention_mask=masks(model, sees),
@@ -313,10 +309,10 @@ def passed(
     )
     layers = tuple((layer.keys, layer.values) for layer in cache.layers)
     held = torch.cat([before.held, torch.zeros_like(tokens, dtype=torch.bool)], 1)
-    if room is None:
+    if space is None:
         return output, Remembered(layers, held, before.lengths)
-    room.filled = before.slots + tokens.shape[1]
-    return output, Remembered(layers, held, before.lengths, room, len(room.freed))
+    space.filled = before.slots + tokens.shape[1]
+    return output, Remembered(layers, held, before.lengths, space, len(space.freed))
 
 
 def prompt_read(model: Any, tokens: Sequence[int], device: torch.device | str, **more: torch.Tensor) -> Remembered:

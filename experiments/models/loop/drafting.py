@@ -73,7 +73,6 @@ def _by_levels(scheme: Delayed, coin: Coin, known: dict[Context, Vector]) -> Dra
 
 
 def _by_replay(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Context, Vector]) -> Drawing:
-    """See the module."""
     answers = _Remembering(scheme, coin)
     while True:
         rows, tree = _Rows(scheme, vocab_size, known), None
@@ -141,7 +140,6 @@ class _Remembering:
         self._next = 0
 
     def begin(self) -> None:
-        """The next question is the first one."""
         self._next = 0
 
     def flip(self, probability: Any) -> bool:

@@ -208,7 +208,6 @@ class Generating:
         return _result(input_ids, texts, pad, bool(generation_config.return_dict_in_generate))
 
     def _seeds(self, texts: int, sampling: bool) -> Sequence[int]:
-        """One for each text."""
         if self.seed is None:
             torch, _ = libraries()
             first = int(torch.randint(2**62, (1,))) if sampling else 0  # as `generate`, after torch.manual_seed

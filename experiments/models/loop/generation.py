@@ -79,7 +79,6 @@ def _begun(loop: Loop, prompts: Sequence[Sequence[int]], more: int) -> State:
 
 
 def _added(text: int, tokens: list[int], block: Block, ends: Ends) -> Piece:
-    """The piece of this block; its tokens are added to those of the text."""
     before = len(tokens)
     for token in block.tokens:
         tokens.append(token)

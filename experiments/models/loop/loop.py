@@ -70,19 +70,16 @@ class State:
     features: tuple[torch.Tensor, ...] = ()
 
     def repeated(self, copies: int) -> State:
-        """The same sequence `copies` times."""
         caches = self.target.repeated(copies), self.draft.repeated(copies)
         return State(*caches, self.waiting * copies, self.features * copies)
 
     def only(self, places: Sequence[int]) -> State:
-        """The sequences at these places, in this order."""
         waiting = tuple(self.waiting[place] for place in places)
         features = tuple(self.features[place] for place in places) if self.features else ()
         return State(self.target.only(places), self.draft.only(places), waiting, features)
 
     @classmethod
     def joined(cls, states: Sequence[State]) -> State:
-        """Sequences of several prompts side by side."""
         return cls(
             Remembered.joined([state.target for state in states]),
             Remembered.joined([state.draft for state in states]),
@@ -216,7 +213,6 @@ class Loop:
             return State(made.reading.kept(accepted)[0], draft, tuple(waiting), _features_after(made, accepted))
 
     def described(self, made: Made) -> list[Block]:
-        """The block of every sequence."""
         return [
             Block(
                 verdict.accepted,
@@ -229,7 +225,6 @@ class Loop:
         ]
 
     def _verify(self, drafted: Drafted, sequence: int, rows: TreeRows, coin: Coin) -> Verdict:
-        """Run the verifier on one tree; rows: `p` at its nodes."""
         root = drafted.trees[sequence].root(rows, drafted.rows[sequence])
         verdict = guarded(self.verifier, root, self.library)(coin)
         assert_verdict(verdict, rows.known, self.pair.vocab_size)
@@ -248,7 +243,6 @@ def _features_after(made: Made, accepted: Sequence[Context]) -> tuple[torch.Tens
 
 
 def _rows_before(made: Made, sequence: int) -> tuple[tuple[Vector, Vector | None], ...]:
-    """`p` and `q` before each token of the block."""
     p, q, accepted = made.rows[sequence], made.drafted.rows[sequence].known, made.verdicts[sequence].accepted
     contexts = [accepted[:depth] for depth in range(len(accepted) + 1)]
     return tuple((p.row(context), q.get(context)) for context in contexts)

@@ -99,7 +99,6 @@ class _Row:
         self._start = start
 
     def add(self, token: int, depth: int, above: list[int]) -> list[int]:
-        """One more token; what it sees."""
         seen = [*above, self._start + len(self.tokens)]
         self.tokens.append(token)
         self.depths.append(depth)
@@ -108,7 +107,6 @@ class _Row:
 
 
 def _table(rows: Sequence[Sequence[int]], width: int) -> torch.Tensor:
-    """Whole numbers, shape `(B, width)`, zeros behind shorter rows."""
     return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.long)
 
 

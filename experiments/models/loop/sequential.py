@@ -272,7 +272,6 @@ class Monitor:
 
     @property
     def log_value(self) -> float:
-        """The logarithm of the e-process now."""
         return float(np.logaddexp.reduce([log(_reserve(self.tokens)), *self._logs]))
 
     @property
@@ -281,7 +280,6 @@ class Monitor:
         return refutes(self.largest, self.level)
 
     def observe(self, p: Any, q: Any, token: int) -> None:
-        """One token more, with the rows before it, shape `(V,)`."""
         entering = _reserve(self.tokens) - _reserve(self.tokens + 1)
         self.tokens += 1
         self._logs = np.logaddexp(self._logs, log(entering / len(self._logs))) + log_ratios(p, q, token)
@@ -347,7 +345,6 @@ def log_ratios(p: Any, q: Any, token: int) -> Any:
 
 
 def _numbers(row: Any) -> Any:
-    """A row as numpy has it, wherever it is."""
     return np.asarray(row.cpu() if hasattr(row, "cpu") else row, np.float64)
 
 

@@ -29,7 +29,6 @@ class UnderTest:
 
     @property
     def label(self) -> str:
-        """How tables call it."""
         if self.executed is self.predicted:
             return self.predicted.label
         return f"{self.predicted.label} (runs {self.executed.label})"
@@ -41,7 +40,6 @@ class UnderTest:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides its results."""
         return {"claim": self.predicted.identity, "played": self.executed.identity}
 
 
@@ -90,7 +88,6 @@ class Setting:
         }
 
     def coin(self, seed: int) -> Coin:
-        """A coin for its vectors, where its models are."""
         return coin_for(self.vectors, seed, self.pair.device)
 
     def key(self, **fields: Any) -> str:

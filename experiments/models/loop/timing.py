@@ -50,7 +50,6 @@ class Stopwatch:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Add the time that the body takes to this part."""
         started = self.now()
         try:
             yield

@@ -32,7 +32,6 @@ class TreeRows:
     known: dict[Context, Vector] = field(default_factory=dict)
 
     def row(self, context: Context) -> Vector:
-        """The row of a node of the tree."""
         return self.known[context]
 
 
@@ -120,14 +119,12 @@ class TorchCoin:
         self._generator = generator
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`; a probability outside [0, 1] raises `InvalidVerifier`."""
         heads = float(probability)
         if not -1e-9 <= heads <= 1 + 1e-9:  # what rounding may leave
             raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
         return bool(self._uniform() < heads)
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`: the inverse of the cumulative sum."""
         given = torch.as_tensor(weights, dtype=torch.float64, device=self._generator.device)
         cumulative = given.cumsum(0)
         chosen = torch.searchsorted(cumulative, self._uniform() * cumulative[-1:], right=True)

@@ -74,7 +74,6 @@ class Candidate:
 
     @property
     def player(self) -> Player:
-        """Who plays on what."""
         return self.named, self.scheme
 
     @property
@@ -84,7 +83,6 @@ class Candidate:
 
     @property
     def most(self) -> float:
-        """Tokens a second at best."""
         return self.tokens / self.quick
 
     @property

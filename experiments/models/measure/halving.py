@@ -64,7 +64,6 @@ class VerifierBatch:
 
     @property
     def card(self) -> Card:
-        """That of the first."""
         return self.verifiers[0].verifier.card
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
@@ -144,12 +143,10 @@ class PilotRun:
 
     @property
     def draft_passes(self) -> float:
-        """Of a block."""
         passes, blocks = zip(*(self._passes[1:] or self._passes), strict=True)
         return float(sum(passes) / sum(blocks))
 
     def block(self, named: NamedVerifier) -> float:
-        """Seconds of a block."""
         return self.shared + self._batch.mean(named.label)
 
     def quick(self, named: NamedVerifier) -> float:
@@ -164,7 +161,6 @@ class PlainPilotRun:
         self._setting, self._blocks = setting, list[float]()
 
     def write(self) -> None:
-        """One more text, from the next root."""
         number, setting = len(self._blocks), self._setting
         coin = setting.coin(text_seed(part_seed(setting.seed, 1), number))
         given = setting.pair, setting.roots[number % len(setting.roots)], setting.warp, coin, TOKENS
@@ -172,7 +168,6 @@ class PlainPilotRun:
 
     @property
     def rate(self) -> float:
-        """Tokens a second of the median text."""
         return 1 / float(np.median(self._blocks[1:] or self._blocks))
 
 
@@ -199,7 +194,6 @@ class Halving:
     blocks: dict[int | None, list[float]] = field(default_factory=dict)
 
     def add(self, number: int | None, texts: Sequence[Turn]) -> None:
-        """One more round of a candidate."""
         self.turns.setdefault(number, []).append(Turn.joined(texts))
         self.blocks.setdefault(number, []).append(float(np.median([each.block for each in texts])))
 
@@ -208,11 +202,9 @@ class Halving:
         return geometric_mean([each.rate for each in self.turns[number]])
 
     def block(self, number: int | None, rounds: int | None = None) -> float:
-        """Seconds of a block: likewise; rounds: over so many from the first."""
         return geometric_mean(self.blocks[number][:rounds])
 
     def rate(self, number: int | None, rounds: int | None = None) -> float:
-        """Tokens a second: those that are expected of a block over its seconds."""
         return self._tokens(number)[0] / self.block(number, rounds)
 
     def ratio(self, number: int, to: int | None = None) -> tuple[float, float, float]:
@@ -227,12 +219,10 @@ class Halving:
         return ratio(rates, other_rates, hypot(error / mean, other_error / other))
 
     def _tokens(self, number: int | None) -> tuple[float, float]:
-        """Of a block, and the standard error."""
         return (1.0, 0.0) if number is None else (self.expected[number].mean, self.expected[number].spread)
 
     @property
     def rounds(self) -> int:
-        """That there were."""
         return len(self.turns.get(None, ()))
 
     @property

@@ -76,7 +76,6 @@ class Latency:
     target: PassTimes
 
     def branch(self, context: int, paths: int) -> float:
-        """Seconds of a draft pass over one token of each path."""
         return self.draft.at(context, paths)
 
     def tree(self, context: int, nodes: int) -> float:

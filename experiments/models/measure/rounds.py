@@ -38,7 +38,6 @@ class Turn:
 
     @classmethod
     def joined(cls, turns: Sequence[Turn]) -> Turn:
-        """Several turns as one."""
         names = dict.fromkeys(name for turn in turns for name in turn.parts)
         return cls(
             sum(turn.tokens for turn in turns),
@@ -49,12 +48,10 @@ class Turn:
 
     @property
     def rate(self) -> float:
-        """Tokens a second."""
         return self.tokens / self.seconds
 
     @property
     def block(self) -> float:
-        """Seconds of a block."""
         return self.seconds / self.blocks
 
 

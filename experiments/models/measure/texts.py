@@ -46,7 +46,6 @@ class DepthRow:
     distance: float | None
 
     def fields(self) -> dict[str, Any]:
-        """As plain data, for rows of results."""
         return asdict(self)
 
 
@@ -200,7 +199,6 @@ def _predicted(
 
 
 def _starts(setting: Setting, timed: Sequence[Generation]) -> list[Context]:
-    """The text before each block, of all generations."""
     found = []
     for root, each in zip(setting.roots, timed, strict=True):
         text = (*root, *(token for block in each.blocks for token in block.tokens))

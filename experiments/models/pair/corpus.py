@@ -43,12 +43,10 @@ class Corpus:
 
     @property
     def training(self) -> str:
-        """The beginning."""
         return self.text[: self._cut]
 
     @property
     def held_out(self) -> str:
-        """The end."""
         return self.text[self._cut :]
 
     @property

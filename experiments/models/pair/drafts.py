@@ -34,7 +34,6 @@ class DraftSpec:
 
     @property
     def counts(self) -> bool:
-        """Whether it is made from a text."""
         return self.kind == "ngram"
 
     def __str__(self) -> str:

@@ -162,7 +162,6 @@ def _roles(recipe: Recipe) -> Sequence[tuple[str, Size, Plan]]:
 
 
 def _sample(model: Any, tokenizer: TextTokenizer, held_out: Any, share: float, seed: int) -> dict[str, str]:
-    """What the target writes after the beginning of the held-out text."""
     prompt = held_out[: max(1, round(PROMPT * share))]
     written = sample(model, [int(token) for token in prompt], round(SAMPLE * share), seed, Warp())
     return {"prompt": tokenizer.decode(prompt.tolist()), "text": tokenizer.decode(written)}
@@ -179,7 +178,6 @@ def recorded(folder: Path, way_out: str = WAY_OUT) -> dict[str, Any] | None:
 
 
 def _is_whole(record: Mapping[str, Any]) -> bool:
-    """Whether what is shown of a record is there and of its kind."""
     bits, written = record.get("bits_per_character"), record.get("sample")
     shown = isinstance(bits, dict) and all(isinstance(bits.get(field.name), (int, float)) for field in fields(Quality))
     return shown and isinstance(written, dict) and all(isinstance(written.get(key), str) for key in ("prompt", "text"))

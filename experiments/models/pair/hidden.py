@@ -66,16 +66,13 @@ class Passes:
         self.seconds, self._now, self._began = 0.0, now, 0.0
 
     def begins(self) -> None:
-        """A pass."""
         self._began = self._now()
 
     def ends(self, logits: torch.Tensor) -> None:
-        """The pass that began."""
         self.seconds += self._now() - self._began
         self.logits.append(logits.detach())
 
     def forget(self) -> None:
-        """Nothing has been read."""
         self.hidden.clear()
         self.logits.clear()
 

@@ -44,7 +44,6 @@ class Located:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What every `from_pretrained` is told."""
         return {"local_files_only": self.local, "trust_remote_code": False}
 
 

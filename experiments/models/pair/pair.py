@@ -78,7 +78,6 @@ class Pair:
     notes: tuple[str, ...] = ()
 
     def model(self, which: str) -> Any:
-        """The model called `target` or `draft`."""
         return {"target": self.target, "draft": self.draft}[which]
 
     def encode(self, text: str) -> list[int]:
@@ -185,7 +184,6 @@ def load_folder(
 
 
 def _cut_model(each: Located, config: Any, size: int, device: Any, dtype: Any) -> tuple[Any, tuple[str, ...]]:
-    """The model with logits for so many tokens, and what was done to it."""
     model = read_model(each, config, device, dtype)
     padding = _rows_of_logits(config) - size
     if not padding:
@@ -209,7 +207,6 @@ def load_target(target: str, device: str = "auto", dtype: str = "float32") -> Pa
 
 
 def _with_made(pair: Pair, spec: DraftSpec, text: str | None) -> Pair:
-    """The pair with a draft that is made for its target."""
     from draftproof.experiments.models.pair.drafts import make_draft
 
     with within_memory(f"making the draft {spec}", pair.device):

@@ -141,7 +141,6 @@ class LookupModel(TextModel):
 
     @property
     def reach(self) -> None:
-        """All of the text."""
         return
 
     def rows(self, recent: torch.Tensor) -> torch.Tensor:
@@ -206,7 +205,6 @@ class NgramModel(TextModel):
 
     @property
     def reach(self) -> int:
-        """The order, at least 1."""
         return max(1, len(self.powers))
 
     def rows(self, recent: torch.Tensor) -> torch.Tensor:

@@ -41,7 +41,6 @@ class TextTokenizer:
 
     @cached_property
     def vocab(self) -> dict[str, int]:
-        """The number of every token, by its text."""
         return dict(self.base.get_vocab())
 
     @cached_property
@@ -68,7 +67,6 @@ class TextTokenizer:
         return str(self.base.decode(list(tokens)))
 
     def save(self, folder: Path) -> None:
-        """Write it beside a model."""
         self.base.save_pretrained(folder)
 
 

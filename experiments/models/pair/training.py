@@ -140,7 +140,6 @@ def train(model: Any, tokens: Any, plan: Plan, seed: int, device: Any, tick: Cal
 
 
 def _share(plan: Plan, steps: int, begun: float) -> float:
-    """How much of the work is done, from 0 to 1."""
     return steps / plan.steps if plan.seconds is None else (perf_counter() - begun) / plan.seconds
 
 
@@ -150,7 +149,6 @@ def rate_at(step: int, done: float) -> float:
 
 
 def _noisy(tokens: Any, share: float, vocab_size: int, generator: np.random.Generator) -> Any:
-    """Tokens of which this share, on average, is replaced by random ones."""
     torch, _ = libraries()
     if share == 0:
         return tokens
@@ -160,7 +158,6 @@ def _noisy(tokens: Any, share: float, vocab_size: int, generator: np.random.Gene
 
 
 def _step(model: Any, optimizer: Any, entered: Any, wanted: Any) -> float:
-    """One step; the loss before it, in nats per token."""
     torch, _ = libraries()
     logits = model(entered, use_cache=False).logits
     loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
@@ -256,7 +253,6 @@ class Recipe:
 
     @property
     def strong_id(self) -> str:
-        """Hash of the configuration."""
         return strong_id(self.configuration)
 
 

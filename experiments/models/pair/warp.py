@@ -61,7 +61,6 @@ class Warp:
         return rows if self.top_p is None or self.top_p == 1 else _nucleus(rows, self.top_p)
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """The fields, for rows of results."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -124,7 +124,6 @@ class PolicyLoop:
         return found
 
     def now(self) -> float:
-        """The clock."""
         return self._own.now()
 
     @torch.inference_mode()
@@ -171,7 +170,6 @@ class PolicyLoop:
         return view_from(standing.context, standing.target_before, before, root, self._times)
 
     def _seen(self, glimpse: TokenState) -> SeenToken:
-        """At a token whose row nobody has asked for."""
         return seen(glimpse, self._loops[0].warp, self._loops[0].pair.vocab_size)
 
     def _left(self, passes: Passes, reading: Reading, rows: TreeRows, accepted: Context) -> SeenToken | None:
@@ -181,7 +179,6 @@ class PolicyLoop:
 
 
 def _array(row: Any) -> Any:
-    """A vector of the loop on the host, for policies to read."""
     if not isinstance(row, torch.Tensor):
         return row
     found = row.cpu().numpy()

@@ -50,7 +50,6 @@ class Inputs:
         return len(self.scalars)
 
     def __getitem__(self, places: torch.Tensor | slice) -> Inputs:
-        """Some of the roots."""
         return Inputs(
             self.target_before[places], self.draft_before[places], self.draft_root[places], self.scalars[places]
         )

@@ -132,7 +132,6 @@ class Ready:
 
 
 def _gelu(x: Any) -> Any:
-    """`x Phi(x)`, in the array itself."""
     found = erf(x * _ROOT)
     found += _ONE
     found *= x

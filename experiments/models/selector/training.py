@@ -41,18 +41,15 @@ class Labelled:
     setting: Any
 
     def of(self, places: Any) -> Labelled:
-        """Some of the roots."""
         chosen = torch.as_tensor(np.flatnonzero(places))
         return Labelled(self.inputs[chosen], self.tokens[places], self.times, self.setting[places])
 
     @property
     def widths(self) -> tuple[int, int]:
-        """Of the target's and the draft's hidden states."""
         return self.inputs.target_before.shape[1], self.inputs.draft_root.shape[1]
 
     @property
     def settings(self) -> list[int]:
-        """The sampling settings that there are."""
         return sorted(set(self.setting.tolist()))
 
 
@@ -88,7 +85,6 @@ class Fitted:
     gain: float
 
     def fields(self) -> dict[str, Any]:
-        """As plain data."""
         return {**asdict(self.choice), "epochs": self.epochs, "gain": self.gain}
 
 
@@ -165,7 +161,6 @@ def fit(
 
 
 def _epochs(network: SelectorNetwork, choice: Choice, training: Labelled, base: dict[int, int]) -> Iterator[int]:
-    """Train; after every pass over the roots its number."""
     tokens, times = (
         torch.as_tensor(np.asarray(each), dtype=torch.float32) for each in (training.tokens, training.times)
     )

@@ -61,7 +61,6 @@ class ChiSquare:
 
     @property
     def probability(self) -> float:
-        """Of a sum as large or larger."""
         return float(chi2.sf(self.statistic, self.freedom)) if self.freedom else float(self.statistic < _NEVER)
 
     def fields(self) -> dict[str, float]:
@@ -69,7 +68,6 @@ class ChiSquare:
 
     @classmethod
     def total(cls, parts: Sequence[ChiSquare]) -> ChiSquare:
-        """The sum of independent ones."""
         return cls(sum(part.statistic for part in parts), sum(part.freedom for part in parts))
 
 
@@ -242,7 +240,6 @@ def agreement_of(row: Mapping[str, Any]) -> Agreement:
 
 
 def _blocks(setting: Setting, each: UnderTest, scheme: DraftScheme, runs: int, seed: int) -> list[list[Block]]:
-    """Fresh blocks, equally many from each root."""
     loop = Loop(setting.pair, each.executed.verifier, scheme, setting.warp, setting.vectors)
     coin = setting.coin(seed)
     with named_errors(each.executed.label):
@@ -324,6 +321,5 @@ def _shared(setting: Setting, each: UnderTest, scheme: DraftScheme, found: Agree
 
 
 def _depths(blocks: Sequence[Sequence[Block]], depth: int) -> list[float]:
-    """The share of blocks of each accepted depth."""
     found = [block.depth for each in blocks for block in each]
     return [float(share) for share in np.bincount(found, minlength=depth + 1) / len(found)]

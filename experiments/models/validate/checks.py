@@ -42,7 +42,6 @@ class Difference:
 
     @property
     def passed(self) -> bool:
-        """Whether rounding explains it."""
         return self.largest <= self.tolerance * max(self.scale, 1.0)  # false for NaN
 
 
@@ -139,7 +138,6 @@ def first_difference(pair: Pair, verifier: Verifier, scheme: DraftScheme, prompt
 
 
 def _ends(model: Any) -> tuple[int, ...]:
-    """The tokens after which `generate` stops."""
     ends = getattr(model.generation_config, "eos_token_id", None)
     if ends is None:
         return ()

@@ -70,7 +70,6 @@ class PolicyRun:
     blocks: int
 
     def loop(self, chooser: Chooser) -> Any:
-        """`deciding` with this pair, these actions and that chooser."""
         given = self.setting
         return deciding(given.pair, self.verifier, self.actions, chooser, given.warp, self.times, given.vectors)
 
@@ -171,7 +170,6 @@ def _by_part(run: PolicyRun, policy: Turn, predicted: float, made: Sequence[Deci
 
 
 def _turn(run: PolicyRun, chooser: Chooser, blocks: int, coin: Coin, _: int) -> Turn:
-    """Blocks after every root."""
     with run.loop(chooser) as loop:
         started = loop.now()
         made = [decided for root in run.setting.roots for decided in written(loop, root, blocks, coin)]

@@ -74,7 +74,6 @@ class Validation:
 
     @property
     def cells(self) -> list[tuple[UnderTest, DraftScheme]]:
-        """The cells, scheme by scheme."""
         return [(each, scheme) for scheme in self.schemes for each in self.verifiers if each.claims(scheme)]
 
     @property
@@ -104,7 +103,6 @@ class Validation:
 
     @property
     def root_runs(self) -> int:
-        """Runs of the law test from each root."""
         return -(-self.law_runs // len(self.setting.roots))
 
 
@@ -262,7 +260,6 @@ class Amount:
 
     @property
     def effort(self) -> Effort:
-        """Of each cell."""
         return Effort(0.05 if self.quick else GOAL, self.blocks)
 
 

@@ -108,7 +108,6 @@ def cell_table(rows: Sequence[Row], table: Row) -> Table:
 
 
 def _tree_heading(rows: Sequence[Row]) -> str:
-    """What the trees of a table are called."""
     delayed = all(row["scheme"]["name"] == "delayed" for row in rows)
     return "K, L1, L2" if delayed else "scheme"
 

@@ -38,9 +38,9 @@ def keeping_what_the_neighbour_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def keeping_the_first_slots_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where slots are moved within a cache, none is."""
-    kept = Remembered._kept_in_room
+    kept = Remembered._kept_in_place
     monkeypatch.setattr(
-        Remembered, "_kept_in_room", lambda self, room, slots, index, *more: kept(self, room, slots, None, *more)
+        Remembered, "_kept_in_place", lambda self, room, slots, index, *more: kept(self, room, slots, None, *more)
     )
 
 
@@ -55,7 +55,7 @@ def writing_one_slot_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
             def update(keys: Any, values: Any, *_: Any, own: Any = own, layer: Any = layer, **__: Any) -> Any:
                 found = own(keys, values)
-                for states, new in zip(layer.room, (keys, values), strict=True):
+                for states, new in zip(layer.space, (keys, values), strict=True):
                     end = found[0].shape[2]
                     states[:, :, end - new.shape[2] - 1 : end - 1] = new
                 return found

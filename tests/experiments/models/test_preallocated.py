@@ -50,14 +50,14 @@ def test_texts_that_go_on_from_one_state_do_not_disturb_each_other(loop: Loop) -
 
 def test_one_that_writes_where_others_are_is_noticed(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     def taking(self: Remembered, more: int) -> Preallocated:
-        room = self.room
-        if room is None or room.size < self.slots + more:
+        space = self.space
+        if space is None or space.size < self.slots + more:
             return Preallocated.of(self.layers, self.slots, more)
-        room.filled = self.slots
-        return room
+        space.filled = self.slots
+        return space
 
-    monkeypatch.setattr(Remembered, "roomy", taking)
-    monkeypatch.setattr(Remembered, "last", property(lambda self: self.room is not None))
+    monkeypatch.setattr(Remembered, "with_space", taking)
+    monkeypatch.setattr(Remembered, "last", property(lambda self: self.space is not None))
     assert not forks(loop)
 
 
@@ -73,13 +73,13 @@ def test_a_pass_writes_behind_what_is_there_and_moves_nothing(loop: Loop) -> Non
 
     first = one(before)
     second = one(first)
-    assert before.room is None  # the prompt was read at once
-    assert second.room is first.room is not None
+    assert before.space is None  # the prompt was read at once
+    assert second.space is first.space is not None
     assert second.layers[0][0].data_ptr() == first.layers[0][0].data_ptr()
     other = one(first)  # a second time: the slot is taken
-    assert other.room is not first.room
+    assert other.space is not first.space
     assert torch.equal(other.layers[0][0], second.layers[0][0])
-    while second.room is first.room:
+    while second.space is first.space:
         second = one(second)
     assert second.slots > 3 + caches.LEAST
 
