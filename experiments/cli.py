@@ -21,7 +21,7 @@ from draftproof.experiments.supervision import supervised as under_supervision
 from draftproof.simulator import files
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.files import cut
-from draftproof.simulator.raised import raised_by_others
+from draftproof.simulator.raised import raised_by_user_code
 
 #: The commands in the order of the help, and where they stand in `draftproof.experiments.commands`.
 COMMANDS = {
@@ -148,7 +148,7 @@ def _code_of(program: typer.Typer, name: str | None, came: Sequence[int]) -> int
         return _complain(f"something called sys.exit({stop.code!r}) before there was a verdict; take that call out")
     except Exception as error:
         message = _words(error)
-        if message is None and (theirs := raised_by_others(error)) is not None:
+        if message is None and (theirs := raised_by_user_code(error)) is not None:
             message = f"your code raised {theirs}"
         if message is None and came:  # libraries make errors of their own of the exception that ends their work
             raise KeyboardInterrupt from None

@@ -180,7 +180,7 @@ def _loaded(wanted: Mapping[str, Any]) -> dict[str, Any]:
             try:
                 return made.verify_all(roots, coin)
             finally:
-                told.update(made.log.told())
+                told.update(made.log.as_fields())
 
         made = replace(audited, **changes, log=Log())
         return run

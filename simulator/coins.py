@@ -1,8 +1,8 @@
-"""The two coins: one explores every outcome with its exact weight, one samples."""
+"""Coins: one enumerates every outcome with its exact weight, one samples, others record and replay answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import Arithmetic
 from draftproof.simulator.errors import InvalidVerifier, NoFunction
 from draftproof.simulator.protocol import Coin
-from draftproof.simulator.raised import said
+from draftproof.simulator.raised import short_repr
 
 T = TypeVar("T")
 
@@ -119,13 +119,49 @@ class EnumeratingCoin:
         if isinstance(value, (int, np.integer, np.bool_)):
             return fmpq(int(value))
         raise InvalidVerifier(
-            f"the coin was given {said(value)} ({type(value).__name__}) in a rational run; "
+            f"the coin was given {short_repr(value)} ({type(value).__name__}) in a rational run; "
             "build probabilities from the rows of the node with + - * / and whole numbers only"
         )
 
 
-class Handed:
-    """What a verifier gets of a coin: its two questions, alike whoever answers them, and no way to who does."""
+class RecordingCoin:
+    """A coin that keeps the answers of another one."""
+
+    def __init__(self, coin: Coin) -> None:
+        self._coin = coin
+        self.answers: list[int] = []
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`."""
+        self.answers.append(self._coin.flip(probability))
+        return bool(self.answers[-1])
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`."""
+        self.answers.append(self._coin.choose(weights))
+        return self.answers[-1]
+
+
+class ReplayingCoin:
+    """A coin that gives recorded answers in order; raises `InvalidVerifier` when there are no more."""
+
+    def __init__(self, answers: Sequence[int]) -> None:
+        self._answers = iter(answers)
+
+    def flip(self, probability: Any) -> bool:
+        """See `Coin.flip`."""
+        return bool(self.choose(()))
+
+    def choose(self, weights: Any) -> int:
+        """See `Coin.choose`."""
+        answer = next(self._answers, None)
+        if answer is None:
+            raise InvalidVerifier("it decides more when it is run again")
+        return answer
+
+
+class PlainCoin:
+    """The two methods of a coin without access to the coin behind them, for user code."""
 
     __slots__ = ("choose", "flip")
 

@@ -1,4 +1,4 @@
-"""Whose code it is: ours and that of installed libraries, or somebody else's."""
+"""The origin of code: draftproof, Python and installed libraries, user code, or the package under audit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-#: The folder of the library itself. In a checkout its parts are links: modules are known by their paths through them.
+#: The folder of draftproof. In a checkout its subfolders are links, and modules have the paths through these links.
 HOME = f"{Path(__file__).parents[1]}/"
-#: The folders of the standard library and of installed packages; one that is installed as editable is elsewhere.
+#: The folders of the standard library and of installed packages, except editable installs.
 _FOLDERS = (
     *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")),
     *site.getsitepackages(), site.getusersitepackages(),
@@ -30,13 +30,13 @@ _LIBRARIES = ("numpy", "torch", "triton", "jax", "jaxlib")
 _HEAP_TYPE = 1 << 9
 #: Methods that `dataclasses` writes.
 _GENERATED = frozenset(("<string>", name) for name in ("__init__", "__setattr__", "__delattr__"))
-#: What verifiers and schemes are asked for.
+#: Attributes through which verifiers and schemes run code.
 _ASKED = ("verify", "structure", "draw")
 
 
 @cache
 def is_trusted(file: str) -> bool:
-    """Whether a file of code is ours or installed."""
+    """Whether a file of code is of draftproof, of Python or installed."""
     if file.startswith("<frozen ") or file.endswith(".pyx"):
         return True
     return file.startswith((HOME, *_INSTALLED))
@@ -97,12 +97,12 @@ def auditing_packages(modules: Iterable[str]) -> Iterator[None]:
 
 
 def is_foreign(code: CodeType) -> bool:
-    """Whether code is somebody else's, who wrote a verifier or a scheme."""
+    """Whether code is user code, such as a user-defined verifier or scheme."""
     return not is_trusted(code.co_filename) and (code.co_filename, code.co_name) not in _GENERATED
 
 
 def is_ours(kind: type) -> bool:
-    """Whether a class is ours, of an installed library, or Python's; one made by `exec` without a module is neither."""
+    """Whether a class is of draftproof, of an installed library or of Python; one made by `exec` is not."""
     module = sys.modules.get(kind.__module__)
     file = getattr(module, "__file__", None)
     if file is not None:
@@ -112,10 +112,9 @@ def is_ours(kind: type) -> bool:
 
 
 def is_library(thing: Any) -> bool:
-    """Whether a verifier or a scheme is one of the library itself: nothing of somebody else's was put into the object,
-    its class or the module of that.
+    """Whether a verifier or a scheme is draftproof's own, with no user code in the object, its class or its module.
 
-    Of these alone the structure is known to be that of `verify`.
+    Only of these is the declared structure known to agree with `verify`.
     """
     kind = type(thing)
     home = sys.modules.get(kind.__module__)
@@ -128,7 +127,7 @@ def is_library(thing: Any) -> bool:
     return all(map(_is_library_part, (*held.values(), *methods))) and _is_library_module(home)
 
 
-#: The code of the functions of a module, as it was when all of them were the library's; this is asked on every tree.
+#: The code of the functions of a module when all of them were draftproof's, as `is_library` is called for every tree.
 _known: dict[str, list[CodeType]] = {}
 
 
@@ -145,7 +144,7 @@ def _is_library_module(module: Any) -> bool:
 
 
 def _is_library_part(value: Any) -> bool:
-    """Whether nothing of somebody else's is in what a verifier or a scheme holds; a bound method may have some."""
+    """Whether an attribute of a verifier or a scheme has no user code; a bound method counts as having some."""
     if isinstance(value, property):
         return _is_library_part(value.fget)
     if isinstance(value, FunctionType):

@@ -1,4 +1,4 @@
-"""What somebody else's code raises, returns and prints: told with the lines of theirs, and kept off stdout."""
+"""Errors, results and output of user code: errors get the lines of that code, output goes to stderr."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.files import cut
 from draftproof.simulator.origins import HOME, is_trusted
 
-#: Lines of the traceback that are told, the innermost ones.
+#: Innermost lines of a traceback in a message.
 LINES = 3
-#: Characters of what was raised that are told.
+#: Characters of an error's text in a message.
 MOST = 300
 
 
-def own_lines(error: BaseException) -> str:
+def user_lines(error: BaseException) -> str:
     """`ValueError: bad row (mine.py line 7, in verify: `x = 1 / 0`)`, without the lines of the library around them."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
     return _told(error, [frame for frame in frames if not frame.filename.startswith(HOME)] or frames)
 
 
-def raised_by_others(error: BaseException) -> str | None:
-    """`own_lines` of an error that came from code that is neither ours nor a library's; None for any other."""
+def raised_by_user_code(error: BaseException) -> str | None:
+    """`user_lines` of an error that user code raised; None for any other error."""
     frames = traceback.extract_tb(error.__traceback__)
     written = [frame for frame in frames if frame.filename.startswith(HOME) or not is_trusted(frame.filename)]
     if not written or written[-1].filename.startswith(HOME):
@@ -34,8 +34,8 @@ def raised_by_others(error: BaseException) -> str | None:
     return _told(error, [frame for frame in written if not frame.filename.startswith(HOME)])
 
 
-def said(value: Any) -> str:
-    """`repr` of something of theirs at a readable length; its kind where that raises."""
+def short_repr(value: Any) -> str:
+    """`repr` of a user's object at a readable length; its type where `repr` raises."""
     try:
         return cut(repr(value))
     except Exception:
@@ -57,13 +57,13 @@ def _told(error: BaseException, frames: Sequence[traceback.FrameSummary]) -> str
 
 
 def quiet() -> AbstractContextManager[Any]:
-    """Whatever an outsider's verifier prints goes to stderr: stdout is for results."""
+    """Within it output of user code goes to stderr, as stdout is for results."""
     return redirect_stdout(sys.stderr)
 
 
 @contextmanager
 def named_errors(where: str) -> Iterator[None]:
-    """For whatever runs a verifier: errors raised on purpose get the culprit before them, prints go to stderr."""
+    """Within it errors of draftproof get the prefix `where`, and output of user code goes to stderr."""
     try:
         with quiet():
             yield

@@ -1,8 +1,8 @@
-"""A function of draft trees and a coin that runs in another process, asked for its runs: nothing is judged there.
+"""Runs of a verifier or an audited function in another process, which has no part in the verdict.
 
-Here the coin is enumerated, on rows that the other process never has: it gets copies of the rows of one tree and
-answers of the coin, and says what was asked of the coin and what came out. Whatever it says is what the function does.
-What travels is JSON: exact numbers as text, floats as numbers.
+This process enumerates the coin. The other one gets copies of the rows of one tree and answers of the coin, and replies
+with the questions to the coin and the result; its reply counts as what the function does. Messages are JSON, with exact
+numbers as text and floats as numbers.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verdict
 
-#: Runs that are asked for at once: few at first, more of them where a tree has many.
+#: Runs in one request: first few, then more on a tree that has many.
 FEW, MANY = 16, 256
 
 #: Sends a request to the other process and gives its reply.
 Ask: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
-#: Runs a function on trees with a coin: its verdicts. What else is to be told of the run goes to the dictionary.
+#: Runs a function on trees with a coin and returns its verdicts; the dictionary gets other facts of the run.
 Run: TypeAlias = Callable[[tuple[DraftNode, ...], Coin, dict[str, Any]], Sequence[Verdict]]
 
 
 @dataclass
-class _Known:
-    """What is known after some answers of the coin: what it is asked next, or the end of the run."""
+class _Answers:
+    """The state after some answers of the coin: the next question, or the end of the run."""
 
     asked: Any = None
-    below: dict[int, _Known] = field(default_factory=dict)
+    below: dict[int, _Answers] = field(default_factory=dict)
     end: Mapping[str, Any] | None = None
     used: bool = False
 
 
 class Relayed:
-    """A verifier that runs elsewhere, to which it is worth saying on which trees it will be run next."""
+    """A verifier in another process, which can make its next runs in advance."""
 
-    def foresee(self, roots: Sequence[DraftNode]) -> None:
-        """Have the first runs on these trees made at once."""
+    def prefetch(self, roots: Sequence[DraftNode]) -> None:
+        """Request the first runs on these trees together."""
 
 
 class Relay:
-    """Runs of the function on one group of trees, fetched some at a time, and each of them used once."""
+    """Runs of the function on one group of trees, requested some at a time; each run is used once."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._roots: tuple[DraftNode, ...] = ()
         self._settings: Mapping[str, Any] = {}
-        self._start = _Known()
+        self._start = _Answers()
         self._most = FEW
-        self._foreseen: dict[tuple[int, ...], tuple[tuple[DraftNode, ...], _Known]] = {}
+        self._prefetched: dict[tuple[int, ...], tuple[tuple[DraftNode, ...], _Answers]] = {}
 
-    def foresee(
+    def prefetch(
         self, groups: Sequence[tuple[tuple[DraftNode, ...], Sequence[DraftNode]]], settings: Mapping[str, Any]
     ) -> None:
-        """Make the first runs on several groups of trees known; each with the trees as the function sees them."""
-        self._settings, self._roots, self._foreseen = dict(settings), (), {}
+        """Request the first runs on several groups: their trees, and these as the function sees them."""
+        self._settings, self._roots, self._prefetched = dict(settings), (), {}
         arithmetic = arithmetic_of(groups[0][0][0].target)
         replies = self._asked([shown for _, shown in groups], arithmetic, [], FEW)
         for (roots, _), runs in zip(groups, replies, strict=True):
-            self._foreseen[tuple(map(id, roots))] = roots, _learned(_Known(), runs)
+            self._prefetched[tuple(map(id, roots))] = roots, _learned(_Answers(), runs)
 
     def run(
         self,
@@ -77,15 +77,15 @@ class Relay:
         shown: Sequence[DraftNode],
         told: dict[str, Any],
     ) -> list[Verdict]:
-        """The verdicts of one run; raises what the function raised.
+        """The verdicts of one run; raises the error of the function.
 
-        shown: the trees as the function sees them. told: gets what else is told of the run.
+        shown: the trees as the function sees them. told: gets the other facts of the run.
         """
         if self._settings != settings:
-            self._settings, self._roots, self._foreseen = dict(settings), (), {}
+            self._settings, self._roots, self._prefetched = dict(settings), (), {}
         key = tuple(map(id, roots))
         if key != tuple(map(id, self._roots)):
-            _, start = self._foreseen.pop(key, (roots, _Known()))
+            _, start = self._prefetched.pop(key, (roots, _Answers()))
             self._roots, self._start, self._most = roots, start, FEW
         arithmetic = arithmetic_of(roots[0].target)
         answers: list[int] = []
@@ -96,7 +96,7 @@ class Relay:
             if node.asked is not None:
                 asked = _numbers(node.asked, arithmetic)
                 answers.append(int(coin.choose(asked) if isinstance(asked, list) else coin.flip(asked)))
-                node = node.below.setdefault(answers[-1], _Known())
+                node = node.below.setdefault(answers[-1], _Answers())
         node.used = True
         told.update(node.end.get("told", {}))
         if "error" in node.end:
@@ -104,7 +104,7 @@ class Relay:
         return [_verdict(item) for item in node.end["verdicts"]]
 
     def _fetch(self, answers: list[int], shown: Sequence[DraftNode], arithmetic: Arithmetic) -> None:
-        """Make the run after these answers known, and those that come next."""
+        """Request the run with these first answers, and those that follow it in the enumeration."""
         [runs] = self._asked([shown], arithmetic, answers, self._most)
         self._most = min(4 * self._most, MANY)
         if not runs or runs[0]["answers"][: len(answers)] != answers:
@@ -123,7 +123,7 @@ class Relay:
 
 
 def _well_formed(reply: Any, count: int) -> bool:
-    """Whether a reply is what `Runner` sends for so many groups: the other process may have written anything."""
+    """Whether a reply has the form that `Runner` sends for so many groups; the other process may send anything."""
     groups = reply.get("runs")
     return isinstance(groups, list) and len(groups) == count and all(
         isinstance(runs, list) and all(map(_is_run, runs)) for runs in groups
@@ -149,8 +149,8 @@ def _is_verdict(fields: Any) -> bool:
     return False
 
 
-def _learned(start: _Known, runs: Sequence[Mapping[str, Any]]) -> _Known:
-    """What is known with these runs; raises `NoFunction` where they contradict it or each other."""
+def _learned(start: _Answers, runs: Sequence[Mapping[str, Any]]) -> _Answers:
+    """Add runs to the known ones; raises `NoFunction` where they contradict these or each other."""
     for run in runs:
         node = start
         for asked, answer in zip(run["asked"], run["answers"], strict=True):
@@ -158,7 +158,7 @@ def _learned(start: _Known, runs: Sequence[Mapping[str, Any]]) -> _Known:
                 node.asked, node.end = asked, None
             if node.asked != asked:
                 raise NoFunction(STATE)
-            node = node.below.setdefault(answer, _Known())
+            node = node.below.setdefault(answer, _Answers())
         if node.asked is not None:
             raise NoFunction(STATE)
         if node.end is not None and node.end.get("verdicts") != run["end"].get("verdicts"):
@@ -168,16 +168,16 @@ def _learned(start: _Known, runs: Sequence[Mapping[str, Any]]) -> _Known:
 
 
 class Runner:
-    """The other side: runs the function as often as it is asked to. settings: which variant of it is run."""
+    """The side of the other process: runs the function on request. variant: gives it for the settings of a request."""
 
     def __init__(self, variant: Callable[[Mapping[str, Any]], Run]) -> None:
         self._variant = variant
         self._known: tuple[Any, tuple[DraftNode, ...], Run] | None = None
 
     def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """For each group of trees the run after the answers, and the next ones in the order of an enumeration.
+        """For each group of trees the run with the given first answers, and the next ones of the enumeration.
 
-        An enumeration begins with a run with random answers: what is kept from a first run meets another run then.
+        An enumeration begins with a run with random answers, so that state kept from a first run shows in a second one.
         """
         return {"runs": [self._runs(trees, request) for trees in request["trees"]]}
 
@@ -189,10 +189,10 @@ class Runner:
             roots = tuple(_root(fields, arithmetic) for fields in trees)
             self._known = key, roots, self._variant(request["settings"])
             if not request["answers"]:
-                first = self._enumerated(_Led(arithmetic, (), Random(0)), 1)
-        return first + self._enumerated(_Led(arithmetic, request["answers"]), request["most"])
+                first = self._enumerated(_ScriptedCoin(arithmetic, (), Random(0)), 1)
+        return first + self._enumerated(_ScriptedCoin(arithmetic, request["answers"]), request["most"])
 
-    def _enumerated(self, coin: _Led, most: int) -> list[dict[str, Any]]:
+    def _enumerated(self, coin: _ScriptedCoin, most: int) -> list[dict[str, Any]]:
         assert self._known is not None
         _, roots, run = self._known
         runs: list[dict[str, Any]] = []
@@ -201,7 +201,7 @@ class Runner:
             told: dict[str, Any] = {}
             try:
                 end: dict[str, Any] = {"verdicts": [_verdict_fields(item) for item in run(roots, coin, told)]}
-                _ = coin.weight  # complains of a run that ended before all was asked that was asked before
+                _ = coin.weight  # raises if the run asked less than the one before
             except DraftproofError as error:
                 end = {"error": error_fields(error)}
             runs.append({**coin.record(), "end": {**end, "told": told}})
@@ -211,19 +211,19 @@ class Runner:
         return runs
 
 
-class _Led(EnumeratingCoin):
-    """An enumerating coin whose first run has given answers. random: it has random ones after these."""
+class _ScriptedCoin(EnumeratingCoin):
+    """An enumerating coin whose first run has given answers. random: draws the answers after these."""
 
     def __init__(self, arithmetic: Arithmetic, answers: Sequence[int], random: Random | None = None) -> None:
         super().__init__(arithmetic)
         self._answers, self._random = list(answers), random
 
     def free(self) -> None:
-        """From now on the enumeration goes on by itself."""
+        """Continue as a plain enumerating coin."""
         self._answers, self._random = [], None
 
     def record(self) -> dict[str, Any]:
-        """What was asked in this run, and the answers."""
+        """The questions and answers of this run."""
         script = self._script[: self._next]
         answers = [int(item.answers[item.position][0]) for item in script]
         return {"asked": [self._told(element.asked) for element in script], "answers": answers}
@@ -248,12 +248,12 @@ class _Led(EnumeratingCoin):
 
 
 def error_fields(error: DraftproofError) -> dict[str, Any]:
-    """An error as it travels."""
+    """An error as plain data."""
     return {"kind": type(error).__name__, "text": str(error), "fields": getattr(error, "fields", None)}
 
 
 def error_from(fields: Mapping[str, Any]) -> DraftproofError:
-    """The error that was sent; one of an unknown kind is about the verifier."""
+    """The error from its plain data; an `InvalidVerifier` for an unknown type."""
     kinds: list[type[DraftproofError]] = [DraftproofError]
     for kind in kinds:
         kinds += kind.__subclasses__()
@@ -307,7 +307,7 @@ class _Rows:
     vocab_size: int
 
     def row(self, context: Context) -> Vector:
-        """The row that was sent."""
+        """The row of a context of the tree."""
         return self.rows[context]
 
 

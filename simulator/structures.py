@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.handed import crossing
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, Vector, Verifier
+from draftproof.simulator.user_code import with_user_numbers
 
 #: `branch(p, q, drafted)`: the law of the next token given the drafts of one node, shape `(V,)`.
 Branch: TypeAlias = Callable[[Vector, Vector, Any], Vector]
@@ -139,7 +139,11 @@ def offered(verifier: Verifier) -> Structure | None:
             f"{verifier.card.name}: structure is a {type(structure).__name__}; make it a TopDown, OnePath, LeafToRoot, "
             "Layered or Continued of draftproof.simulator.structures, or leave it out"
         )
-    return structure if is_library(verifier) else with_functions(structure, lambda name, function: crossing(function))
+    return (
+        structure
+        if is_library(verifier)
+        else with_functions(structure, lambda name, function: with_user_numbers(function))
+    )
 
 
 def with_functions(structure: S, change: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> S:

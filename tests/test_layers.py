@@ -18,7 +18,7 @@ ROOMS = ("simulator", "verifiers", "lp_analysis", "experiments")
 HOUSE = """
     simulator.errors simulator.files simulator.protocol simulator.lazy simulator.shown simulator.origins
     simulator.raised
-    simulator.arithmetic simulator.vectors simulator.coins simulator.handed simulator.structures
+    simulator.arithmetic simulator.vectors simulator.coins simulator.user_code simulator.structures
     simulator.drafts
     simulator.relay
     simulator.instances
@@ -39,7 +39,7 @@ HOUSE = """
     simulator.symbolic.random
     simulator.symbolic.frameworks
     simulator.symbolic
-    simulator.audit.rows simulator.audit.bisecting
+    simulator.audit.rows simulator.audit.bisection
     simulator.audit.interfaces
     simulator.audit
     simulator.audit.diagnosis

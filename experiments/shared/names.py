@@ -22,7 +22,7 @@ from draftproof.simulator.drafts import LARGEST
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, printable
 from draftproof.simulator.protocol import Card, DraftScheme, Verifier
-from draftproof.simulator.raised import own_lines
+from draftproof.simulator.raised import user_lines
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _imported(file: str, kind: str) -> Any:
         with quiet():
             module_spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InvalidInput(f"{file} cannot be used: {own_lines(error)}") from error
+        raise InvalidInput(f"{file} cannot be used: {user_lines(error)}") from error
     finally:
         sys.path.remove(str(path.parent.resolve()))
     return module
@@ -195,7 +195,7 @@ def _from_file(spec: str) -> Verifier:
         with quiet():
             verifier = entry(**parameters) if isinstance(entry, type) else entry
     except (Exception, SystemExit) as error:
-        raise InvalidInput(f"{file} cannot be used: {own_lines(error)}") from error
+        raise InvalidInput(f"{file} cannot be used: {user_lines(error)}") from error
     if not (isinstance(verifier, Verifier) and isinstance(verifier.card, Card)):
         raise InvalidInput(f"{name!r} in {file} is no verifier: it needs a `card` and `verify(root, coin)`")
     return verifier

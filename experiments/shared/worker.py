@@ -136,5 +136,5 @@ class WorkerVerifier(Relayed):
         [verdict] = self._relay.run((root,), coin, {}, (root,), {})
         return verdict
 
-    def foresee(self, roots: Sequence[DraftNode]) -> None:
-        self._relay.foresee([((root,), (root,)) for root in roots], {})
+    def prefetch(self, roots: Sequence[DraftNode]) -> None:
+        self._relay.prefetch([((root,), (root,)) for root in roots], {})

@@ -19,7 +19,7 @@ from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
-from draftproof.simulator.raised import own_lines
+from draftproof.simulator.raised import user_lines
 from draftproof.simulator.verdicts.doors import check_verifier
 
 
@@ -95,7 +95,7 @@ def _called(function: Callable[[Context], Any], name: str) -> CallableProcess:
     except DraftproofError:
         raise
     except Exception as error:
-        raise InvalidInput(f"{name} row (): the function raised {own_lines(error)}") from error
+        raise InvalidInput(f"{name} row (): the function raised {user_lines(error)}") from error
     return CallableProcess(len(_rows(row, name)), function, name)
 
 

@@ -1,4 +1,4 @@
-"""For the test suites of other projects: a plain function is judged on the default instances, or on one of theirs."""
+"""Assertions for test suites of other projects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from draftproof.simulator.audit.interfaces import SelfDrafted, interface_named
 from draftproof.simulator.audit.judge import Audit
 from draftproof.simulator.audit.processing import Processing
 from draftproof.simulator.audit.rows import RowForm, kind_named
-from draftproof.simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, audited
+from draftproof.simulator.audit.verdict import MOST_CALLS, Optimum, Record, Request, run_audit
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -22,7 +22,7 @@ from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.verdicts.lossless import assert_verifier_lossless
 from draftproof.simulator.verdicts.standard import judge_of, standard_check
 
-#: Lines about coins that decide twice; a function that does it once often does it everywhere.
+#: Lines of a message about coins that decide twice.
 REUSE_SHOWN = 5
 
 
@@ -42,7 +42,7 @@ def make_audit(
     typed: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
 ) -> Audit:
-    """The audit of a function, everything about it by name; raises `InvalidInput` for what does not exist.
+    """The audit of a function; raises `InvalidInput` for settings that do not exist.
 
     interface: "tree", "chain", "paths", "posterior", "coins", "transformers" or "step". library: of the rows, "python",
     "numpy", "torch" or "jax" (default: that of the interface). arithmetic: "float64", "float32", or "rational" for
@@ -77,12 +77,12 @@ def assert_function_lossless(
     """Raise `AssertionError` with the place and a hypothesis unless a function is lossless; see `make_audit`.
 
     target, draft: one instance, in place of the default ones. cases: names of default instances, None for all. strict,
-    boundary, max_runs: as in `draftproof.simulator.audit.verdict.Request`. optimum: the largest block efficiency of a
-    lossless verifier on a case, where somebody knows it.
+    boundary, max_runs: as in `draftproof.simulator.audit.verdict.Request`. optimum: gives the largest block efficiency
+    of a lossless verifier on a case, or None.
     Raises `InvalidInput`, `TooLarge`, or `InvalidVerifier` where it cannot be judged.
     """
     audit = make_audit(function, **options)
-    record = audited(
+    record = run_audit(
         Request(audit.name, audit, _cases(audit, target, draft, scheme, cases), boundary, max_runs, strict), optimum
     )
     if not record.verdict.lossless:

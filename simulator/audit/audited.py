@@ -1,6 +1,6 @@
-"""An outsider's function as a verifier: its randomness is asked from the coin, its result becomes a verdict.
+"""An audited function as a `Verifier`: its random decisions ask the coin, and its result becomes a `Verdict`.
 
-So everything that judges verifiers judges it too: the enumerating engine, the balance equation, shrinking.
+So the enumerating engine, the balance equation and shrinking apply to it as to any verifier.
 """
 
 from __future__ import annotations
@@ -14,32 +14,66 @@ from typing import Any, NamedTuple
 
 from flint import fmpq
 
-from draftproof.simulator.audit.bisecting.bisected import Bisected
-from draftproof.simulator.audit.failures import FunctionFailed, blamed
+from draftproof.simulator.audit.bisection import Bisected
+from draftproof.simulator.audit.failures import FunctionFailed, function_errors
 from draftproof.simulator.audit.interfaces import Call, Interface
-from draftproof.simulator.audit.interfaces.keys import keys_of
-from draftproof.simulator.audit.interfaces.noise import WORDS, wanted
-from draftproof.simulator.audit.presentation import Presentation
+from draftproof.simulator.audit.interfaces._call import NOISE_WORDS, keys_of, noise_parameters
 from draftproof.simulator.audit.rows import RowForm
+from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
+from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.laws.enumeration import assert_verdict
-from draftproof.simulator.protocol import Card, Coin, DraftNode, Verdict
+from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, Vector, Verdict
 from draftproof.simulator.relay import Relay, Relayed
 from draftproof.simulator.symbolic import ArgumentCoins, NotFollowed, Session, intercepted
 from draftproof.simulator.symbolic.knowledge.session import Draw
 from draftproof.simulator.symbolic.replay import Replay, last_common_line, point_of
 
+
+@dataclass(frozen=True)
+class Presentation:
+    """How a draft tree is shown to a function.
+
+    grouped: equal children stand side by side instead of in draft order. Paths drawn independently may come in any
+    order, so a lossless verifier stays lossless; where a wrong one becomes lossless, that is a hint at its bug. raw:
+    rows in place of those of the nodes, for a function that processes rows itself.
+    """
+
+    grouped: bool = False
+    raw: Instance | None = None
+
+    def of(self, root: DraftNode) -> DraftNode:
+        """The tree as it is shown."""
+        return root if self == Presentation() else _ShownNode(root, self)
+
+
+class _ShownNode:
+    """A node with other rows or another order of its children."""
+
+    def __init__(self, node: DraftNode, how: Presentation) -> None:
+        self._node = node
+        self._how = how
+        self.context: Context = node.context
+        self.children = tuple(sorted(node.children, key=node.children.index)) if how.grouped else node.children
+        self.target: Vector = how.raw.target.row(node.context) if how.raw else node.target
+        self.draft: Vector = how.raw.draft.row(node.context) if how.raw and node.children else node.draft
+
+    def child(self, token: int) -> DraftNode:
+        """The node after a drafted token."""
+        return _ShownNode(self._node.child(token), self._how)
+
+
 _PLAIN = Presentation()
-#: Runs less probable than this come from a rejection loop, whose probabilities leave the floats in the end.
+#: A run less probable than this is in a rejection loop without end.
 SMALLEST = 1e-200
 
 
-#: Of so many first different runs so many points each are tried with real random numbers, and one of every other run.
+#: The first different runs of a function, each repeated at so many points of real numbers; all others at one point.
 FIRST, PARTS = 24, 6
 
 
 class Recorded(NamedTuple):
-    """A run that is repeated on real numbers: what it drew, its point, and the answers of its two coins."""
+    """A run to be repeated on real numbers: its draws, its point, and the answers of its two coins."""
 
     draws: Sequence[Draw]
     point: Mapping[int, float]
@@ -49,11 +83,11 @@ class Recorded(NamedTuple):
 
 @dataclass
 class Log:
-    """What the runs of a function showed beside its verdicts.
+    """What the runs of a function showed beside their verdicts.
 
-    reuse: places where one coin made two decisions. notes: what was taken for granted about its random numbers. sliver:
-    the largest probability of a branch that was taken for rounding and not followed. replayed: trees and answers
-    of the runs that were repeated on many real random numbers. events: corner coins of the last run.
+    reuse: places where one coin decides twice. notes: what the law assumes. sliver: the largest probability of a branch
+    that counts as rounding and is left out (see `Kind`). replayed: trees and answers of the runs that were repeated at
+    several points of real numbers. events: coins with boundary values in the last run.
     """
 
     reuse: dict[str, None] = field(default_factory=dict)
@@ -62,23 +96,23 @@ class Log:
     replayed: set[Any] = field(default_factory=set)
     events: tuple[str, ...] = ()
 
-    def told(self) -> dict[str, Any]:
-        """What another process is told."""
+    def as_fields(self) -> dict[str, Any]:
+        """The log as plain data, for another process."""
         return {
             "reuse": list(self.reuse), "notes": list(self.notes), "sliver": self.sliver, "events": list(self.events)
         }  # fmt: skip
 
-    def add(self, told: Mapping[str, Any]) -> None:
-        """What another process told of one run."""
-        self.reuse.update(dict.fromkeys(told.get("reuse", ())))
-        self.notes.update(dict.fromkeys(told.get("notes", ())))
-        self.sliver = max(self.sliver, told.get("sliver", 0.0))
-        self.events = tuple(told.get("events", ()))
+    def add(self, fields: Mapping[str, Any]) -> None:
+        """Add the log of one run in another process."""
+        self.reuse.update(dict.fromkeys(fields.get("reuse", ())))
+        self.notes.update(dict.fromkeys(fields.get("notes", ())))
+        self.sliver = max(self.sliver, fields.get("sliver", 0.0))
+        self.events = tuple(fields.get("events", ()))
 
 
 @dataclass(frozen=True)
 class WorkerFunction:
-    """A function that runs in a worker process: how it is called, and what asks for its runs."""
+    """A function in a worker process. adapter: how it is called, in words; relay: gets its runs."""
 
     adapter: str
     relay: Relay
@@ -88,9 +122,9 @@ class WorkerFunction:
 class Audited(Relayed):
     """A function with its interface; see the module.
 
-    boundary: also the coins 0, the largest float below 1 and the threshold itself. fresh, wide: see `intercepted`.
-    coins: "symbols" or "bisect". typed: arguments and what surrounds the function, as somebody typed them. notes: what
-    was done to have the function. Raises `InvalidInput` for an interface that cannot do what is asked.
+    boundary, fresh, wide: see `intercepted`. coins: "symbols", or "bisect" for compiled code. typed: the text of
+    arguments as they were given on the command line. notes: how the function was loaded. Raises `InvalidInput` for an
+    interface that does not support these settings.
     """
 
     function: Callable[..., Any] | WorkerFunction
@@ -132,13 +166,17 @@ class Audited(Relayed):
             return self.function.adapter
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         places = takes.partition(")")[0].lstrip("(") if takes.startswith("(") else takes
-        noise = wanted(self.function, len(places.split(",")), self.keywords) if self.interface.name == "chain" else {}
+        noise = (
+            noise_parameters(self.function, len(places.split(",")), self.keywords)
+            if self.interface.name == "chain"
+            else {}
+        )
         typed = [f"{name}={self.typed.get(name, repr(value))}" for name, value in self.keywords.items()]
         rows = f"rows as {self.rows.library} {self.rows.kind.name}{', logarithms' if self.rows.logits else ''}"
         text = f"called as {self.name}({', '.join([places, *noise, *typed])}), {rows}"
         keys = keys_of(self.function) if self.rows.library == "jax" else ()
         text += "".join(f"; {name}: a key" for name in keys if name not in self.keywords)
-        return text + "".join(f"; {name}: {WORDS[kind]}" for name, kind in noise.items())
+        return text + "".join(f"; {name}: {NOISE_WORDS[kind]}" for name, kind in noise.items())
 
     @property
     def card(self) -> Card:
@@ -150,7 +188,7 @@ class Audited(Relayed):
         return verdict
 
     def verify_all(self, roots: tuple[DraftNode, ...], coin: Coin) -> list[Verdict]:
-        """The verdicts of one call for one or several requests; whatever goes wrong names the line of the function."""
+        """The verdicts of one call for one or several requests; errors name the line of the function."""
         nodes = tuple(self.presentation.of(root) for root in roots)
         if isinstance(self.function, WorkerFunction):
             return self._relayed(self.function, roots, nodes, coin)
@@ -159,22 +197,24 @@ class Audited(Relayed):
         sliver = self.rows.kind.sliver
         steady = _SliverCoin(coin, sliver, self.log) if sliver else coin
         how: dict[str, Any] = {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "boundary_coin": coin}
-        told, drawn = _Told(steady), _Told(steady)
-        with intercepted(told, watch=(self.function,), **how) as session:
+        of_session, of_interface = RecordingCoin(steady), RecordingCoin(steady)
+        with intercepted(of_session, watch=(self.function,), **how) as session:
             try:
-                outcome = self._outcome(nodes, ArgumentCoins(session), drawn)
+                outcome = self._outcome(nodes, ArgumentCoins(session), of_interface)
             finally:
                 self.log.reuse.update(dict.fromkeys(map(str, session.reuse)))
                 self.log.notes.update(dict.fromkeys(session.notes))
                 self.log.events = tuple(map(_event, session.boundary_events))
         broken_off = isinstance(outcome, FunctionFailed) and isinstance(outcome.__cause__, _Endless)
         if not (self.log.events or self.fresh or self.wide or broken_off):
-            run = tuple(told.answers), tuple(drawn.answers), *map(_drafted, nodes)
+            run = tuple(of_session.answers), tuple(of_interface.answers), *map(_drafted, nodes)
             parts = PARTS if len(self.log.replayed) < FIRST and run not in self.log.replayed else 1
             for part in range(parts):
                 point = None if session.draws is None else point_of(session.region, session.draws, part, parts)
                 if point is not None:
-                    self._replay(nodes, Recorded(session.draws or (), point, told.answers, drawn.answers), outcome)
+                    self._replay(
+                        nodes, Recorded(session.draws or (), point, of_session.answers, of_interface.answers), outcome
+                    )
             if parts > 1:
                 self.log.replayed.add(run)
         if isinstance(outcome, FunctionFailed):
@@ -188,18 +228,18 @@ class Audited(Relayed):
             return error
 
     def _replay(self, nodes: tuple[DraftNode, ...], one: Recorded, outcome: list[Verdict] | FunctionFailed) -> None:
-        """Raises `NotFollowed` where the function does something else on real numbers than where they are followed."""
+        """Raise `NotFollowed` if the function's result on real numbers differs from that on symbols."""
 
         def run(coin: Any, replay: Session | None) -> Any:
             quiet = redirect_stderr(StringIO())  # what it prints was printed
             try:
                 with quiet, intercepted(coin, watch=(self.function,), replay=replay) as again:
-                    return self._outcome(nodes, ArgumentCoins(again), _Retold(one.of_interface))
+                    return self._outcome(nodes, ArgumentCoins(again), ReplayingCoin(one.of_interface))
             except InvalidVerifier as error:
                 return error
 
         def followed() -> Any:
-            return run(_Retold(one.of_session), None)
+            return run(ReplayingCoin(one.of_session), None)
 
         def on_real_numbers() -> Any:
             return run(None, Replay(one.draws, one.point))
@@ -219,21 +259,21 @@ class Audited(Relayed):
     def _relayed(
         self, function: WorkerFunction, roots: tuple[DraftNode, ...], nodes: tuple[DraftNode, ...], coin: Coin
     ) -> list[Verdict]:
-        told: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
         try:
-            return function.relay.run(roots, coin, self._settings, nodes, told)
+            return function.relay.run(roots, coin, self._settings, nodes, extra)
         finally:
-            self.log.add(told)
+            self.log.add(extra)
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """The variant that the worker process runs; what the trees are shown as makes other runs, too."""
+        """The settings under which the worker process runs the function."""
         return {"boundary": self.boundary, "fresh": self.fresh, "wide": self.wide, "shown": self.presentation.grouped}
 
-    def foresee(self, roots: Sequence[DraftNode]) -> None:
+    def prefetch(self, roots: Sequence[DraftNode]) -> None:
         if isinstance(self.function, WorkerFunction):
             groups = [((root,), (self.presentation.of(root),)) for root in roots]
-            self.function.relay.foresee(groups, self._settings)
+            self.function.relay.prefetch(groups, self._settings)
 
     def _call_with(self, nodes: tuple[DraftNode, ...], coins: Any, coin: Coin) -> list[Verdict]:
         assert not isinstance(self.function, WorkerFunction)
@@ -241,7 +281,7 @@ class Audited(Relayed):
         takes = self.interface.takes if self.batched else self.interface.takes.split("; in a batch")[0]
         hint = f"; the {self.interface.name} interface calls it with {takes}"
         hint += "" if self.rows.library == "torch" else f", rows for {self.rows.library}"
-        with blamed(call.made, hint):
+        with function_errors(call.made, hint):
             verdicts = list(self.interface.call(call))
             for verdict, root in zip(verdicts, nodes, strict=False):
                 assert_verdict(verdict, _Below(root), len(root.target))
@@ -250,7 +290,7 @@ class Audited(Relayed):
 
 @dataclass(frozen=True)
 class _Below:
-    """The contexts of the nodes below a root, itself included: of a tree that is known by its root alone."""
+    """The contexts of all nodes of the tree below a root, the root included."""
 
     root: DraftNode
 
@@ -266,7 +306,7 @@ class _Below:
 
 
 def _drafted(node: DraftNode) -> tuple[Any, ...]:
-    """A node's row and drafted tokens, and what is below them: what tells one tree from another."""
+    """A key of a tree: the row and the drafted tokens of every node."""
     return str(node.target), *((token, _drafted(node.child(token))) for token in node.children)
 
 
@@ -277,50 +317,18 @@ def _event(event: Any) -> str:
 
 
 def _same(outcome: Any, other: Any) -> bool:
-    """Whether two runs returned the same, or failed likewise."""
+    """Whether two runs returned the same result, or failed with the same type of error."""
     if isinstance(outcome, FunctionFailed) and isinstance(other, FunctionFailed):
         return type(outcome.__cause__) is type(other.__cause__)
     return bool(outcome == other)
 
 
-class _Told:
-    """A coin that remembers its answers."""
-
-    def __init__(self, coin: Coin) -> None:
-        self._coin = coin
-        self.answers: list[int] = []
-
-    def flip(self, probability: Any) -> bool:
-        self.answers.append(self._coin.flip(probability))
-        return bool(self.answers[-1])
-
-    def choose(self, weights: Any) -> int:
-        self.answers.append(self._coin.choose(weights))
-        return self.answers[-1]
-
-
-class _Retold:
-    """A coin that gives these answers."""
-
-    def __init__(self, answers: Sequence[int]) -> None:
-        self._left = iter(answers)
-
-    def flip(self, probability: Any) -> bool:
-        return bool(self.choose(()))
-
-    def choose(self, weights: Any) -> int:
-        answer = next(self._left, None)
-        if answer is None:
-            raise InvalidVerifier("it decides more when it is run again")
-        return answer
-
-
 class _Endless(InvalidVerifier):
-    """A run was broken off."""
+    """A run was stopped, as its loop may have no end."""
 
 
 class _SliverCoin:
-    """A coin without the branches that only rounding makes possible."""
+    """A coin that leaves out branches less probable than `sliver`, which only rounding makes possible."""
 
     def __init__(self, coin: Coin, sliver: float, log: Log) -> None:
         self._coin = coin

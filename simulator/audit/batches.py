@@ -1,7 +1,7 @@
-"""Several requests in one call: each must be lossless by itself, and together they must not know of each other.
+"""Several requests in one call: each must be lossless by itself, and their blocks must be independent.
 
-The requests of a batch are made from one instance, so that a witness for a batch is one instance too: every second one
-has the tokens in reverse order and, where drafts are ragged, one token less.
+The requests are made from one instance, so that a witness for a batch is one instance: every second request has its
+tokens renamed in reverse order and, if `ragged`, paths shorter by one token.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from draftproof.simulator.protocol import AttachedTree, Coin, Context, DraftNode
 #: The block of every request: accepted context and correction token.
 Blocks = tuple[tuple[Context, int], ...]
 #: Gives the verdicts of one call for the roots of its requests.
-Together = Callable[[tuple[DraftNode, ...], Coin], Sequence[Verdict]]
+VerifyAll = Callable[[tuple[DraftNode, ...], Coin], Sequence[Verdict]]
 
 
 def mirrored(instance: Instance) -> Instance:
@@ -40,7 +40,7 @@ def mirrored(instance: Instance) -> Instance:
 def requests_of(
     instance: Instance, scheme: DraftScheme, count: int, ragged: bool
 ) -> list[tuple[Instance, DraftScheme]]:
-    """The requests of a batch, see the module."""
+    """The requests of a batch: instances with their schemes; see the module."""
     shorter = scheme
     if ragged and isinstance(scheme, Delayed) and scheme.depth > 1:
         shorter = replace(scheme, L2=scheme.L2 - 1) if scheme.L2 > 1 or scheme.K == 1 else scheme
@@ -55,7 +55,7 @@ class BatchLaw:
     rows: list[BlockLaw]
 
     def dependence(self, targets: Sequence[TableProcess]) -> Any:
-        """Total variation between the joint law of what the requests put out and the product of their own laws.
+        """Total variation between the joint law of the requests' outputs and the product of their own laws.
 
         The output of a request is its first `L + 1` tokens, short blocks continued by the target.
         """
@@ -83,12 +83,12 @@ def _continued(accepted: Context, correction: int | None, law: BlockLaw, target:
 
 
 def batch_law(
-    together: Together,
+    verify_all: VerifyAll,
     requests: Sequence[tuple[Instance, DraftScheme]],
     arithmetic: Arithmetic,
     progress: Progress | None = None,
 ) -> BatchLaw:
-    """Every tree of every request and every coin, with exact weights.
+    """The exact law of a batch: every combination of trees, every sequence of coin answers.
 
     requests: instances in that arithmetic with their schemes. progress: called with 1 after each combination of trees.
     Raises `InvalidVerifier` for a block outside its tree.
@@ -101,7 +101,7 @@ def batch_law(
     for trees, weight in outcomes(draw, arithmetic):
         pairs = list(zip(trees, requests, strict=True))
         roots = tuple(tree.root(instance.target, instance.draft) for tree, (instance, _) in pairs)
-        for verdicts, mass in outcomes(partial(together, roots), arithmetic):
+        for verdicts, mass in outcomes(partial(verify_all, roots), arithmetic):
             for verdict, (tree, (instance, _)) in zip(verdicts, pairs, strict=True):
                 assert_verdict(verdict, tree, instance.vocab_size)
             blocks = tuple((verdict.accepted, verdict.correction) for verdict in verdicts)

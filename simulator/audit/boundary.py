@@ -1,11 +1,9 @@
-"""The coins that a float generator really gives: 0, the largest float below 1, and exactly the threshold.
+"""Runs at boundary values of coins ("corner coins"): 0, the largest float below 1, and exactly the threshold.
 
-These are the ends of what the libraries document: `random`, `numpy.random` and `torch.rand` give 0 and never 1, on a
-grid of 2^-53 or 2^-24; torch's `exponential_` gives no 0; `random.expovariate` gives 0, as its logarithm of 1 does.
-
-Real coins have probability zero of being any of them, so that `u <= p/q` and `u < p/q` have one law. Floats are not
-real: a coin is exactly 0 once in 2^53 times (2^24 in float32), and then `u <= 0` accepts a token that the target never
-says. This runs those coins and looks for blocks that the target gives probability zero.
+A real uniform number has none of these values, so `u <= p/q` and `u < p/q` have one law. A float is exactly 0 once in
+2^53 draws (2^24 in float32), and then `u <= 0` accepts a token of target probability zero. The runs look for blocks
+with such a token. The ranges are those that the libraries document: `random`, `numpy.random` and `torch.rand` give 0
+and never 1, multiples of 2^-53 or 2^-24; torch's `exponential_` gives no 0, `random.expovariate` does.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ from draftproof.simulator.protocol import Context, DraftScheme, Progress, Verdic
 
 @dataclass(frozen=True)
 class Corner:
-    """What the function does at a corner coin, and the target does not allow.
+    """A token of probability zero, or a failure, at a boundary value of a coin.
 
-    context, token: the first token of probability zero; token is None where the function failed. accepted: whether that
-    token is an accepted draft, not the correction. events: the coins. what: in words.
+    context, token: the first token of probability zero; token is None where the function fails. accepted: whether that
+    token is an accepted draft, not the correction. events: the coins, in words. what: the finding, in words.
     """
 
     context: Context
@@ -39,16 +37,16 @@ class Corner:
 
 
 def corners(audit: Audit, instance: Instance, scheme: DraftScheme, progress: Progress | None = None) -> list[Corner]:
-    """Every place at which a corner coin gives a token of probability zero, once; [] where there is none.
+    """Every place where a boundary value gives a token of probability zero, once each, with the fewest coins.
 
-    Raises as `Audit.judge` does, but what fails only at a corner coin is a finding.
+    Raises as `Audit.judge` does, except that a failure only at boundary values is an entry of the list.
     """
     audited = audit.with_(boundary=True).audited
-    met = audit.met(instance, scheme)
+    expected = audit.expected_instance(instance, scheme)
     verifier = audit.with_(boundary=True).verifier(instance, scheme)
     by_place: dict[tuple[Context, int | None, bool], Corner] = {}
-    for tree, _ in outcomes(lambda coin: scheme.draw(met.draft, coin), met.target.arithmetic):
-        root = tree.root(met.target, met.draft)
+    for tree, _ in outcomes(lambda coin: scheme.draw(expected.draft, coin), expected.target.arithmetic):
+        root = tree.root(expected.target, expected.draft)
 
         def run(coin: object, root: object = root) -> Verdict | InvalidVerifier:
             try:
@@ -58,8 +56,8 @@ def corners(audit: Audit, instance: Instance, scheme: DraftScheme, progress: Pro
                     raise
                 return error
 
-        for verdict, _ in outcomes(run, met.target.arithmetic):
-            corner = _corner(verdict, audited.log.events, met.target)
+        for verdict, _ in outcomes(run, expected.target.arithmetic):
+            corner = _corner(verdict, audited.log.events, expected.target)
             if corner is not None and corner.events:  # without one it is no corner, and the law itself shows it
                 key = corner.context, corner.token, corner.accepted
                 if key not in by_place or len(corner.events) < len(by_place[key].events):

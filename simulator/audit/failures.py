@@ -1,4 +1,4 @@
-"""A function that fails on a legal case: what it raised or returned, with its line and the arguments of that call."""
+"""Errors of an audited function on a legal case, with line and arguments."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _PERHAPS_CALLED_WRONGLY = (TypeError, LookupError, AttributeError, SystemExit, I
 
 
 class FunctionFailed(InvalidVerifier):
-    """The function raised, or returned what is no block of the tree.
+    """The function raised an error, or returned something that is no block of the tree.
 
-    what: in words, with the line. arguments: of that call, as text. called_wrongly: whether the same would be seen if
-    the function wanted other arguments, or another interface read its result.
+    what: in words, with the line. arguments: of that call, as text. called_wrongly: whether wrong arguments or a wrong
+    interface would explain it, too.
     """
 
     def __init__(self, what: str, hint: str, arguments: str, called_wrongly: bool) -> None:
@@ -36,10 +36,10 @@ class FunctionFailed(InvalidVerifier):
 
 
 @contextmanager
-def blamed(arguments: Sequence[Any], hint: str) -> Iterator[None]:
-    """Within it errors of the outsider's code become `FunctionFailed`; it prints on stderr.
+def function_errors(arguments: Sequence[Any], hint: str) -> Iterator[None]:
+    """Within it errors of the audited code become `FunctionFailed`, and its output goes to stderr.
 
-    arguments: filled with those of the call. hint: how it was called, for errors that may come from that.
+    arguments: those of the call, for the message. hint: how it was called, for errors that this may explain.
     """
     try:
         with redirect_stdout(sys.stderr):
@@ -63,7 +63,7 @@ def _shown(arguments: Sequence[Any]) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost line that is neither ours nor a library's."""
+    """The innermost line of user code, as text."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not is_trusted(frame.filename) and Path(frame.filename).exists():
             return f" ({Path(frame.filename).name} line {frame.lineno})"

@@ -1,4 +1,4 @@
-"""The audit of one function: its exact law on an instance, and whether the target is met.
+"""The audit of one function: its exact law on an instance, and whether that is the target's.
 
 `V` is the vocabulary size, `L` the depth of the drafts.
 """
@@ -33,10 +33,11 @@ _NOTHING = Processing()
 
 @dataclass(frozen=True)
 class Finding:
-    """What is known about a function on one instance.
+    """The result of an audit on one instance.
 
-    instance: the exact rows (raw, where the function processes them). check, law, target: of the request of a batch
-    that fails most, which `row` names. dependence: of the requests of a batch on each other, None for a single one.
+    instance: the exact rows, before the function's own processing. check, law, target: for a batch of its request with
+    the largest deviation, number `row`. dependence: total variation between the joint law of a batch and the product of
+    its requests' laws, None without a batch.
     """
 
     instance: Instance
@@ -50,7 +51,7 @@ class Finding:
 
     @property
     def lossless(self) -> bool:
-        """Whether the balance holds everywhere, and requests do not depend on each other."""
+        """Whether the balance holds everywhere and requests are independent."""
         return self.check.lossless and not (self.dependence or 0) > self.tolerance
 
     @property
@@ -72,10 +73,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """One function with all that decides its law.
+    """One function and the settings under which it is judged.
 
-    processing: what the function does to the rows itself: the target to be met is processed likewise. batch: requests a
-    call. ragged: whether they have different lengths.
+    processing: what the function does to rows itself; its law must be the target processed likewise. batch: requests
+    in one call. ragged: whether they have different lengths.
     """
 
     audited: Audited
@@ -93,7 +94,7 @@ class Audit:
 
     @property
     def name(self) -> str:
-        """What the function is called."""
+        """The name of the function."""
         return self.audited.name
 
     def with_(self, **changes: Any) -> Audit:
@@ -104,27 +105,27 @@ class Audit:
         """The exact law on an exact instance, and the balance; raises as `enumerate_law` does."""
         if self.batch > 1:
             return self._judge_batch(instance, scheme, progress)
-        met = self.met(instance, scheme)
-        law = enumerate_law(self.verifier(instance, scheme), met.target, met.draft, scheme, progress)
-        return Finding(instance, scheme, self._check(law, met, scheme), law, met.target, self._tolerance)
+        expected = self.expected_instance(instance, scheme)
+        law = enumerate_law(self.verifier(instance, scheme), expected.target, expected.draft, scheme, progress)
+        return Finding(instance, scheme, self._check(law, expected, scheme), law, expected.target, self._tolerance)
 
     def request(self, instance: Instance, scheme: DraftScheme, row: int) -> tuple[Instance, DraftScheme]:
-        """What one request of a batch sees where this instance is judged."""
+        """Instance and scheme of one request of a batch."""
         return list(self._requests(instance, scheme))[row]
 
     def trees(self, instance: Instance, scheme: DraftScheme) -> int:
-        """How many draft trees, or combinations of them, `judge` goes through."""
+        """The number of draft trees, of combinations of them for a batch, that `judge` enumerates."""
         if self.batch == 1:
-            return scheme.count(self.met(instance, scheme).draft)
-        met = [(self.met(item, shape), shape) for item, shape in self._requests(instance, scheme)]
-        return int(np.prod([shape.count(element.draft) for element, shape in met]))
+            return scheme.count(self.expected_instance(instance, scheme).draft)
+        expected = [(self.expected_instance(item, shape), shape) for item, shape in self._requests(instance, scheme)]
+        return int(np.prod([shape.count(element.draft) for element, shape in expected]))
 
     def runs(self, instance: Instance, scheme: DraftScheme, samples: int = 3, seed: int = 0) -> float:
         """About how many calls of the function `judge` makes, from some draft trees. Raises `InvalidVerifier`."""
         if self.batch == 1:
-            met, generator = self.met(instance, scheme), np.random.default_rng(seed)
+            expected, generator = self.expected_instance(instance, scheme), np.random.default_rng(seed)
             return estimate_size(
-                self.verifier(instance, scheme), met.target, met.draft, scheme, generator, samples
+                self.verifier(instance, scheme), expected.target, expected.draft, scheme, generator, samples
             ).runs
         roots = self._first_roots(instance, scheme)
         calls = sum(1 for _ in outcomes(partial(self.audited.verify_all, roots), self._arithmetic))
@@ -133,8 +134,10 @@ class Audit:
     def check_state(self, instance: Instance, scheme: DraftScheme, samples: int = 3) -> None:
         """Raise `InvalidVerifier` for a function that gives another law when it is called again."""
         if self.batch == 1:
-            met, generator = self.met(instance, scheme), np.random.default_rng(0)
-            assert_function(self.verifier(instance, scheme), met.target, met.draft, scheme, generator, samples, None)
+            expected, generator = self.expected_instance(instance, scheme), np.random.default_rng(0)
+            assert_function(
+                self.verifier(instance, scheme), expected.target, expected.draft, scheme, generator, samples, None
+            )
             return
         run = partial(self.audited.verify_all, self._first_roots(instance, scheme))
         first, second = ([(str(result), mass) for result, mass in outcomes(run, self._arithmetic)] for _ in range(2))
@@ -144,10 +147,10 @@ class Audit:
             )
 
     def law_of(self, reference: Verifier, finding: Finding) -> BlockLaw:
-        """The law of another verifier where this one was judged: with one path, if it drafts by itself."""
-        met, scheme = self.met(finding.instance, finding.scheme), finding.scheme
+        """The law of another verifier on the instance of a finding; on one path if the function drafts by itself."""
+        expected, scheme = self.expected_instance(finding.instance, finding.scheme), finding.scheme
         shape = Delayed(1, 0, scheme.depth) if isinstance(scheme, SelfDrafted) and scheme.depth else scheme
-        return enumerate_law(reference, met.target, met.draft, shape)
+        return enumerate_law(reference, expected.target, expected.draft, shape)
 
     @property
     def _arithmetic(self) -> Any:
@@ -157,8 +160,8 @@ class Audit:
     def _tolerance(self) -> float:
         return self.audited.rows.kind.tolerance
 
-    def met(self, instance: Instance, scheme: DraftScheme) -> Instance:
-        """The rows that drafts are drawn from and that the law is compared with."""
+    def expected_instance(self, instance: Instance, scheme: DraftScheme) -> Instance:
+        """The processed instance in the arithmetic of the law: drafts come from its `q`, the law must be its `p`."""
         return self.processing.instance(instance).converted(self._arithmetic, scheme.depth)
 
     def verifier(self, instance: Instance, scheme: DraftScheme) -> Audited:
@@ -172,23 +175,27 @@ class Audit:
 
     def _first_roots(self, instance: Instance, scheme: DraftScheme) -> tuple[DraftNode, ...]:
         """The roots of the first draft trees of a batch."""
-        met = [(self.met(item, shape), shape) for item, shape in self._requests(instance, scheme)]
-        drawn = outcomes(lambda coin: [shape.draw(entry.draft, coin) for entry, shape in met], self._arithmetic)
+        expected = [(self.expected_instance(item, shape), shape) for item, shape in self._requests(instance, scheme)]
+        drawn = outcomes(lambda coin: [shape.draw(entry.draft, coin) for entry, shape in expected], self._arithmetic)
         trees, _ = next(drawn)
-        return tuple(tree.root(element.target, element.draft) for tree, (element, _) in zip(trees, met, strict=True))
+        return tuple(
+            tree.root(element.target, element.draft) for tree, (element, _) in zip(trees, expected, strict=True)
+        )
 
     def _requests(self, instance: Instance, scheme: DraftScheme) -> Sequence[tuple[Instance, DraftScheme]]:
         return requests_of(instance, scheme, self.batch, self.ragged)
 
-    def _check(self, law: BlockLaw, met: Instance, scheme: DraftScheme) -> Check:
-        metrics = law.metrics(met.target)
+    def _check(self, law: BlockLaw, expected: Instance, scheme: DraftScheme) -> Check:
+        metrics = law.metrics(expected.target)
         return Check(self.name, scheme, self._arithmetic.name, "enumerate", metrics, self._tolerance)
 
     def _judge_batch(self, instance: Instance, scheme: DraftScheme, progress: Progress | None) -> Finding:
-        requests = [(self.met(item, shape), shape) for item, shape in self._requests(instance, scheme)]
+        requests = [(self.expected_instance(item, shape), shape) for item, shape in self._requests(instance, scheme)]
 
         batch = batch_law(self.audited.verify_all, requests, self._arithmetic, progress)
-        checks = [self._check(law, met, shape) for law, (met, shape) in zip(batch.rows, requests, strict=True)]
+        checks = [
+            self._check(law, expected, shape) for law, (expected, shape) in zip(batch.rows, requests, strict=True)
+        ]
         worst = max(range(self.batch), key=lambda row: checks[row].max_deviation)
         return Finding(
             instance,
@@ -198,5 +205,5 @@ class Audit:
             requests[worst][0].target,
             self._tolerance,
             worst,
-            batch.dependence([met.target for met, _ in requests]),
+            batch.dependence([expected.target for expected, _ in requests]),
         )

@@ -1,4 +1,4 @@
-"""Temperature, top-k and top-p, as a function under audit may apply them itself: the law that is then to be met.
+"""Temperature, top-k and top-p that a function under audit applies itself: its law must be the processed target.
 
 The order is that of most samplers: temperature, then top-k, then top-p. Ties at the edge of top-k are all kept; top-p
 keeps the likeliest tokens, the smaller number first among equals, until their mass reaches `p`.
@@ -21,7 +21,7 @@ from draftproof.simulator.vectors import top_tokens
 
 @dataclass(frozen=True)
 class Processing:
-    """What becomes of a row before it is sampled from: None leaves a step out. Raises `InvalidInput` for nonsense."""
+    """The processing of a row before sampling; None leaves a step out. Raises `InvalidInput` outside of its range."""
 
     temperature: float | None = None
     top_k: int | None = None

@@ -1,4 +1,4 @@
-"""Independent paths of different lengths: what a server has where some drafts stop early."""
+"""A draft scheme of independent paths of different lengths, as a server has where some drafts stop early."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is what a function deviates by the rounding of a lower precision inside? It is run again without that precision."""
+"""Whether the deviations of a function are the rounding of a lower precision inside: a run in float64 shows it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from draftproof.simulator.audit.judge import Audit, Finding
 from draftproof.simulator.audit.rows import KINDS
 from draftproof.simulator.errors import DraftproofError
 
-#: What some dozen roundings leave: a float32 is rounded by 2^-24 of itself, a float16 by 2^-11, a bfloat16 by 2^-8.
+#: Largest deviations after some dozen roundings: relative 2^-24 each in float32, 2^-11 in float16, 2^-8 in bfloat16.
 SINGLE, HALF = KINDS["float32"].tolerance, 2.0**-5
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """The deviations of a function that is lossless but for a low precision.
+    """The deviations of a function that is lossless in float64.
 
-    precision: the lower one inside. bias: the largest deviation.
+    precision: that of its own computation. bias: the largest deviation of a probability.
     """
 
     precision: str
@@ -28,10 +28,10 @@ class Rounding:
 
 
 def only_rounding(audit: Audit, findings: Sequence[Finding]) -> Rounding | None:
-    """What rounding the findings show, None where it does not explain all of them.
+    """The rounding that explains all deviations; None where it does not.
 
-    It does where every deviation is as small as rounding leaves it, and is gone once the function computes in float64
-    wherever it asks for less.
+    It does if every deviation is at most `HALF` and vanishes when float64 replaces every lower precision that the
+    function names.
     """
     if audit.audited.rows.kind.arithmetic.exact:
         return None
@@ -43,7 +43,7 @@ def only_rounding(audit: Audit, findings: Sequence[Finding]) -> Rounding | None:
     try:
         if not all(wide.judge(element.instance, element.scheme).lossless for element in failed):
             return None
-    except DraftproofError:  # it wants its precision: nothing is known
+    except DraftproofError:  # it does not run in float64: nothing is known
         return None
     return Rounding("float32" if bias <= SINGLE else "float16 or bfloat16", bias)
 

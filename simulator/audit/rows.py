@@ -1,7 +1,7 @@
-"""How the rows of a draft tree are handed to an outsider's function: as lists, or arrays of numpy, torch or jax.
+"""The form of the rows that an audited function gets: lists, or arrays of numpy, torch or jax.
 
-`V` is the vocabulary size. A function that gets floats computes in floats, so its law is exact only up to the rounding
-of the function itself; with rational rows nothing is rounded.
+`V` is the vocabulary size. On floats the law of a function is exact up to the function's own rounding; on rational
+rows nothing is rounded.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ LIBRARIES = ("python", "numpy", "torch", "jax")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of number for an outsider's function.
+    """A kind of number for the rows of an audited function.
 
-    arithmetic: in which its law is added up. tolerance: the largest deviation that counts as zero: some thousand
-    roundings of a float64 (1.1e-16) and some hundred of a float32 (6e-8), more than a function does on small trees,
-    far less than a bug moves. sliver: branches less probable than this come from rounding (a ratio of 1 computed as
-    1 - 1e-16) and are not followed; ten of them stay below the tolerance.
+    arithmetic: of the law. tolerance: the largest deviation that counts as zero: some thousand roundings of a float64
+    (1.1e-16) and some hundred of a float32 (6e-8), more than a function does on small trees and far less than the
+    effect of a bug. sliver: branches less probable than this come from rounding (a ratio of 1 computed as 1 - 1e-16)
+    and are left out; ten of them stay below the tolerance.
     """
 
     name: str
@@ -57,8 +57,8 @@ def kind_named(name: str) -> Kind:
 class RowForm:
     """The form in which a function wants its rows.
 
-    library: "python" (lists), "numpy", "torch" or "jax". kind: of number. logits: natural logarithms instead of
-    probabilities. Raises `InvalidInput` for a combination that does not exist.
+    library: "python" (lists), "numpy", "torch" or "jax". kind: of number. logits: whether rows are natural logarithms
+    of probabilities. Raises `InvalidInput` for a combination that does not exist.
     """
 
     library: str = "python"
@@ -73,13 +73,13 @@ class RowForm:
             raise InvalidInput(f"{what} no rationals; use arithmetic float64")
 
     def number(self, value: Any) -> Any:
-        """One probability as the function sees it."""
+        """One probability in this form."""
         if self.kind.arithmetic.exact:
             return Fraction(as_python(value))
         return float(value) if not self.logits else log(value) if value > 0 else -inf
 
     def array(self, values: Any) -> Any:
-        """A row, or nested lists of rows, as the function sees it: a fresh object at every call."""
+        """A row, or nested lists of rows, in this form; a new object at every call."""
         plain = self._plain(values)
         if self.library == "python":
             return plain

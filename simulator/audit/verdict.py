@@ -1,10 +1,14 @@
-"""What every audit goes through and what decides it: the command, `assert_lossless`, the pytest marker, the gallery.
+"""The steps and the verdict of every audit: of the command, `assert_lossless`, the pytest marker and the gallery.
 
-`survey`, `judge` and `conclude` fill a `Record`; `decide` is a function of what stands in it. A function is lossless if
-and only if on every case that was asked for it was judged to the end and did not fail; the balance holds, but for the
-rounding of a lower precision inside, unless that is too much; requests of a batch are independent; no corner coin gives
-a token of probability zero; and no block efficiency exceeds what a lossless verifier can have. State between calls is
-no verdict but an error, and branches that only rounding makes possible are named with the verdict without changing it.
+`survey`, `judge` and `conclude` fill a `Record`; `decide` gives the verdict from it. A function is lossless if and only
+if on every requested case
+- it is judged to the end and does not fail,
+- the balance equation holds; deviations by the rounding of a lower precision inside are allowed unless `strict`,
+- the requests of a batch are independent,
+- no coin with a boundary value gives a token of probability zero,
+- its block efficiency does not exceed that of the best lossless verifier.
+State between calls raises an error instead of a verdict. Branches that only rounding makes possible are reported with
+the verdict and do not change it.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from draftproof.simulator.raised import named_errors, quiet
 
 #: Calls of the function in one audit, unless another number is asked for.
 MOST_CALLS = 2_000_000
-#: So many draft trees of each case are tried for its size, fewer where they take longer than so many seconds.
+#: Draft trees of each case that are run to estimate its cost, and seconds after which fewer of them are.
 SAMPLES, PATIENCE = 8, 0.2
 #: The largest block efficiency of a lossless verifier on a case, None where it is not known.
 Optimum = Callable[[Case], Fraction | None]
@@ -34,11 +38,11 @@ Optimum = Callable[[Case], Fraction | None]
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for.
+    """What an audit is asked to do.
 
-    spec: what the function is called in errors. boundary: whether corner coins are looked at. max_runs: calls of the
-    function. strict: whether the rounding of a lower precision inside is too much.
-    Raises `InvalidInput` for corner coins that cannot be.
+    spec: the name of the function in errors. boundary: whether coins with boundary values ("corner coins") are run.
+    max_runs: calls of the function at most. strict: whether deviations by the rounding of a lower precision refute.
+    Raises `InvalidInput` where `boundary` is not possible.
     """
 
     spec: str
@@ -70,9 +74,9 @@ class Failure:
 class AuditVerdict:
     """The answer of an audit.
 
-    refuted: the finding that is shown, the first one whose balance fails, else one whose requests depend on each other.
-    rounding: of a lower precision inside, where that explains all deviations. alarm: whether any block efficiency
-    exceeds what a lossless verifier can have.
+    refuted: the finding to report, the first one whose balance fails, else one whose requests depend on each other.
+    rounding: of a lower precision inside, where that explains all deviations. alarm: whether a block efficiency
+    exceeds that of the best lossless verifier.
     """
 
     lossless: bool
@@ -91,7 +95,7 @@ def decide(
     *,
     complete: bool,
 ) -> AuditVerdict:
-    """The only place that decides an audit, see the module.
+    """The verdict of an audit, see the module; nothing else decides one.
 
     optima: for each finding the largest block efficiency of a lossless verifier, where it is known. complete: whether
     every case was judged.
@@ -108,10 +112,10 @@ def decide(
 
 @dataclass
 class Record:
-    """What an audit has found so far, case by case.
+    """The state of an audit.
 
-    judged: the cases of the findings. failures: the others. optima: beside the findings. complete: whether all that was
-    asked for has been done.
+    judged: the cases on which the function has a law; findings, optima: for each of them. failures: on other cases.
+    corners: tokens of probability zero at boundary values. complete: whether the whole request was carried out.
     """
 
     request: Request
@@ -125,7 +129,7 @@ class Record:
 
     @property
     def verdict(self) -> AuditVerdict:
-        """What `decide` says of it."""
+        """The result of `decide`."""
         request = self.request
         return decide(
             self.findings,
@@ -139,24 +143,26 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Size:
-    """How large a case is: draft trees, calls of the function, seconds of computing, which a busy machine stretches."""
+class CaseCost:
+    """The estimated cost of a case: draft trees, calls of the function, seconds on this machine."""
 
     trees: int
     runs: float
     seconds: float
 
 
-def survey(record: Record, samples: int = SAMPLES, clock: Callable[[], float] = lambda: 0.0) -> list[tuple[Case, Size]]:
-    """How large each case is, from some of its trees; what fails already there goes to the failures.
+def survey(
+    record: Record, samples: int = SAMPLES, clock: Callable[[], float] = lambda: 0.0
+) -> list[tuple[Case, CaseCost]]:
+    """The estimated cost of each case, from some of its trees; cases that fail on these become failures.
 
-    clock: seconds, for the time that a call takes; without one nothing is said about seconds.
+    clock: gives seconds, to measure calls; without one all seconds are 0.
 
-    Raises `TooLarge`, and `InvalidVerifier` for state between calls or a function that every call of it shows to want
-    other arguments.
+    Raises `TooLarge`, and `InvalidVerifier` for state between calls, or where every case fails in a way that wrong
+    arguments explain.
     """
     request = record.request
-    sizes: list[tuple[Case, Size]] = []
+    sizes: list[tuple[Case, CaseCost]] = []
     for case in request.cases:
         with named_errors(_where(request, case)):
             try:
@@ -179,7 +185,7 @@ def survey(record: Record, samples: int = SAMPLES, clock: Callable[[], float] = 
 def judge(
     record: Record, cases: Sequence[Case], optimum: Optimum | None = None, progress: Progress | None = None
 ) -> None:
-    """Add what is found on these cases; a case on which the function fails is a finding, and the others are judged."""
+    """Add a finding, or a failure of the function, for each of these cases. optimum: gives the bound for the alarm."""
     request = record.request
     for case in cases:
         with named_errors(_where(request, case)):
@@ -195,9 +201,9 @@ def judge(
 
 
 def conclude(record: Record) -> AuditVerdict:
-    """What is left once every case is judged: corner coins, where asked for, and whether deviations are rounding.
+    """The steps after all cases are judged: boundary values if requested, and whether deviations are rounding.
 
-    Raises `InvalidVerifier` where the function fails on all cases in a way that another call might mend.
+    Raises `InvalidVerifier` where the function fails on every case in a way that wrong arguments explain.
     """
     request = record.request
     if not record.findings:
@@ -213,14 +219,14 @@ def conclude(record: Record) -> AuditVerdict:
 
 
 def explain(record: Record) -> None:
-    """Whether what failed so far is the rounding of a lower precision inside."""
+    """Set `record.rounding`: whether all deviations are the rounding of a lower precision inside."""
     if not all(finding.lossless for finding in record.findings):
         with quiet():
             record.rounding = only_rounding(record.request.audit, record.findings)
 
 
-def audited(request: Request, optimum: Optimum | None = None) -> Record:
-    """A whole audit, where nobody is told about sizes and progress; raises as `survey` and `conclude` do."""
+def run_audit(request: Request, optimum: Optimum | None = None) -> Record:
+    """A whole audit without reports of cost and progress; raises as `survey` and `conclude` do."""
     record = Record(request)
     judge(record, [case for case, _ in survey(record, samples=1)], optimum)
     conclude(record)
@@ -234,15 +240,15 @@ def _assert_called_rightly(record: Record) -> None:
 
 
 def _where(request: Request, case: Case) -> str:
-    """What errors name; a default instance that the function does not take can be left out."""
+    """The function and the case, for errors."""
     title = f"{case.title}; other cases can be chosen" if len(request.cases) > 1 else case.title
     return f"{request.spec} on {case.scheme} ({title})"
 
 
-def _size(audit: Audit, case: Case, samples: int, clock: Callable[[], float]) -> Size:
-    """Some trees are tried, more of them as long as that is quick: where trees differ, few of them say little.
+def _size(audit: Audit, case: Case, samples: int, clock: Callable[[], float]) -> CaseCost:
+    """The cost from up to `samples` trees within `PATIENCE` seconds.
 
-    A call takes the median of what it took on them: what is made at the first one is not made again.
+    The time of a call is the median over these trees, since the first one includes set-up.
     """
     trees = audit.trees(case.instance, case.scheme)
     most = min(trees, samples) if audit.batch == 1 else 1
@@ -253,4 +259,4 @@ def _size(audit: Audit, case: Case, samples: int, clock: Callable[[], float]) ->
         times.append(clock())
     wanted = sum(runs) / len(runs)
     a_call = median((end - start) / count * trees for (start, end), count in zip(pairwise(times), runs, strict=True))
-    return Size(trees, wanted, a_call * wanted)
+    return CaseCost(trees, wanted, a_call * wanted)

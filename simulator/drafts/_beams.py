@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from draftproof.simulator.drafts._adapting import largest, number
-from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.drafts._passes import prefetch
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Context, TokenProcess
 from draftproof.simulator.vectors import top_tokens
@@ -17,7 +17,7 @@ Beam: TypeAlias = list[tuple[Context, Any]]
 def expanded(draft: TokenProcess, beam: Beam, width: int, above: Any = 0) -> Beam:
     """The `width` most probable children of every node of the beam, those only that are larger than `above`."""
     grown: Beam = []
-    foresee(draft, [context for context, _ in beam])
+    prefetch(draft, [context for context, _ in beam])
     for context, value in beam:
         row = draft.row(context)
         children = ((token, value * number(row[token])) for token in top_tokens(row, width))

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from draftproof.simulator.protocol import Context, TokenProcess
 
 
-def foresee(draft: TokenProcess, contexts: Sequence[Context]) -> None:
+def prefetch(draft: TokenProcess, contexts: Sequence[Context]) -> None:
     """Name the contexts whose rows come next, before any token is drawn there.
 
-    A process may offer `foresee(contexts)`: a language model that reads trees then reads a layer in one pass. Tables
+    A process may offer `prefetch(contexts)`: a language model that reads trees then reads a layer in one pass. Tables
     offer none and need none; whether it is offered changes no tree.
     """
-    told = getattr(draft, "foresee", None)
+    told = getattr(draft, "prefetch", None)
     if told is not None:
         told(contexts)

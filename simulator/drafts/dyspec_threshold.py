@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, number, reaches, share, whole
-from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.drafts._passes import prefetch
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 from draftproof.simulator.vectors import without
@@ -51,7 +51,7 @@ class DySpecThreshold(Adapting):
         layer: list[tuple[Context, Any]] = [((), 1)]
         for _ in range(self.depth):
             layer = [(context, entered) for context, entered in layer if reaches(entered, self.value)][:room]
-            foresee(draft, [context for context, _ in layer])
+            prefetch(draft, [context for context, _ in layer])
             below: list[tuple[Context, Any]] = []
             for context, entered in layer:
                 if not room:

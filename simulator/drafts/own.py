@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
-from draftproof.simulator.coins import Handed, outcomes
+from draftproof.simulator.coins import PlainCoin, outcomes
 from draftproof.simulator.drafts._shape import LARGEST
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
 from draftproof.simulator.files import printable
-from draftproof.simulator.handed import ExactCoin, ExactRows
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProcess
-from draftproof.simulator.raised import own_lines, said
+from draftproof.simulator.raised import short_repr, user_lines
+from draftproof.simulator.user_code import UserCoin, UserRows
 
 #: Draft outcomes that are counted.
 MOST_OUTCOMES = 1_000_000
@@ -42,7 +42,7 @@ CONTRACT = ("name", "depth", "nodes", "draw", "count", "reductions", "as_dict")
 
 @dataclass(frozen=True, repr=False)
 class Own:
-    """An outsider's scheme with what it leaves out.
+    """A user-defined scheme, completed by defaults for what it does not define.
 
     scheme: has `draw(draft, coin)`, which returns a `DraftTree`, paths from the root, or drafted tokens by context,
     and `depth`, the length of the longest path. `name`, `nodes`, `count` and `reductions` are used where it has them.
@@ -81,7 +81,7 @@ class Own:
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """One tree, checked."""
-        drawn = self._asked("draw", ExactRows(draft), Handed(ExactCoin(coin)))
+        drawn = self._asked("draw", UserRows(draft), PlainCoin(UserCoin(coin)))
         try:
             tree = self._tree(drawn)
             self._check(tree, draft.vocab_size)
@@ -92,7 +92,7 @@ class Own:
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability; raises `TooLarge` above a million."""
         if hasattr(self.scheme, "count"):
-            number = self._asked("count", ExactRows(draft))
+            number = self._asked("count", UserRows(draft))
             return self._whole("count", number, "the number of draft trees")
         drawn = outcomes(lambda coin: self.draw(draft, coin), arithmetic_of(draft.row(())))
         number = sum(1 for _ in islice(drawn, MOST_OUTCOMES + 1))
@@ -104,7 +104,9 @@ class Own:
         """What the scheme calls smaller, or itself alone; of one from a file those that a command can name."""
         smaller = self._asked("reductions") if hasattr(self.scheme, "reductions") else [self.scheme]
         if not isinstance(smaller, Sequence) or isinstance(smaller, str):
-            raise InvalidInput(f"scheme {self.name}: reductions returned {said(smaller)}; it must be a list of schemes")
+            raise InvalidInput(
+                f"scheme {self.name}: reductions returned {short_repr(smaller)}; it must be a list of schemes"
+            )
         return [scheme for scheme in map(self._reduced, smaller) if scheme is not None]
 
     def _reduced(self, scheme: Any) -> DraftScheme | None:
@@ -155,8 +157,8 @@ class Own:
 
     def _no_tree(self, drawn: Any) -> InvalidInput:
         return InvalidInput(
-            f"scheme {self.name}: draw returned {said(drawn)}; it must be a DraftTree, paths from the root such as "
-            "[(0, 1), (2,)], or drafted tokens by context such as {(): (0, 2), (0,): (1,)}"
+            f"scheme {self.name}: draw returned {short_repr(drawn)}; it must be a DraftTree, paths from the root such "
+            "as [(0, 1), (2,)], or drafted tokens by context such as {(): (0, 2), (0,): (1,)}"
         )
 
     def _asked(self, what: str, *arguments: Any) -> Any:
@@ -166,11 +168,11 @@ class Own:
         except DraftproofError:
             raise
         except Exception as error:
-            raise InvalidInput(f"scheme {self.name}: {what} raised {own_lines(error)}") from error
+            raise InvalidInput(f"scheme {self.name}: {what} raised {user_lines(error)}") from error
 
     def _whole(self, key: str, value: Any, way_out: str) -> int:
         if type(value) is not int or not 0 <= value <= MOST[key]:
-            raise InvalidInput(f"scheme {self.name}: {key} is {said(value)}; give {way_out}, a whole number")
+            raise InvalidInput(f"scheme {self.name}: {key} is {short_repr(value)}; give {way_out}, a whole number")
         return value
 
     def _check(self, tree: DraftTree, size: int) -> None:

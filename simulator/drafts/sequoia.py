@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, whole
-from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.drafts._passes import prefetch
 from draftproof.simulator.drafts.topology import Topology
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
@@ -72,7 +72,7 @@ class Sequoia(Adapting):
         level: list[tuple[int, Context]] = [(0, ())]
         while level:
             level = [(node, context) for node, context in level if self.tree[node]]
-            foresee(draft, [context for _, context in level])
+            prefetch(draft, [context for _, context in level])
             below: list[tuple[int, Context]] = []
             for node, context in level:
                 drafted[context] = _children(draft.row(context), coin, self.tree[node])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.drafts._passes import prefetch
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.drafts.without_replacement import draw_without_replacement
 from draftproof.simulator.errors import InvalidInput, TooLarge
@@ -79,7 +79,7 @@ class Topology:
         level: list[tuple[int, Context]] = [(0, ())]
         while level:
             level = [(node, context) for node, context in level if self.tree[node]]
-            foresee(draft, [context for _, context in level])
+            prefetch(draft, [context for _, context in level])
             below: list[tuple[int, Context]] = []
             for node, context in level:
                 q = draft.row(context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from draftproof.simulator.drafts._passes import foresee
+from draftproof.simulator.drafts._passes import prefetch
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Context, DraftNode, TokenProcess, Vector
 from draftproof.simulator.shown import tree_svg
@@ -38,7 +38,7 @@ class DraftTree:
         drafted: dict[Context, tuple[int, ...]] = {}
         level: list[Context] = [()]
         for _ in range(depth):
-            foresee(draft, level)
+            prefetch(draft, level)
             for context in level:
                 drafted[context] = children(context)
             level = [(*context, token) for context in level for token in dict.fromkeys(drafted[context])]

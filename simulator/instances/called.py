@@ -11,7 +11,7 @@ from draftproof.simulator.arithmetic import arithmetic_of, as_rows
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.instances.validation import validate_rows
 from draftproof.simulator.protocol import Context, Vector
-from draftproof.simulator.raised import own_lines
+from draftproof.simulator.raised import user_lines
 
 #: Rows that are asked for twice.
 ASKED_TWICE = 16
@@ -50,7 +50,7 @@ class CallableProcess:
         except DraftproofError as error:
             raise type(error)(f"{self.name} row {context}: {error}") from error
         except Exception as error:
-            raise InvalidInput(f"{self.name} row {context}: the function raised {own_lines(error)}") from error
+            raise InvalidInput(f"{self.name} row {context}: the function raised {user_lines(error)}") from error
         if row.shape != (self.vocab_size,):
             raise InvalidInput(f"{self.name} row {context} has shape {row.shape}; it must be ({self.vocab_size},)")
         validate_rows(row[np.newaxis], arithmetic_of(row), lambda _: f"{self.name} row {context}")

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from draftproof.simulator.arithmetic import Arithmetic, arithmetic_of
-from draftproof.simulator.coins import EnumeratingCoin, Handed, outcomes
+from draftproof.simulator.coins import EnumeratingCoin, PlainCoin, outcomes
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier, NoFunction
-from draftproof.simulator.handed import ExactCoin, OthersNode, refusals_kept
 from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
 from draftproof.simulator.laws.drawing import drawn_trees
 from draftproof.simulator.laws.law import BlockLaw
@@ -28,8 +27,9 @@ from draftproof.simulator.protocol import (
     Verdict,
     Verifier,
 )
-from draftproof.simulator.raised import own_lines, said
+from draftproof.simulator.raised import short_repr, user_lines
 from draftproof.simulator.relay import Relayed
+from draftproof.simulator.user_code import NodeView, UserCoin, refusals_kept, user_rows
 
 #: Draft trees of which a verifier that runs elsewhere is told at once.
 AHEAD = 64
@@ -60,7 +60,7 @@ def enumerate_law(
     trees = drawn_trees(scheme, draft, arithmetic)
     while drawn := [(tree, weight, tree.root(*shown)) for tree, weight in islice(trees, AHEAD)]:
         if isinstance(verifier, Relayed):
-            verifier.foresee([root for *_, root in drawn])
+            verifier.prefetch([root for *_, root in drawn])
         for tree, weight, root in drawn:
             for (accepted, token), mass in _masses(guarded(verifier, root, library), tree, root, arithmetic).items():
                 correction[len(accepted)][context_index(accepted, size), token] += weight * mass
@@ -104,32 +104,33 @@ def _masses(
 
 
 def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) -> Callable[[Coin], Verdict]:
-    """`verify` on one tree; whatever an outsider's code raises becomes a finding about it, with its line.
+    """`verify` on one tree, as a function of the coin; an error of user code becomes `InvalidVerifier` with its lines.
 
-    It gets nodes and rows that are made for the run, and in an exact run numbers that compare with every exact number.
-    library: what `is_library` says of the verifier, where it was asked before.
+    A user-defined verifier gets new nodes and copied rows for every run, in an exact run with `Exact` numbers.
+    library: the result of `is_library` for the verifier, where that is known.
     """
-    others = not (is_library(verifier) if library is None else library)
-    crosses = others and arithmetic_of(root.target).exact
-    rows: dict[Context, tuple[Any, Any]] = {}
+    user_defined = not (is_library(verifier) if library is None else library)
+    exact = user_defined and arithmetic_of(root.target).exact
+
+    rows = user_rows()
 
     def run(coin: Coin) -> Verdict:
-        node = OthersNode(root, rows) if others else root
+        node = NodeView(root, rows) if user_defined else root
         try:
             with refusals_kept():
-                verdict = verifier.verify(node, Handed(ExactCoin(coin) if crosses else coin))
+                verdict = verifier.verify(node, PlainCoin(UserCoin(coin) if exact else coin))
         except DraftproofError:
             raise
-        except (Exception, SystemExit) as error:  # sys.exit(0) would end whoever asks, as if all were well
-            raise InvalidVerifier(f"verify raised {own_lines(error)}") from error
+        except (Exception, SystemExit) as error:  # sys.exit(0) would end the process with a success
+            raise InvalidVerifier(f"verify raised {user_lines(error)}") from error
         if not (isinstance(verdict, Verdict) and isinstance(verdict.accepted, tuple)):
             if isinstance(verdict, Coroutine):
-                verdict.close()  # else Python complains that nobody has waited for it
+                verdict.close()  # else Python warns that it was never awaited
             raise InvalidVerifier(
-                f"verify returned {said(verdict)}; it must be a Verdict(accepted, correction), accepted a tuple"
+                f"verify returned {short_repr(verdict)}; it must be a Verdict(accepted, correction), accepted a tuple"
             )
         if not all(isinstance(token, (int, np.integer)) for token in verdict.accepted):
-            raise InvalidVerifier(f"accepted {said(verdict.accepted)}, which is no node of the draft tree")
+            raise InvalidVerifier(f"accepted {short_repr(verdict.accepted)}, which is no node of the draft tree")
         return verdict
 
     return run
@@ -138,9 +139,11 @@ def guarded(verifier: Verifier, root: DraftNode, library: bool | None = None) ->
 def assert_verdict(verdict: Verdict, tree: Container[Context], vocab_size: int) -> None:
     """Raise `InvalidVerifier` unless the accepted node is in the tree and the correction is a token."""
     if verdict.accepted not in tree:
-        raise InvalidVerifier(f"accepted {said(verdict.accepted)}, which is no node of the draft tree")
+        raise InvalidVerifier(f"accepted {short_repr(verdict.accepted)}, which is no node of the draft tree")
     if not (isinstance(verdict.correction, (int, np.integer)) and 0 <= verdict.correction < vocab_size):
-        raise InvalidVerifier(f"correction {said(verdict.correction)} is no token; tokens are 0..{vocab_size - 1}")
+        raise InvalidVerifier(
+            f"correction {short_repr(verdict.correction)} is no token; tokens are 0..{vocab_size - 1}"
+        )
 
 
 def assert_function(
@@ -182,7 +185,7 @@ def assert_function(
 
 
 @dataclass(frozen=True)
-class Size:
+class EnumerationSize:
     """How much work an enumeration is: draft trees (exact) and runs of the verifier per tree (sampled).
 
     tried: runs that were made to find it out.
@@ -207,7 +210,7 @@ def estimate_size(
     samples: int = 12,
     cap: int = 500,
     trees: int | None = None,
-) -> Size:
+) -> EnumerationSize:
     """The size of an enumeration, from the runs on `samples` draft trees. trees: how many there are, if that is known.
 
     On a tree of more than `cap` runs they are estimated from as many random ones: the product of the numbers of
@@ -221,7 +224,7 @@ def estimate_size(
         estimated = sum(_ways(run, generator) for _ in range(cap)) / cap if counted > cap else 0.0
         runs += max(counted, estimated)
         tried += counted + (cap if counted > cap else 0)
-    return Size(scheme.count(draft) if trees is None else trees, runs / samples, tried)
+    return EnumerationSize(scheme.count(draft) if trees is None else trees, runs / samples, tried)
 
 
 def _ways(run: Callable[[Coin], Verdict], generator: np.random.Generator) -> float:

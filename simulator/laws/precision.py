@@ -25,7 +25,7 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.coins import EnumeratingCoin, SamplingCoin, outcomes
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.instances.processes import TableProcess, check_table_size, context_index
-from draftproof.simulator.laws.enumeration import Size, guarded, verdicts
+from draftproof.simulator.laws.enumeration import EnumerationSize, guarded, verdicts
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.lazy import torch_module
 from draftproof.simulator.protocol import Context, DraftNode, DraftScheme, Progress, Vector, Verifier
@@ -229,7 +229,7 @@ def estimate_precision_size(
     generator: np.random.Generator,
     samples: int = 6,
     cap: int = 200,
-) -> Size:
+) -> EnumerationSize:
     """How much work `low_precision_law` is, from the runs on `samples` draft trees (at most `cap` runs on each)."""
     rounded = RoundedProcess(target, precision), RoundedProcess(draft, precision)
     runs = 0
@@ -241,7 +241,7 @@ def estimate_precision_size(
                     runs += 1
         except InvalidVerifier:  # what is wrong on a tree is found out with the law
             runs += 1
-    return Size(scheme.count(draft), runs / samples)
+    return EnumerationSize(scheme.count(draft), runs / samples)
 
 
 def rows_bias(target: TableProcess, precision: Precision) -> Fraction:

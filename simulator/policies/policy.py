@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from draftproof.simulator.errors import DraftproofError, InvalidInput
-from draftproof.simulator.handed import handed
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess, Vector, Verifier
-from draftproof.simulator.raised import own_lines
+from draftproof.simulator.raised import user_lines
+from draftproof.simulator.user_code import to_user
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ def name_of(policy: Policy) -> str:
 
 def _asked(policy: Policy, known: Known) -> Action:
     try:
-        action = policy(replace(known, **{name: handed(getattr(known, name)) for name in _ROWS}))
+        action = policy(replace(known, **{name: to_user(getattr(known, name)) for name in _ROWS}))
     except DraftproofError:
         raise
     except Exception as error:
-        raise InvalidInput(f"policy {name_of(policy)} raised {own_lines(error)}") from error
+        raise InvalidInput(f"policy {name_of(policy)} raised {user_lines(error)}") from error
     if not isinstance(action, Action):
         raise InvalidInput(f"policy {name_of(policy)} chose {action!r}; it must be one of the actions it is given")
     return action

@@ -61,7 +61,7 @@ def locate_function(path: str | Path, name: str, given: Mapping[str, Any] | None
 
 
 def function_in_module(name: str, holder: Any, given: Mapping[str, Any]) -> LocatedFunction:
-    """A function of an installed module, likewise. holder: it, or its class; name: `FUNCTION`, `CLASS.METHOD`."""
+    """A function of an installed module, likewise. holder: the function or its class; name: as above."""
     own = {key.partition(".")[2]: value for key, value in given.items() if key.startswith("self.")}
     _, dot, method = name.partition(".")
     function = _static(holder, method) if dot else holder

@@ -34,7 +34,7 @@ from draftproof.simulator.verdicts.doors import check_scheme, check_verifier
 from draftproof.simulator.verdicts.ties import rounding_decides
 
 ENGINES = ("auto", "enumerate", "structured")
-#: What is said with a verdict that rests on a structure of somebody else's verifier.
+#: The remark with a verdict that assumes the declared structure of a user-defined verifier.
 ASSUMED = "by its structure, which was not compared with verify on every instance"
 
 

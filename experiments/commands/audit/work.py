@@ -14,7 +14,7 @@ from draftproof.experiments.commands.audit.report import Beside, Report
 from draftproof.experiments.shared.progress import bar, duration, quiet, remark
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.audit import Audit, Evidence, Finding, SelfDrafted, Suspect, diagnose, diagnose_corners
-from draftproof.simulator.audit.verdict import Request, Size, conclude, explain, judge, survey
+from draftproof.simulator.audit.verdict import CaseCost, Request, conclude, explain, judge, survey
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, NoFunction
 from draftproof.simulator.instances.case import Case
@@ -85,7 +85,7 @@ def _evidence(report: Report, refuted: Finding) -> Evidence:
     return Evidence(audit, refuted, report.findings, _known(), judged)
 
 
-def announced(report: Report, surveyed: Sequence[tuple[Case, Size]]) -> float:
+def announced(report: Report, surveyed: Sequence[tuple[Case, CaseCost]]) -> float:
     """Seconds of computing that the verdict takes: calls of the function, and of the zoo and the optimum beside it.
 
     Those are run on the first case, which is kept, and count by draft trees on the others. What follows a refutation,

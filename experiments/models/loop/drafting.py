@@ -86,7 +86,7 @@ def _by_replay(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Con
                     f"{scheme} drew a {kind}, not a DraftTree; Own(..) takes paths and tokens by context"
                 )
             rows = _Rows(scheme, vocab_size, known)
-            rows.foresee([context for context, tokens in tree.children.items() if tokens])
+            rows.prefetch([context for context, tokens in tree.children.items() if tokens])
             if not rows.missing:
                 return tree
         yield sorted(rows.missing, key=len)
@@ -109,11 +109,11 @@ class _Rows:
         found = self._known.get(context)
         if found is None:
             self.stopped = True
-            self.foresee([context])
+            self.prefetch([context])
             raise _RowMissing
         return found
 
-    def foresee(self, contexts: Sequence[Context]) -> None:
+    def prefetch(self, contexts: Sequence[Context]) -> None:
         for context in contexts:
             if context not in self._known:
                 self._check(context)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from draftproof.simulator.audit.audited import Presentation
 from draftproof.simulator.audit.instances import context_free, probe, with_equal_rows
 from draftproof.simulator.audit.judge import Audit, Finding
-from draftproof.simulator.audit.presentation import Presentation
 from draftproof.simulator.errors import DraftproofError
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme, Vector, Verifier
@@ -110,7 +110,7 @@ class Evidence:
         """`q` at the root in the arithmetic of the law; None for a batch."""
         if self.audit.batch > 1:
             return None
-        return self.audit.met(self.finding.instance, self.finding.scheme).draft.row(())
+        return self.audit.expected_instance(self.finding.instance, self.finding.scheme).draft.row(())
 
     def _run(self, name: str, finding: Finding, run: Callable[[Instance, DraftScheme], Finding]) -> Finding | None:
         key = name, id(finding)

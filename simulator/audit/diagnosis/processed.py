@@ -2,18 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
+from math import log
+from typing import Any
+
+import numpy as np
 
 from draftproof.simulator.audit.diagnosis.evidence import Evidence
-from draftproof.simulator.audit.diagnosis.many_paths import Recursive
-from draftproof.simulator.audit.diagnosis.processings import FITTED, Reprocessed, draft_temperatures, meets, processings
-from draftproof.simulator.audit.diagnosis.references import Blockwise, TokenWise
+from draftproof.simulator.audit.diagnosis.references import Blockwise, Recursive, TokenWise
 from draftproof.simulator.audit.judge import Finding
 from draftproof.simulator.audit.processing import Processing
 from draftproof.simulator.instances.instance import Instance
-from draftproof.simulator.protocol import Verifier
+from draftproof.simulator.protocol import Card, Coin, DraftNode, Vector, Verdict, Verifier
+from draftproof.simulator.user_code import NodeView
+
+#: Balances with a fitted temperature are right to so much: the fit has some digits less than the rows.
+FITTED = 1e-8
+#: Nucleus masses that are tried; every temperature is a fit and every top-k is tried.
+NUCLEI = (0.5, 0.8, 0.9, 0.95)
+#: Temperatures are looked for between these.
+COLDEST, HOTTEST, STEPS = 0.05, 20.0, 200
+
+
+@dataclass(frozen=True)
+class Reprocessed:
+    """A verifier that is shown other rows than those that the drafts come from. names: of "target" and "draft"."""
+
+    verifier: Verifier
+    rows: Instance
+    names: tuple[str, ...]
+
+    @property
+    def card(self) -> Card:
+        """That of the verifier."""
+        return self.verifier.card
+
+    def verify(self, root: DraftNode, coin: Coin) -> Verdict:
+        return self.verifier.verify(NodeView(root, self._rows), coin)
+
+    def _rows(self, node: DraftNode) -> tuple[Vector, Vector]:
+        target = self.rows.target.row(node.context) if "target" in self.names else node.target
+        drafts = "draft" in self.names and node.children
+        return target, self.rows.draft.row(node.context) if drafts else node.draft
+
+
+def meets(finding: Finding, processing: Processing) -> bool:
+    """Whether the block has the law of `p` processed like this, to so many digits as a fit has."""
+    target = processing.instance(finding.instance).target
+    for depth, correction in enumerate(finding.law.correction):
+        rows = np.array(target.tables[depth], dtype=object).astype(float)
+        reach = np.array(finding.law.reach[depth], dtype=object).astype(float)
+        emitted = np.array(correction, dtype=object).astype(float)
+        if depth < finding.law.depth:
+            emitted = emitted + np.array(finding.law.reach[depth + 1], dtype=object).astype(float).reshape(
+                emitted.shape
+            )
+        if not (abs(reach[:, None] * rows - emitted) <= FITTED).all():
+            return False
+    return True
+
+
+def processings(finding: Finding) -> Iterator[Processing]:
+    """Processings of `p` that the law of the first token may be the result of."""
+    raw = [float(x) for x in finding.instance.target.row(())]
+    emitted = np.array(finding.law.correction[0][0], dtype=object).astype(float)
+    if finding.law.depth:
+        emitted = emitted + np.array(finding.law.reach[1], dtype=object).astype(float)
+    pairs = [(a, b) for a in range(len(raw)) for b in range(a) if min(raw[a], raw[b], emitted[a], emitted[b]) > 0]
+    telling = [(a, b) for a, b in pairs if raw[a] != raw[b] and abs(log(emitted[a] / emitted[b])) > FITTED]
+    for a, b in telling[:1]:
+        temperature = log(raw[a] / raw[b]) / log(emitted[a] / emitted[b])
+        if temperature > 0:
+            yield Processing(temperature=_short(temperature))
+    for kept in range(1, len(raw)):
+        yield Processing(top_k=kept)
+    for mass in NUCLEI:
+        yield Processing(top_p=mass)
+
+
+def draft_temperatures(finding: Finding, draft: Vector) -> Iterator[float]:
+    """Temperatures of the `q` that a token-by-token verifier judged the first draft with."""
+    if not finding.law.depth:
+        return
+    p = [float(x) for x in finding.target.row(())]
+    q = np.array(draft, dtype=object).astype(float)
+    for token, reach in enumerate(finding.law.reach[1]):
+        if 0 < float(reach) < q[token] - FITTED and p[token] > 0:
+            yield from _solutions(q, token, q[token] * p[token] / float(reach))
+            return
+
+
+def _solutions(q: Any, token: int, judged: float) -> Iterator[float]:
+    """Temperatures at which `q` has that mass on a token, each to some twelve digits."""
+
+    def off(temperature: float) -> float:
+        powers = np.where(q > 0, q, 0) ** (1 / temperature)
+        return float(powers[token] / powers.sum() - judged)
+
+    edges = np.geomspace(COLDEST, HOTTEST, STEPS)
+    for low, high in pairwise(edges):
+        if off(low) * off(high) > 0:
+            continue
+        below, above = float(low), float(high)
+        for _ in range(60):
+            middle = (below + above) / 2
+            below, above = (middle, above) if off(below) * off(middle) > 0 else (below, middle)
+        yield _short(below)
+
+
+def _short(temperature: float) -> float:
+    """The temperature that somebody typed, if it is that close to one."""
+    return round(temperature, 4) if abs(round(temperature, 4) - temperature) < FITTED else temperature
+
 
 #: So many times what a fit leaves must be wrong before a fit can tell anything.
 TELLING = 100

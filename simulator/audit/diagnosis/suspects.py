@@ -7,8 +7,7 @@ from itertools import product
 from typing import Any
 
 from draftproof.simulator.audit.diagnosis.evidence import Suspect
-from draftproof.simulator.audit.diagnosis.many_paths import Longest, Recursive
-from draftproof.simulator.audit.diagnosis.references import Blockwise, Corrections, TokenWise
+from draftproof.simulator.audit.diagnosis.references import Blockwise, Corrections, Longest, Recursive, TokenWise
 
 #: Row shifts: by how much, and whether a row before the first is the last one.
 _STEPS = ((-1, False), (-1, True), (1, False))

@@ -5,17 +5,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from draftproof.simulator.audit.interfaces.keys import with_keys
 from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Coin, Context, DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete
+
+#: Names of parameters that want a key; without regard to case.
+KEY_NAMES = frozenset(
+    ["key", "rng", "rng_key", "prng_key", "prngkey", "random_key", "prng", "sample_key", "sampling_key"]
+)
+_PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _wants(parameter: inspect.Parameter) -> bool:
+    kinds = (*_PLACES, inspect.Parameter.KEYWORD_ONLY)
+    return parameter.kind in kinds and parameter.name.lower().rstrip("_") in KEY_NAMES
+
+
+def keys_of(function: Callable[..., Any]) -> list[str]:
+    """The parameters that want a key."""
+    return [parameter.name for parameter in _parameters(function) if _wants(parameter)]
+
+
+def with_keys(
+    function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any], make: Callable[[str], Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call with a key for every parameter that wants one and has none.
+
+    The arguments without names keep their order around the keys. make: a key, from the name of its parameter.
+    """
+    keys = {name: make(name) for name in keys_of(function) if name not in named}
+    placed = [parameter.name for parameter in _parameters(function) if parameter.kind in _PLACES]
+    return tuple(_ordered(placed, arguments, keys)), {**named, **keys}
+
+
+def _ordered(placed: list[str], arguments: tuple[Any, ...], keys: dict[str, Any]) -> Iterator[Any]:
+    """The arguments by place; keys that stand among them are taken out of `keys`."""
+    left = list(arguments)
+    for name in placed:
+        if not left:
+            break
+        yield keys.pop(name) if name in keys else left.pop(0)
+    yield from left
+
 
 #: Stands for "no token" in arrays of requests of different lengths.
 PLACEHOLDER = -1
@@ -142,3 +188,60 @@ def _through(node: DraftNode) -> list[Context]:
         for index, path in enumerate([*below, *ended]):
             by_draft.setdefault(places[min(index, len(places) - 1)], []).append(path)
     return [path for place in sorted(by_draft) for path in by_draft[place]]
+
+
+#: What names of parameters mean; without regard to case, and to a trailing "s" or "_".
+UNIFORM = """uniform uniform_prob uniform_sample uniform_rand uniform_random uniform_number uniform_noise rand_uniform
+u_rand random_uniform uniform_value coin rand random_number acceptance_uniform accept_uniform"""
+FINAL_UNIFORM = """final_uniform bonus_uniform final_coin resample_uniform residual_uniform recovered_uniform
+correction_uniform uniform_sample_for_final_sampling coin_for_final_sampling final_rand"""
+EXPONENTIAL = "noise exponential exponential_noise exp_noise expo exponential_sample exp_sample exponential_rand"
+GUMBEL = "gumbel gumbel_noise gumbel_sample gumbel_rand"
+NOISE_KINDS = {
+    name: kind
+    for kind, names in (
+        ("uniforms", UNIFORM),
+        ("final_uniforms", FINAL_UNIFORM),
+        ("noise", EXPONENTIAL),
+        ("gumbel", GUMBEL),
+    )
+    for name in names.split()
+}
+#: In the words of the report.
+NOISE_WORDS = {
+    "uniforms": "a uniform number for every draft",
+    "final_uniforms": "one uniform number",
+    "noise": "an exponential number for every token",
+    "gumbel": "a Gumbel number for every token",
+}
+
+
+def kind_of(name: str) -> str | None:
+    """Which random numbers a parameter of this name wants: of `NOISE_KINDS`; None for any other."""
+    return NOISE_KINDS.get(name.lower().rstrip("_").removesuffix("s").rstrip("_"))
+
+
+def noise_parameters(function: Callable[..., Any], places: int, known: Any) -> dict[str, str]:
+    """The parameters after so many places that want random numbers by their names, and which; {} if nobody can tell."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return {}
+    later = [
+        parameter
+        for number, parameter in enumerate(parameters)
+        if number >= places or parameter.kind is parameter.KEYWORD_ONLY
+    ]
+    kinds = {item.name: kind_of(item.name) for item in later if item.name not in known}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def random_argument(call: Call, kind: str, batch: tuple[int, ...], drafted: int, size: int) -> Any:
+    """Random numbers of a kind. batch: axes before; drafted: tokens; size: of the vocabulary."""
+    how = {"library": call.rows.library, "dtype": call.rows.dtype}
+    if kind == "uniforms":
+        return call.coins.uniforms((*batch, drafted), **how)
+    if kind == "final_uniforms":
+        return call.coins.uniforms(batch, **how)
+    make = call.coins.exponentials if kind == "noise" else call.coins.gumbels
+    return make((*batch, size), **how)

@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, read_block, shown
-from draftproof.simulator.audit.interfaces.noise import given, wanted
+from draftproof.simulator.audit.interfaces._call import (
+    PLACEHOLDER,
+    Call,
+    Interface,
+    noise_parameters,
+    random_argument,
+    read_block,
+    shown,
+)
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import DraftNode, Verdict
@@ -43,8 +50,8 @@ def _call(call: Call) -> list[Verdict]:
 
 
 def _noise(call: Call, places: int, batch: tuple[int, ...], drafted: int, size: int) -> dict[str, Any]:
-    kinds = wanted(call.function, places, call.keywords)
-    return {name: given(call, kind, batch, drafted, size) for name, kind in kinds.items()}
+    kinds = noise_parameters(call.function, places, call.keywords)
+    return {name: random_argument(call, kind, batch, drafted, size) for name, kind in kinds.items()}
 
 
 def _padded(nodes: Sequence[DraftNode], name: str, length: int, size: int) -> list[Any]:

@@ -15,10 +15,8 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
-from draftproof.simulator.audit.interfaces._call import Call, Interface, read_block
+from draftproof.simulator.audit.interfaces._call import Call, Interface, keys_of, kind_of, random_argument, read_block
 from draftproof.simulator.audit.interfaces.chain import by_request
-from draftproof.simulator.audit.interfaces.keys import keys_of
-from draftproof.simulator.audit.interfaces.noise import given, kind_of
 from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftNode, Verdict
@@ -51,8 +49,8 @@ _ARGUMENTS: dict[str, Callable[[Call, Paths], Any]] = {
     "bonus_token_ids": lambda call, paths: call.rows.whole([call.coin.choose(path[-1].target) for path in paths]),
     "uniforms": lambda call, paths: _uniforms(call, _count(paths)),
     "final_uniforms": lambda call, paths: _uniforms(call, len(paths)),
-    "noise": lambda call, paths: given(call, "noise", (len(paths),), 0, len(paths[0][0].target)),
-    "gumbel": lambda call, paths: given(call, "gumbel", (len(paths),), 0, len(paths[0][0].target)),
+    "noise": lambda call, paths: random_argument(call, "noise", (len(paths),), 0, len(paths[0][0].target)),
+    "gumbel": lambda call, paths: random_argument(call, "gumbel", (len(paths),), 0, len(paths[0][0].target)),
 }
 
 

@@ -11,9 +11,8 @@ import inspect
 from typing import Any
 
 from draftproof.simulator.arithmetic import to_fmpq
-from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, paths_of, shown, whole
+from draftproof.simulator.audit.interfaces._call import PLACEHOLDER, Call, Interface, keys_of, paths_of, shown, whole
 from draftproof.simulator.audit.interfaces.chain import by_request
-from draftproof.simulator.audit.interfaces.keys import keys_of
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Context, DraftNode, Verdict
 from draftproof.simulator.symbolic import concrete

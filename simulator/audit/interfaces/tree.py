@@ -5,33 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from draftproof.simulator.audit.interfaces._call import Call, Interface, shown, tokens, whole
-from draftproof.simulator.audit.rows import RowForm
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.protocol import Context, DraftNode, Vector, Verdict
+from draftproof.simulator.protocol import DraftNode, Verdict
+from draftproof.simulator.user_code import NodeView
 
 
-class HandedNode:
-    """A node of the tree with its rows in the form that the function wants; see `simulator.protocol.DraftNode`."""
+class _Node(NodeView):
+    """A node for an audited function, which may set attributes and give tokens as numbers of any library."""
 
-    def __init__(self, node: DraftNode, rows: RowForm) -> None:
-        self._node = node
-        self._rows = rows
-        self._children: dict[int, HandedNode] = {}
-        self.context: Context = node.context
-        self.children: tuple[int, ...] = node.children
-        self.target: Vector = rows.array(node.target)
-        self.draft: Vector = rows.array(node.draft) if node.children else None
-
-    def child(self, token: int) -> HandedNode:
-        """The node after a drafted token."""
-        token = int(token)
-        if token not in self._children:
-            self._children[token] = HandedNode(self._node.child(token), self._rows)
-        return self._children[token]
+    def child(self, token: Any) -> NodeView:
+        return super().child(int(token))
 
 
 def _call(call: Call) -> list[Verdict]:
-    result: Any = call(HandedNode(call.nodes[0], call.rows))
+    def rows(node: DraftNode) -> tuple[Any, Any]:
+        return call.rows.array(node.target), call.rows.array(node.draft) if node.children else None
+
+    result: Any = call(_Node(call.nodes[0], rows))
     if isinstance(result, Verdict):
         result = (result.accepted, result.correction)
     if not (isinstance(result, tuple) and len(result) == 2):

@@ -8,7 +8,7 @@ from typing import Any
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import DraftproofError, InvalidVerifier
 from draftproof.simulator.protocol import DraftScheme, Verifier
-from draftproof.simulator.raised import own_lines, said
+from draftproof.simulator.raised import short_repr, user_lines
 from draftproof.simulator.structures import OnePath, Structure, offered, with_functions
 
 
@@ -37,13 +37,15 @@ def _blamed(function: Callable[..., Any], part: str, where: str) -> Callable[...
         except (DraftproofError, MemoryError):
             raise
         except Exception as error:
-            raise InvalidVerifier(f"{where} raised {own_lines(error)}") from error
+            raise InvalidVerifier(f"{where} raised {user_lines(error)}") from error
         if part in _ROWS:
             size = arguments[_ROWS[part]].shape[-1]
             if getattr(result, "shape", (0,))[-1:] != (size,):
-                raise InvalidVerifier(f"{where} returned {said(result)}; it must be an array whose last side is {size}")
+                raise InvalidVerifier(
+                    f"{where} returned {short_repr(result)}; it must be an array whose last side is {size}"
+                )
         if part in _PARTS and (not isinstance(result, Sized) or len(result) != _PARTS[part]):
-            raise InvalidVerifier(f"{where} returned {said(result)}; it must be a tuple of {_PARTS[part]}")
+            raise InvalidVerifier(f"{where} returned {short_repr(result)}; it must be a tuple of {_PARTS[part]}")
         return result
 
     return told

@@ -56,8 +56,9 @@ class Oracle:
     _found: dict[frozenset[Condition], dict[int, Any] | Empty] = field(default_factory=dict)
 
     def fresh(self, ring: Ring) -> Self:
-        """One of the same kind for another ring. It shares what z3 has said, which depends on the conditions alone, and
-        knows no points: so what it finds depends on what it is asked.
+        """An oracle for another ring with the answers of z3, which depend only on the conditions, but without points.
+
+        So its answers depend only on its own questions.
         """
         return type(self)(ring, self.seconds, cores=self.cores, solved=self.solved)
 

@@ -6,9 +6,9 @@ import pytest
 from flint import fmpq
 
 from draftproof.simulator import InvalidInput, InvalidVerifier, TooLarge
+from draftproof.simulator.audit import bisection as module
 from draftproof.simulator.audit import default_cases, interface_named, make_audit
-from draftproof.simulator.audit.bisecting import bisection as module
-from draftproof.simulator.audit.bisecting.bisection import Bisection
+from draftproof.simulator.audit.bisection import Bisection
 from tests.quick import quick
 
 CASES = default_cases(interface_named("coins"), None, ["three_tokens", "zeros", "one_hot", "short", "ragged"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from draftproof.simulator.audit import default_cases, make_audit
-from draftproof.simulator.audit.interfaces.noise import KINDS, kind_of
+from draftproof.simulator.audit.interfaces._call import NOISE_KINDS, kind_of
 
 
 def raced(weights, noise):
@@ -95,7 +95,7 @@ def test_one_row_of_noise_for_two_requests_makes_them_depend_on_each_other():
 
 
 def test_names_of_rows_are_no_names_of_noise():
-    assert not {"q", "p", "tokens", "temperature", "draft_probs", "seed"} & KINDS.keys()
+    assert not {"q", "p", "tokens", "temperature", "draft_probs", "seed"} & NOISE_KINDS.keys()
     assert [kind_of(name) for name in ("Uniforms", "uniform_", "gumbels", "q", "probs")] == [
         "uniforms", "uniforms", "gumbel", None, None,
     ]  # fmt: skip

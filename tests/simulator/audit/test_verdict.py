@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from draftproof.simulator.audit import Rounding, default_cases, make_audit
-from draftproof.simulator.audit.verdict import Record, Request, audited, conclude, decide, judge, survey
+from draftproof.simulator.audit.verdict import Record, Request, conclude, decide, judge, run_audit, survey
 from draftproof.simulator.errors import InvalidVerifier
 
 
@@ -70,8 +70,8 @@ def test_state_between_calls_is_an_error_before_anything_is_judged(planted):
 
 def test_the_optimum_that_is_passed_in_decides(planted):
     request = record(planted, "right").request
-    assert audited(request, lambda case: None).verdict.lossless
-    assert audited(request, lambda case: Fraction(1)).verdict.alarm
+    assert run_audit(request, lambda case: None).verdict.lossless
+    assert run_audit(request, lambda case: Fraction(1)).verdict.alarm
 
 
 def test_a_record_is_lossless_only_once_it_is_concluded(planted):

@@ -56,7 +56,7 @@ class InPasses(Rows):
         self.known: set[Context] = set()
         self.passes = 0
 
-    def foresee(self, contexts: Sequence[Context]) -> None:
+    def prefetch(self, contexts: Sequence[Context]) -> None:
         self.passes += not self.known.issuperset(contexts)
         self.known.update(contexts)
 

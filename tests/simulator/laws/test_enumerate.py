@@ -28,7 +28,13 @@ from draftproof.simulator import (
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
 from draftproof.simulator.laws.drawing import drawn_trees
-from draftproof.simulator.laws.enumeration import Size, assert_function, enumerate_law, estimate_size, guarded
+from draftproof.simulator.laws.enumeration import (
+    EnumerationSize,
+    assert_function,
+    enumerate_law,
+    estimate_size,
+    guarded,
+)
 from draftproof.simulator.laws.law import BlockLaw
 from draftproof.simulator.relay import Relay, Runner
 from draftproof.simulator.verdicts.costs import Costing, assert_affordable
@@ -158,7 +164,7 @@ def test_estimated_trees_agree_with_the_scheme_and_runs_with_a_verifier_of_known
     instance = FAMILIES[family].instance(3, scheme.depth, np.random.default_rng(1), 20)
     six = Scripted(lambda root, coin: Verdict((), coin.choose([1, 1, 1]) * int(coin.flip(fmpq(1, 3)))))
     size = estimate_size(six, instance.target, instance.draft, scheme, np.random.default_rng(0))
-    assert size == Size(trees=scheme.count(instance.draft), runs_per_tree=6.0)
+    assert size == EnumerationSize(trees=scheme.count(instance.draft), runs_per_tree=6.0)
     assert size.runs == 6 * scheme.count(instance.draft)
 
 
@@ -299,5 +305,5 @@ def test_estimate_sees_every_outcome_of_a_scheme_that_flips() -> None:
 
 @pytest.mark.parametrize("power", [0, 10, 52, 998])
 def test_a_size_is_a_number_as_long_as_floats_hold_it(power: int) -> None:
-    assert Size(trees=2**power, runs_per_tree=1.0).runs == 2.0**power
-    assert Size(trees=2 ** (power + 1024), runs_per_tree=1.0).runs == float("inf")
+    assert EnumerationSize(trees=2**power, runs_per_tree=1.0).runs == 2.0**power
+    assert EnumerationSize(trees=2 ** (power + 1024), runs_per_tree=1.0).runs == float("inf")

@@ -10,7 +10,7 @@ import pytest
 from flint import fmpq
 
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.raised import said
+from draftproof.simulator.raised import short_repr
 from draftproof.simulator.symbolic.knowledge.session import current
 from draftproof.simulator.symbolic.result import plain_values
 
@@ -51,7 +51,7 @@ def test_messages_show_a_placeholder_for_random_numbers(law):
     def function():
         u = torch.rand(2)
         shown = plain_values({"u": (u, random.random()), "n": [np.float64(0.5), np.arange(2)]})
-        return said(shown)
+        return short_repr(shown)
 
     (text,) = law(function)
     assert text == "{'u': (<tensor (2,) of random numbers>, <random number>), 'n': [0.5, [0, 1]]}"

@@ -19,7 +19,6 @@ from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import EnumeratingCoin
 from draftproof.simulator.drafts import Delayed, Own
 from draftproof.simulator.errors import InvalidVerifier
-from draftproof.simulator.handed import Exact, ExactCoin, ExactRows, handed, taken
 from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.policies.policy import Action, chosen, known_at
@@ -31,6 +30,7 @@ from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
 from draftproof.simulator.theorems.proof.watch import NotFollowed
+from draftproof.simulator.user_code import Exact, UserCoin, UserRows, from_user, to_user
 from draftproof.simulator.vectors import one_hot, positive_part, residual
 from draftproof.simulator.verdicts.lossless import check
 from draftproof.verifiers import REGISTRY, naive
@@ -124,7 +124,7 @@ class Tensor:
 
 
 def exact():
-    return Exact(fmpq(3, 8)), handed(np.array(EIGHTHS, dtype=object))
+    return Exact(fmpq(3, 8)), to_user(np.array(EIGHTHS, dtype=object))
 
 
 def followed():
@@ -180,7 +180,7 @@ def test_values_are_keys_and_are_rounded_like_fractions_and_theorems_refuse_that
     asked, answer = OF_VALUES[name]
     assert asked(*exact()) == answer
     if name != "copy":
-        with pytest.raises(NotFollowed, match=r"test_handed\.py line \d+"):
+        with pytest.raises(NotFollowed, match=r"test_user_code\.py line \d+"):
             asked(*followed())
 
 
@@ -215,17 +215,17 @@ def test_numbers_hash_like_fractions():
 
 
 def test_numbers_cross_the_border_in_arrays_tuples_lists_and_generators():
-    there = handed((np.array([EIGHTHS] * 2, dtype=object), [fmpq(1, 2)], 3, np.ones(2)))
+    there = to_user((np.array([EIGHTHS] * 2, dtype=object), [fmpq(1, 2)], 3, np.ones(2)))
     assert [type(each) for each in there[0].ravel()] == [Exact] * 4
     assert type(there[1][0]) is Exact
     assert there[3].dtype == np.float64
-    back = taken(iter([there[0], (there[1][0], 1)]))
+    back = from_user(iter([there[0], (there[1][0], 1)]))
     assert [type(each) for each in next(back).ravel()] == [fmpq] * 4
     assert type(next(back)[0]) is fmpq
 
 
 def test_a_scheme_reads_the_rows_of_a_table_and_cannot_write_to_them():
-    rows = ExactRows(TableProcess([np.array([EIGHTHS], dtype=object)], "draft"))
+    rows = UserRows(TableProcess([np.array([EIGHTHS], dtype=object)], "draft"))
     assert rows.row(()).tolist() == [0.375, 0.625]
     assert rows.tables[0][0, 0] == 0.375
     assert rows.depth == 0
@@ -237,8 +237,8 @@ def test_the_coin_is_asked_in_numbers_of_the_library():
     coin = EnumeratingCoin(RATIONAL)
     coin.start()
     x, p = exact()
-    assert ExactCoin(coin).flip(x)
-    assert ExactCoin(coin).choose(p) == ExactCoin(coin).choose(weight for weight in p) == 0
+    assert UserCoin(coin).flip(x)
+    assert UserCoin(coin).choose(p) == UserCoin(coin).choose(weight for weight in p) == 0
     assert type(coin.weight) is fmpq
     assert coin.weight == fmpq(27, 512)
 
@@ -296,14 +296,14 @@ def test_no_theorem_passes_over_one_number(ask):
     pytest.importorskip("z3")
     proof = prove(Subject.of(Asking(ask)), Shape(2, DELAYED))
     assert proof.refutation is not None
-    assert any(ask(handed(row)) for row in proof.refutation.instance.target.tables[0])
+    assert any(ask(to_user(row)) for row in proof.refutation.instance.target.tables[0])
 
 
 @pytest.mark.parametrize("ask", KEYS.values(), ids=KEYS)
 def test_no_theorem_follows_keys_and_floats(ask, monkeypatch):
     pytest.importorskip("z3")
     monkeypatch.setattr("draftproof.simulator.theorems.proof.theorem.trial_points", lambda *_: [])
-    with pytest.raises(NotFollowed, match=r"test_handed\.py line \d+"):
+    with pytest.raises(NotFollowed, match=r"test_user_code\.py line \d+"):
         prove(Subject.of(Asking(ask)), Shape(2, DELAYED))
 
 
@@ -312,10 +312,10 @@ def test_no_theorem_follows_keys_and_floats(ask, monkeypatch):
 )
 def test_what_is_refused_names_the_line_of_the_verifier(ask):
     with pytest.raises(
-        InvalidVerifier, match=r"\(test_handed\.py line \d+, in verify: .*test_handed\.py line \d+, in <lambda>"
+        InvalidVerifier, match=r"\(test_user_code\.py line \d+, in verify: .*test_user_code\.py line \d+, in <lambda>"
     ) as told:
         draftproof.check(Asking(ask), P, Q, DELAYED)
-    assert "handed.py line" not in str(told.value).replace("test_handed.py", "")
+    assert "user_code.py line" not in str(told.value).replace("test_user_code.py", "")
 
 
 def test_every_way_to_ask_says_the_same():
@@ -451,7 +451,7 @@ def test_code_that_catches_the_refusal_of_a_comparison_gets_no_verdict():
         except TypeError:
             return False
 
-    with pytest.raises(InvalidVerifier, match=r"compared with a Tensor.*test_handed.py line"):
+    with pytest.raises(InvalidVerifier, match=r"compared with a Tensor.*test_user_code.py line"):
         draftproof.check(Asking(caught), P, Q, DELAYED)
 
 

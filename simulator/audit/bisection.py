@@ -1,4 +1,4 @@
-"""The law of a function of plain coins, by bisection: for compiled code, into which symbols cannot go.
+"""The law of a function whose coins are arguments, by bisection: for compiled code, which cannot take symbols.
 
 A coin is one of the numbers `k 2^-b` that a float generator gives (`b = 53` in float64, 24 in float32), all equally
 likely. As long as every threshold of a coin is a number that does not move with the other coins, the result is constant
@@ -8,7 +8,7 @@ on boxes:
 2. That is repeated for every combination of boxes of the other coins until no line shows a new threshold.
 3. The probability of a box is the product of its sides, its result that at the midpoint.
 4. The two extreme corners of every box and a grid of further points must give the result of their box.
-A threshold that no line, corner or grid point crossed is missed: the verdict rests on this.
+A threshold that no line, corner or grid point crosses is missed: the verdict assumes that there is none.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from math import prod
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from flint import fmpq
 
+from draftproof.simulator.coins import RecordingCoin, ReplayingCoin
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge
 from draftproof.simulator.lazy import torch
+from draftproof.simulator.protocol import Coin, Verdict
 
 R = TypeVar("R", bound=Hashable)
 
-#: A line is first looked at in so many places.
+#: Points of a line that are tried first.
 PROBES = 17
 #: Further points at which the boxes are checked.
 GRID = 256
@@ -137,7 +139,7 @@ def _middle(side: Sequence[tuple[int, int]], k: int) -> int:
 
 
 class PlainCoins:
-    """Gives coins as plain numbers: those of `point`, or the first time around 1/2 everywhere."""
+    """Coins as plain numbers: those of `point`, or 1/2 everywhere."""
 
     def __init__(self, bits: int, point: tuple[int, ...] | None = None) -> None:
         self._bits = bits
@@ -159,3 +161,41 @@ class PlainCoins:
     def exponentials(self, shape: Sequence[int], library: str = "numpy", dtype: str | None = None) -> Any:
         """Always raises `InvalidInput`."""
         raise InvalidInput("exponential noise cannot be bisected: a race has no fixed thresholds; use coins symbols")
+
+
+#: Calls the function with what gives coins as arguments, and a coin.
+Run: TypeAlias = Callable[[Any, Coin], list[Verdict]]
+Blocks: TypeAlias = tuple[tuple[tuple[int, ...], int], ...]
+
+
+class Bisected:
+    """Verdicts of a function by bisection; the law on the tree of the last call is kept for the enumeration."""
+
+    def __init__(self, dtype: str | None) -> None:
+        self._dtype = dtype
+        self._tree: Any = None
+        self._laws: dict[tuple[int, ...], dict[Blocks, Any]] = {}
+
+    def verdicts(self, run: Run, tree: Any, coin: Coin) -> list[Verdict]:
+        """The verdicts of one call, drawn from its law by one choice of the coin.
+
+        run: calls the function. tree: the roots, by whose identity laws are kept. Raises as `Bisection` does.
+        """
+        if self._dtype is None:
+            raise InvalidInput("bisection needs coins in float64 or float32, not rationals")
+        if self._tree is None or any(a is not b for a, b in zip(self._tree, tree, strict=False)):
+            self._tree, self._laws = tree, {}
+        bits = BITS[self._dtype]
+        first, heard = PlainCoins(bits), RecordingCoin(coin)
+        run(first, heard)  # how many coins it takes, and what the adapter draws beforehand
+        drawn = tuple(heard.answers)
+        if drawn not in self._laws:
+
+            def blocks(point: tuple[int, ...]) -> Blocks:
+                result = run(PlainCoins(bits, point), ReplayingCoin(drawn))
+                return tuple((verdict.accepted, verdict.correction) for verdict in result)
+
+            self._laws[drawn] = Bisection(blocks, first.count, bits).law()
+        law = self._laws[drawn]
+        chosen = list(law)[coin.choose(list(law.values()))]
+        return [Verdict(*block) for block in chosen]

@@ -1,7 +1,8 @@
-"""What somebody else's verifier or scheme is handed of an exact run: numbers that compare with every exact number.
+"""Numbers, rows, nodes and coins for user-defined verifiers and schemes in an exact run.
 
-`fmpq` answers `==` with False for any float, `Fraction` or `Decimal`, so a decision of theirs could go unnoticed. The
-library itself computes with `fmpq`; numbers change where a call of others begins and ends, and nowhere else.
+`fmpq` answers `==` with False for any float, `Fraction` or `Decimal`, so a comparison in user code could be wrong
+without an error. User code therefore gets `Exact` numbers, which compare with all of these. The library computes with
+`fmpq`; numbers are converted where a call of user code begins and ends.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from flint import fmpq
 from draftproof.simulator.arithmetic import as_python, comparable
 from draftproof.simulator.protocol import Coin, Context, DraftNode, TokenProcess, Vector
 
-#: Comparisons of the run at hand whose result is not known: code that catches the error cannot hide them.
+#: Errors of comparisons with unknown results in the current run, kept in case user code catches them.
 _refused: list[TypeError] = []
 
 
 @contextmanager
 def refusals_kept() -> Iterator[None]:
-    """Raises the `TypeError` of the first comparison within whose result is not known, also where that was caught."""
+    """Raise the first `TypeError` of a comparison with unknown result within, even if user code caught it."""
     _refused.clear()
     yield
     if _refused:
@@ -63,9 +64,10 @@ def _comparison(operate: Callable[[Any, Any], Any]) -> Callable[[Exact, Any], An
 
 
 class Exact:
-    """A rational with the arithmetic of `fmpq` and the comparisons of `Fraction`: equal numbers are equal, and alike as
-    keys; a float is the dyadic number that it stands for. `Fraction`s can be added and multiplied too; arithmetic with
-    floats raises `TypeError`.
+    """A rational with the arithmetic of `fmpq` and the comparisons and hash of `Fraction`.
+
+    In comparisons a float is the dyadic number that it stands for. Arithmetic takes `Fraction`s; with floats it raises
+    `TypeError`.
     """
 
     __slots__ = ("_plain",)
@@ -146,21 +148,21 @@ class Exact:
         return Exact, (self._plain,)
 
 
-def handed(value: Any) -> Any:
-    """A number, an array or nested tuples and lists of them, as others get them."""
-    return _mapped(value, handed, _exact)
+def to_user(value: Any) -> Any:
+    """A number, an array, or nested tuples and lists of them, with `Exact` in place of `fmpq`."""
+    return _mapped(value, to_user, _exact)
 
 
-def taken(value: Any) -> Any:
-    """What others gave back, in the numbers of the library."""
+def from_user(value: Any) -> Any:
+    """The same with `fmpq` in place of `Exact`: what user code returned."""
     if isinstance(value, Iterator):
-        return map(taken, value)
-    return _mapped(value, taken, _plain)
+        return map(from_user, value)
+    return _mapped(value, from_user, _plain)
 
 
-def crossing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of others, for numbers of the library."""
-    return lambda *arguments: taken(function(*handed(arguments)))
+def with_user_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A user-defined function on `Exact` numbers as a function on `fmpq`."""
+    return lambda *arguments: from_user(function(*to_user(arguments)))
 
 
 def _exact(value: Any) -> Any:
@@ -185,8 +187,8 @@ def _mapped(value: Any, whole: Callable[[Any], Any], one: Callable[[Any], Any]) 
     return one(value)
 
 
-class ExactCoin:
-    """A coin that is asked by others."""
+class UserCoin:
+    """A coin for user code, which takes `Exact` numbers."""
 
     def __init__(self, coin: Coin) -> None:
         self._coin = coin
@@ -195,11 +197,11 @@ class ExactCoin:
         return self._coin.flip(_plain(probability))
 
     def choose(self, weights: Any) -> int:
-        return self._coin.choose(taken(weights if hasattr(weights, "tolist") else list(weights)))
+        return self._coin.choose(from_user(weights if hasattr(weights, "tolist") else list(weights)))
 
 
-class ExactRows:
-    """A process as a scheme of others sees it; see `TokenProcess`."""
+class UserRows:
+    """A process with `Exact` rows for a user-defined scheme; see `TokenProcess`."""
 
     def __init__(self, process: TokenProcess) -> None:
         self._process = process
@@ -207,42 +209,50 @@ class ExactRows:
 
     def row(self, context: Context) -> Vector:
         """The row of a context, read-only."""
-        return _copied(handed(self._process.row(context)))
+        return _copied(to_user(self._process.row(context)))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return handed(getattr(self._process, name))
+        return to_user(getattr(self._process, name))
 
 
-class OthersNode:
-    """A node of a draft tree as a verifier of others sees it, made for one run: what it keeps of it ends with the run.
-
-    rows: of the nodes that earlier runs on the tree came to, by context. See `DraftNode`.
-    """
+class NodeView:
+    """A node of a draft tree with other rows; see `DraftNode`. rows: gives `p` and `q` of a node."""
 
     __slots__ = ("_below", "_node", "_rows", "children", "context", "draft", "target")
 
-    def __init__(self, node: DraftNode, rows: dict[Context, tuple[Vector, Vector]]) -> None:
+    def __init__(self, node: DraftNode, rows: Callable[[DraftNode], tuple[Vector, Vector]]) -> None:
         self._node, self._rows = node, rows
-        self._below: dict[int, OthersNode] = {}
+        self._below: dict[int, NodeView] = {}
         self.context, self.children = node.context, node.children
-        if self.context not in rows:
-            rows[self.context] = handed(node.target), handed(node.draft)
-        self.target, self.draft = map(_copied, rows[self.context])
+        self.target, self.draft = rows(node)
 
-    def child(self, token: int) -> OthersNode:
+    def child(self, token: int) -> NodeView:
         """The node after a drafted token."""
         if token not in self._below:
-            self._below[token] = OthersNode(self._node.child(token), self._rows)
+            self._below[token] = type(self)(self._node.child(token), self._rows)
         return self._below[token]
 
     def __repr__(self) -> str:
         return repr(self._node)
 
 
+def user_rows() -> Callable[[DraftNode], tuple[Vector, Vector]]:
+    """Rows of nodes for a user-defined verifier: in its numbers, read-only, and copied so that runs share no array."""
+    converted: dict[Context, tuple[Vector, Vector]] = {}
+
+    def rows(node: DraftNode) -> tuple[Vector, Vector]:
+        if node.context not in converted:
+            converted[node.context] = to_user(node.target), to_user(node.draft)
+        target, draft = converted[node.context]
+        return _copied(target), _copied(draft)
+
+    return rows
+
+
 def _copied(row: Vector) -> Vector:
-    """A row that nobody can write to; nobody else has the copy."""
+    """A read-only copy of a row."""
     if not isinstance(row, np.ndarray):
         return row
     copied = row.copy()

@@ -1,1 +1,0 @@
-"""Audits of functions of plain coins by bisection, for compiled code."""
