@@ -35,6 +35,10 @@ Sampling = Annotated[
     str | None,
     typer.Option(help="How tokens are drawn from both: temperature=.7,top_k=40,top_p=.9; temperature=0 is greedy."),
 ]
+Samplings = Annotated[
+    list[str] | None,
+    typer.Option("--sampling", help="How tokens are drawn from both: temperature=.7; may be repeated."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Of training and of every run.")]
 
 Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`: used, or made first.", **_PAIR)]

@@ -23,7 +23,6 @@ from draftproof.experiments.shared.progress import INTERRUPTED, bar, remark
 from draftproof.experiments.shared.rows import RowFile
 from draftproof.experiments.shared.sharing import share
 from draftproof.simulator.drafts import Delayed
-from draftproof.simulator.errors import InvalidInput
 
 VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport")
 #: Single paths, early, late and delayed branches.
@@ -82,14 +81,6 @@ def run(study: Study, kept: RowFile) -> list[dict[str, Any]]:
     return [kept.rows[each] for each in (key, *work)]
 
 
-def parse_temperatures(text: str) -> list[float]:
-    """`0.5,1` as numbers; raises `InvalidInput`."""
-    try:
-        return [float(each) for each in text.split(",")]
-    except ValueError:
-        raise InvalidInput(f"--temperatures {text!r}: give numbers with commas between, as 0.5,1") from None
-
-
 def choose_study(
     opened: Any,
     chosen: Sequence[NamedVerifier],
@@ -115,9 +106,7 @@ def choose_study(
 def main(
     chosen: Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: five of them.")] = None,
     *,
-    temperatures: Annotated[str, typer.Option(help="Of both models, as 0.5,1.")] = "0.5,1",
-    top_k: opt.TopK = None,
-    top_p: opt.TopP = None,
+    sampling: opt.Samplings = None,
     vectors: opt.Vectors = "numpy",
     seed: opt.Seed = 0,
     roots: Annotated[int, typer.Option(min=1, help="Texts: root contexts that are continued.")] = 4,
@@ -130,11 +119,11 @@ def main(
     files.check(pair.text)
     from draftproof.experiments.models.measure.texts import Length, latency_of
     from draftproof.experiments.models.pair.opened import open_pair
-    from draftproof.experiments.models.pair.warp import Warp
+    from draftproof.experiments.models.pair.warp import parse_warp
     from draftproof.experiments.studies import real_models_views as views
 
     named, shapes = chosen_verifiers(chosen or list(VERIFIERS)), shape.shapes(SHAPES)
-    warps = [Warp(each, top_k, top_p) for each in parse_temperatures(temperatures)]
+    warps = [parse_warp(text) for text in sampling or ("temperature=.5", "temperature=1")]
     console, kept = console_for(files.json_target), RowFile(files.resume)
     try:
         with open_pair(pair.wanted(seed)) as opened:

@@ -26,10 +26,6 @@ BranchRange = Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.",
 TrunkRange = Annotated[str, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
 LengthRange = Annotated[str, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
 MaxNodes = Annotated[int | None, typer.Option(min=1, help="Only shapes of at most N drafted tokens.", **_SHAPE)]
-Samplings = Annotated[
-    list[str] | None,
-    typer.Option("--sampling", help="How tokens are drawn from both: temperature=.7; may be repeated."),
-]
 Times = Annotated[
     str | None, typer.Option("--cost", help="Times as draft=1,branch=.1,target=10,node=.1 or a file; else measured.")
 ]
@@ -51,7 +47,7 @@ def train_selector(
     L1: TrunkRange = "0..2",
     L2: LengthRange = "0..2",
     max_nodes: MaxNodes = None,
-    sampling: Samplings = None,
+    sampling: opt.Samplings = None,
     cost: Times = None,
     text: opt.TextName = EMBEDDED,
     device: opt.Device = "auto",

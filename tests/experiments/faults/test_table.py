@@ -27,7 +27,7 @@ READ = {
         "--coins",
     ),
     *("--cases", "--lengths", "--cost", "--method", "--precision", "--tokenizer", "--device", "--replace", "--lossy"),
-    *("--vectors", "--target", "--draft", "--dtype", "--K", "--L1", "--L2", "--temperatures"),
+    *("--vectors", "--target", "--draft", "--dtype", "--K", "--L1", "--L2", "--sampling"),
     *("--store", "--dask"),  # a database of its own kind, whose faults test_sweep.py has
     "--folder",  # one that is there, for instances that are written whole
     "--sampling",

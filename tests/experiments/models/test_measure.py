@@ -21,7 +21,7 @@ from draftproof.experiments.shared.latency import time_model
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.experiments.studies import real_models, real_models_views
-from draftproof.simulator import Delayed, InvalidInput
+from draftproof.simulator import Delayed
 
 ROOTS = [(0, 1, 2, 3), (5, 0, 0, 1)]
 CONTEXTS = [4, 24]
@@ -92,7 +92,22 @@ def test_the_study_prints_draws_and_resumes(
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
     models = ("--target", tiny_folder / "target", "--draft", tiny_folder / "draft", "--text", "text.txt")
-    shapes = ("--K", "1..2", "--L1", 1, "--L2", 1, "--temperatures", "0.7,1", "--tokens", 16, "--roots", 2)
+    shapes = (
+        "--K",
+        "1..2",
+        "--L1",
+        1,
+        "--L2",
+        1,
+        "--sampling",
+        "temperature=.7",
+        "--sampling",
+        "temperature=1",
+        "--tokens",
+        16,
+        "--roots",
+        2,
+    )
     given = ("naive", "traversal", *models, *shapes, "--resume", "rows.jsonl")
     code, first = study(
         monkeypatch, capsys, *given, "--plot", "a.png", "--markdown", "a.md", "--json", "a.json", "--times", "t.json"
@@ -113,9 +128,3 @@ def test_the_study_prints_draws_and_resumes(
     assert second.out == first.out.replace("picture: a.png\n", "").replace(
         "times: t.json, for draftproof compare --cost\n", ""
     )
-
-
-@pytest.mark.parametrize("text", ["warm", "1,,2", ""])
-def test_temperatures_that_are_no_numbers_are_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="--temperatures"):
-        real_models.parse_temperatures(text)
