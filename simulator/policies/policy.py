@@ -2,7 +2,7 @@
 
 A policy is any function of `Known`. Losslessness needs no more: given everything before a block, whatever the choice,
 the next tokens have the target's law as long as each action is lossless by itself. It is lost where the choice looks
-at drafted tokens that are then dropped (`draftproof.simulator.policies.peeking`).
+at drafted tokens that are then dropped.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from draftproof.simulator.errors import DraftproofError, InvalidInput
+from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess, Vector, Verifier
 from draftproof.simulator.raised import user_lines
 from draftproof.simulator.user_code import to_user
@@ -134,3 +135,30 @@ def _divergence(own: float, p: Any, q: Any, logs: Any, whole: bool) -> float:
     if not whole and (p[q == 0] > 0).any():
         return FAR
     return min(max(own - float(p.dot(logs)), 0.0), FAR)
+
+
+@dataclass(frozen=True)
+class ByState:
+    """A table: for each state, the last `window` tokens in base `V`, the position of its action.
+
+    Raises `InvalidInput` for a table of another length.
+    """
+
+    actions: tuple[Action, ...]
+    choice: tuple[int, ...]
+    vocab_size: int
+    window: int
+    name: str = "table"
+
+    def __post_init__(self) -> None:
+        if len(self.choice) != self.vocab_size**self.window:
+            raise InvalidInput(
+                f"a table of {len(self.choice)} choices does not fit the {self.vocab_size}^{self.window} states of "
+                f"{self.window} tokens; give one for each"
+            )
+
+    def __call__(self, known: Known) -> Action:
+        if len(known.context) < self.window:
+            raise InvalidInput(f"policy {self.name} looks at {self.window} tokens and there are {len(known.context)}")
+        last = known.context[len(known.context) - self.window :]
+        return self.actions[self.choice[context_index(last, self.vocab_size)]]

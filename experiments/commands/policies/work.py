@@ -17,8 +17,7 @@ from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.optimal import best_static, policy_iteration
-from draftproof.simulator.policies.policy import Action, Policy
-from draftproof.simulator.policies.rules import ByState
+from draftproof.simulator.policies.policy import Action, ByState, Policy
 from draftproof.simulator.policies.several import SeveralBlocks, several_blocks
 from draftproof.simulator.policies.value import Value, value
 from draftproof.simulator.policies.world import Tables, World

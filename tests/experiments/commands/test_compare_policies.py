@@ -83,12 +83,12 @@ def test_bad_input_is_one_line(draftproof, given, says):
 
 def test_a_policy_of_ones_own_that_takes_other_actions_is_refused(draftproof, tmp_path):
     Path(tmp_path / "mine.py").write_text(
-        "from draftproof.simulator.policies.peeking import Peeking\n"
-        "def peeking(known, actions):\n    return Peeking(actions[1], actions[0])(known)\n"
+        "from draftproof import Delayed\nfrom draftproof.simulator.policies.policy import Action\n"
+        "def deeper(known, actions):\n    return Action(Delayed(1, 0, 4), actions[0].verifier)\n"
         "def by_last(known, actions):\n    return actions[known.context[-1]]\n"
     )
     given = ("compare", "naive", *TEXT, *SHAPES, "--no-optimum")
-    ran = draftproof(*given, "--policy", "mine.py:peeking")
+    ran = draftproof(*given, "--policy", "mine.py:deeper")
     assert ran.code == 2
     assert "which is none of its" in ran.err
     (row,) = draftproof(*given, "--policy", "mine.py:by_last", "--json", "-").json["policies"]

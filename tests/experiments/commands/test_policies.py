@@ -12,13 +12,30 @@ from draftproof.experiments.policies.rivals import RIVALS
 
 SMALL = ("--vocab", "2", "--denominator", "20", "--arithmetic", "rational", "--cost", "draft=1,target=4")
 OWN = """
-from draftproof.simulator.policies.peeking import Peeking
+from dataclasses import dataclass
+from fractions import Fraction
+
+from draftproof import Own
+from draftproof.simulator.policies.policy import Action
+
+
+@dataclass(frozen=True)
+class Redrafted:
+    first: object
+    second: object
+    depth = 2
+
+    def draw(self, draft, coin):
+        tree = self.first.draw(draft, coin)
+        tokens = tree.children.get((), ())
+        return self.second.draw(draft, coin) if tokens and draft.row(())[tokens[0]] < Fraction(1, 2) else tree
+
 
 def by_context(known, actions):
     return actions[known.context[-1]]
 
 def peeking(known, actions):
-    return Peeking(actions[2], actions[1])(known)
+    return Action(Own(Redrafted(actions[2].scheme, actions[1].scheme)), actions[2].verifier)
 
 def nothing(known, actions):
     return None

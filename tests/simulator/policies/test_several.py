@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
 
 import numpy as np
@@ -11,13 +12,22 @@ from draftproof import verifiers
 from draftproof.simulator import Delayed, InvalidInput, TooLarge, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.coins import outcomes
+from draftproof.simulator.drafts import Own
 from draftproof.simulator.instances.called import CallableProcess
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.processes import MarkovProcess
 from draftproof.simulator.laws.enumeration import verdicts
-from draftproof.simulator.policies.peeking import Careful, Peeking, Redrafted
-from draftproof.simulator.policies.policy import Action, Known, chosen, known_at, name_of, scalars
-from draftproof.simulator.policies.rules import ByEntropy, ByState, Static, best_of
+from draftproof.simulator.policies.policy import (
+    Action,
+    ByState,
+    Known,
+    chosen,
+    entropy,
+    floats,
+    known_at,
+    name_of,
+    scalars,
+)
 from draftproof.simulator.policies.several import Following, several_blocks
 from draftproof.simulator.verdicts.search import shrink
 
@@ -34,6 +44,24 @@ def world(seed: int = 0, size: int = 2, family: str = "dirichlet"):
 
 def actions(name: str, *schemes):
     return tuple(Action(scheme, verifiers.make(name)) for scheme in schemes)
+
+
+class Redrafted:
+    """Trees of `first`; where their first token is less likely than 1/2, trees of `second` instead."""
+
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+        self.depth = max(first.depth, second.depth)
+
+    def draw(self, draft, coin):
+        tree = self.first.draw(draft, coin)
+        tokens = tree.children.get((), ())
+        return self.second.draw(draft, coin) if tokens and draft.row(())[tokens[0]] < Fraction(1, 2) else tree
+
+    def reductions(self):
+        pairs = [(a, b) for a in self.first.reductions() for b in self.second.reductions() if a.depth and b.depth]
+        pairs.sort(key=lambda pair: (max(scheme.depth for scheme in pair), sum(scheme.nodes for scheme in pair)))
+        return [Redrafted(*pair) for pair in pairs]
 
 
 def by_last_token(name: str, *schemes) -> ByState:
@@ -68,7 +96,11 @@ def test_a_policy_on_rows_is_lossless_where_rows_depend_on_everything():
         return of
 
     target, draft = (CallableProcess(2, row(shift)) for shift in (0, 5))
-    policy = ByEntropy((0.4, 0.6), actions("specinfer", CHAIN, FORK, TRUNK))
+    some = actions("specinfer", CHAIN, FORK, TRUNK)
+
+    def policy(known):
+        return some[bisect_right((0.4, 0.6), entropy(floats(known.draft_root)))]
+
     found = several_blocks(policy, target, draft, 2)
     assert found.metrics.max_deviation == 0
     assert found.actions >= 2
@@ -78,8 +110,11 @@ def test_a_policy_on_rows_is_lossless_where_rows_depend_on_everything():
 def test_a_policy_that_peeks_is_refuted_and_its_twin_is_not(name):
     target, draft = world(1)
     first, second = actions(name, CHAIN, Delayed(1, 0, 1))
-    peeking = several_blocks(Peeking(first, second), target, draft, 2)
-    careful = several_blocks(Careful(first, second, Fraction(3, 5)), target, draft, 2)
+    redrafted = Action(Own(Redrafted(first.scheme, second.scheme)), first.verifier)
+    peeking = several_blocks(lambda known: redrafted, target, draft, 2)
+    careful = several_blocks(
+        lambda known: second if max(known.draft_root) < Fraction(3, 5) else first, target, draft, 2
+    )
     assert careful.metrics.max_deviation == 0
     if name == "nss":  # looks at p alone: whatever was drafted, its tokens are the target's
         assert peeking.lossless
@@ -92,7 +127,7 @@ def test_a_policy_that_peeks_is_refuted_and_its_twin_is_not(name):
 
 def test_the_peeking_policy_has_a_witness_of_one_token():
     target, draft = world(1)
-    scheme = Redrafted(CHAIN, Delayed(1, 0, 1))
+    scheme = Own(Redrafted(CHAIN, Delayed(1, 0, 1)))
     assert not check(verifiers.make("naive"), target, draft, scheme).lossless
     cut = Following(target, ()), Following(draft, ())
     from draftproof.simulator.instances.instance import Instance
@@ -149,15 +184,13 @@ def test_policies_that_are_none_are_refused():
     with pytest.raises(InvalidInput, match=r"raised .*ZeroDivisionError"):
         several_blocks(lambda known: pair[1 // 0], target, draft, 1)
     with pytest.raises(InvalidInput, match="0 blocks are nothing"):
-        several_blocks(Static(pair[0]), target, draft, 0)
+        several_blocks(lambda known: pair[0], target, draft, 0)
     with pytest.raises(TooLarge, match="too many to list"):
-        several_blocks(Static(actions("naive", Delayed(1, 0, 30))[0]), target, draft, 2)
+        several_blocks(lambda known: actions("naive", Delayed(1, 0, 30))[0], target, draft, 2)
     with pytest.raises(InvalidInput, match=r"3 choices does not fit the 2\^1 states"):
         ByState(pair, (0, 1, 0), 2, 1)
     with pytest.raises(InvalidInput, match="looks at 3 tokens and there are 1"):
         several_blocks(ByState(pair, (0, 1) * 4, 2, 3), target, draft, 1)
-    with pytest.raises(InvalidInput, match="do not fit rising bounds"):
-        ByEntropy((1.0, 0.5), (*pair, pair[0]))
 
 
 def test_what_is_known_is_told_before_the_target_looks_at_the_root():
@@ -178,7 +211,7 @@ def test_what_is_known_is_told_before_the_target_looks_at_the_root():
 
 def test_names_and_choices():
     pair = actions("naive", CHAIN, FORK)
-    assert name_of(Static(pair[0])) == "static"
+    assert name_of(ByState(pair, (0, 1), 2, 1)) == "table"
 
     def mine(known):
         return pair[1]
@@ -186,5 +219,4 @@ def test_names_and_choices():
     assert name_of(mine) == "mine"
     target, draft = world()
     assert chosen(mine, known_at(target, draft, ())) == pair[1]
-    assert best_of(pair, [1.0, 1.0]) == pair[0]
     assert str(pair[0]) == "naive on delayed(K=1, L1=0, L2=2)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,9 +15,7 @@ from draftproof.simulator.drafts import TopK
 from draftproof.simulator.instances.processes import MarkovProcess, context_at, context_index, rationalise
 from draftproof.simulator.laws.structured.steady import steady_by_laws
 from draftproof.simulator.policies.optimal import best_block, best_ratio, best_static, exhaustive, policy_iteration
-from draftproof.simulator.policies.policy import Action
-from draftproof.simulator.policies.rules import ByEntropy, ByState, Static
-from draftproof.simulator.policies.sampled import simulate, summed
+from draftproof.simulator.policies.policy import Action, ByState, Known, entropy, floats
 from draftproof.simulator.policies.value import static_values, value
 from draftproof.simulator.policies.world import World
 
@@ -128,20 +125,29 @@ def test_overhead_is_time_of_every_block():
     assert value(doubled, [2, 2]).rate == free.rate / 2
 
 
+def by_entropy(low: Action, high: Action):
+    """One action where the draft's row at the root has at most 0.6 nats of entropy, another above."""
+
+    def policy(known: Known) -> Action:
+        return high if entropy(floats(known.draft_root)) >= 0.6 else low
+
+    return policy
+
+
 def test_a_policy_becomes_a_choice_by_state():
     place = world(2, (1, 1), 0, before=True)
     some = actions("naive")
-    assert (place.choices(Static(some[3]), some) == 3).all()
+    assert (place.choices(lambda known: some[3], some) == 3).all()
     table = ByState(some, (0, 5, 1, 2), 2, 2)
     assert place.choices(table, some).tolist() == [0, 5, 1, 2]
     rows = [place.known(state).draft_root for state in range(4)]
     assert [row.tolist() for row in rows[:2]] == [row.tolist() for row in rows[2:]]
     assert place.known(1).context == (0, 1)
     assert (place.known(2).target_before == place.target.started((1,)).row(())).all()
-    by_entropy = place.choices(ByEntropy((0.6,), (some[0], some[4])), some)
-    assert set(by_entropy.tolist()) <= {0, 4}
+    chosen = place.choices(by_entropy(some[0], some[4]), some)
+    assert set(chosen.tolist()) <= {0, 4}
     with pytest.raises(InvalidInput, match="which is none of its 6"):
-        place.choices(Static(Action(Delayed(1, 0, 4), some[0].verifier)), some)
+        place.choices(lambda known: Action(Delayed(1, 0, 4), some[0].verifier), some)
     flip = iter(range(1000))
     with pytest.raises(InvalidInput, match="must be a function"):
         place.choices(lambda known: some[next(flip) // 8 % 2], some)
@@ -187,7 +193,7 @@ def policy_named(name: str):
     number = CHECKED.index(name)
     choice = {
         "static": lambda: best_static(exact),
-        "entropy": lambda: place.choices(ByEntropy((0.6,), (some[0], some[4])), some),
+        "entropy": lambda: place.choices(by_entropy(some[0], some[4]), some),
         "ratio": lambda: best_ratio(exact),
         "block": lambda: best_block(exact),
         "best": lambda: policy_iteration(exact).choice,
@@ -195,28 +201,13 @@ def policy_named(name: str):
     return place, some, choice
 
 
-def simulated(name: str, blocks: int) -> None:
-    place, some, choice = policy_named(name)
-    wanted = value(place.tables(some, time), choice)
-    generator = np.random.default_rng(CHECKED.index(name))
-    found = simulate(place.converted(FLOAT64), some, choice, [float(time(each)) for each in some], blocks, generator)
-    rate = float(wanted.rate)
-    z = (found.rate - rate) / found.error
-    print(f"{name}: exact {rate:.6f}, {blocks:,} blocks {found.rate:.6f}, standard error {found.error:.6f}, z {z:+.2f}")
-    assert found.blocks == blocks
-    assert abs(z) <= 4
-    assert 0 < found.error < 0.01 * found.rate * (10**6 / blocks) ** 0.5
-
-
-@pytest.mark.parametrize("name", CHECKED[:4])
-def test_a_run_brings_what_is_computed(name):
-    simulated(name, 4_000)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", CHECKED)
-def test_a_million_blocks_bring_what_is_computed(name):
-    simulated(name, 1_000_000)
+def rate_and_error(counts: list[int], spent: list[float]) -> tuple[float, float]:
+    """Tokens per time of a run, and its standard error by the delta method over a hundred batches of blocks."""
+    tokens, times = np.array(counts), np.array(spent)
+    rate = tokens.sum() / times.sum()
+    length = len(tokens) // 100
+    parts = (tokens - rate * times)[: 100 * length].reshape(100, length).mean(1)
+    return float(rate), float(parts.std(ddof=1) / 10 / times.mean())
 
 
 @pytest.mark.parametrize(
@@ -246,22 +237,9 @@ def test_blocks_drawn_from_enumerated_laws_bring_what_is_computed(name, blocks):
         counts.append(len(tokens))
         spent.append(times[key[1]])
         state = (*state, *tokens)[-place.window :]
-    found = summed(np.array(counts), np.array(spent))
-    assert abs(found.rate - float(wanted.rate)) <= 4 * found.error
-    assert 0 < found.error < 0.01 * found.rate * (10**6 / blocks) ** 0.5
-
-
-def test_a_wrong_value_would_be_noticed():
-    """The error of a short run is small enough to tell neighbouring policies apart."""
-    place = world(2, (1, 1), 3)
-    some = actions("specinfer")
-    exact = place.tables(some, time)
-    rates = sorted(float(each.rate) for each in static_values(exact))
-    times = [float(time(each)) for each in some]
-    found = simulate(place.converted(FLOAT64), some, [4, 4], times, 4_000, np.random.default_rng(1))
-    assert max(b - a for a, b in pairwise(rates)) > 8 * found.error
-    with pytest.raises(InvalidInput, match="give no standard error"):
-        simulate(place, some, [4, 4], times, 10, np.random.default_rng(1))
+    rate, error = rate_and_error(counts, spent)
+    assert abs(rate - float(wanted.rate)) <= 4 * error
+    assert 0 < error < 0.01 * rate * (10**6 / blocks) ** 0.5
 
 
 def test_every_action_of_a_world_is_lossless_from_every_state():
