@@ -26,7 +26,7 @@ HOUSE = """
     simulator.laws.structured
     simulator.verdicts
     simulator.policies
-    simulator.theorems.proof.memory
+
     simulator.theorems.proof.watch simulator.theorems.algebra.polynomials
     simulator.theorems.algebra.ratios simulator.theorems.algebra.regions
     simulator.theorems.proof.numbers simulator.theorems.algebra.nudging

@@ -22,12 +22,12 @@ from draftproof.experiments.shared.schemes import find_scheme, scheme_spec
 from draftproof.simulator.drafts import Own
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.algebra.plain import read_number
-from draftproof.simulator.theorems.certificate.theorems import Recording
+from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
 from draftproof.simulator.theorems.proof.laws import Part, explored, read_part
 from draftproof.simulator.theorems.proof.points import starting_points
 from draftproof.simulator.theorems.proof.relations import judged
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.theorem import Subject, settled
+from draftproof.simulator.theorems.proof.theorem import Subject, prove_balance
 
 #: Below this many seconds of expected work the cost of starting processes is not worth it.
 PARALLEL_FROM_SECONDS = 3.0
@@ -64,7 +64,7 @@ class Place:
 
 @dataclass
 class Workshop:
-    """Does the steps in `jobs` processes; see `proof.Elsewhere`. about: what is proved, and by which code.
+    """Does the steps in `jobs` processes; see `proof.ProofExecutor`. about: what is proved, and by which code.
 
     kept: counts the steps that the file of rows had. announced: what was said about steps, and what came true.
     """
@@ -81,7 +81,7 @@ class Workshop:
         """The masses of draft trees."""
         return self.steps("draft tree", tasks, _start_exploring, ())
 
-    def settled(self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]) -> Iterator[Step]:
+    def balances(self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]) -> Iterator[Step]:
         """Balances."""
         digest = hashlib.sha256(json.dumps(law).encode()).hexdigest()
         return self.steps(f"balance of {digest}", wanted, _start_settling, (law,))
@@ -149,9 +149,9 @@ class Announced:
 
 @dataclass(frozen=True)
 class Both:
-    """Does the steps of a relation of two verifiers; see `elsewhere.Together`."""
+    """Does the steps of a relation of two verifiers; see `elsewhere.RelationExecutor`."""
 
-    each: tuple[Workshop, Workshop]
+    executors: tuple[Workshop, Workshop]
 
     def judged(
         self, kind: str, laws: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[int, tuple[Any, ...]]]
@@ -159,7 +159,7 @@ class Both:
         """Differences."""
         digest = hashlib.sha256(json.dumps(laws).encode()).hexdigest()
         name = f"difference of {kind} of {digest}"
-        return self.each[0].steps(name, wanted, _start_judging, (kind, laws))
+        return self.executors[0].steps(name, wanted, _start_judging, (kind, laws))
 
 
 class _Pace:
@@ -217,14 +217,14 @@ def _work(number: int, task: Any) -> Step:
 def _start_exploring(place: Place) -> None:
     global _do  # noqa: PLW0603 - one proof for the life of the process, sent once
     subject, shape = place.made()
-    oracle, known = Recording(shape.ring), starting_points(shape)
+    oracle, known = RecordingOracle(shape.ring), starting_points(shape)
     _do = lambda task: explored(shape, subject.formal, task, oracle, known)  # noqa: E731
 
 
 def _start_judging(place: Place, kind: str, laws: Sequence[Mapping[str, Any]]) -> None:
     global _do  # noqa: PLW0603
     _, shape = place.made()
-    oracle = Recording(shape.ring)
+    oracle = RecordingOracle(shape.ring)
     oracle.points += [tuple(map(read_number, point)) for point in laws[0]["points"]]
     parts: dict[int, tuple[Part, Part]] = {}
 
@@ -241,7 +241,7 @@ def _start_judging(place: Place, kind: str, laws: Sequence[Mapping[str, Any]]) -
 def _start_settling(place: Place, law: Mapping[str, Any]) -> None:
     global _do  # noqa: PLW0603
     subject, shape = place.made()
-    oracle = Recording(shape.ring)
+    oracle = RecordingOracle(shape.ring)
     oracle.points += [tuple(map(read_number, point)) for point in law["points"]]
     parts: dict[int, Part] = {}
 
@@ -249,6 +249,6 @@ def _start_settling(place: Place, law: Mapping[str, Any]) -> None:
         number, place = task
         if number not in parts:
             parts[number] = read_part(law, number, shape.ring)
-        return settled(subject, shape, parts[number], place, oracle)
+        return prove_balance(subject, shape, parts[number], place, oracle)
 
     _do = settle

@@ -15,8 +15,8 @@ from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors
 from draftproof.experiments.shared.rows import RowFile, versions
-from draftproof.simulator.theorems.certificate.relations import Verdict, checked_relation, relation_certificate
-from draftproof.simulator.theorems.certificate.theorems import Recording
+from draftproof.simulator.theorems.certificate.relations import RelationCheck, checked_relation, relation_certificate
+from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.relations import Relation, relate
 from draftproof.simulator.theorems.proof.theorem import Subject
@@ -84,7 +84,7 @@ def relate_two(
     mine, theirs = (workshop_of(each, jobs, kept) for each in (request, replace(request, named=other)))
     steps = 2 * trees + len(shape.contexts)
     with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(mine, theirs):
-        explorer = Explorer(Recording(shape.ring))
+        explorer = Explorer(RecordingOracle(shape.ring))
         relation = relate(kind, one, two, shape, explorer, lambda _: tick(1), Both((mine, theirs)))
     if certificate is not None and relation.proved:
         about = related_about(request, kind, other)
@@ -100,7 +100,7 @@ def related_about(request: Request, kind: str, other: NamedVerifier) -> dict[str
     return {**request.about, "relation": kind, "other": other.identity}
 
 
-def verify_relation(request: Request, kind: str, other: NamedVerifier, path: str) -> Verdict:
+def verify_relation(request: Request, kind: str, other: NamedVerifier, path: str) -> RelationCheck:
     """Whether the certificate of a relation holds; raises `InvalidInput` for one about something else."""
     fields = certificate_about(path, related_about(request, kind, other))
     shape, _ = shape_of(request, (request.named, other), ())

@@ -18,12 +18,11 @@ from draftproof.experiments.shared.witnesses import save_witness, scheme_flag, s
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 from draftproof.simulator.theorems.certificate.formulas import condition_text, latex
-from draftproof.simulator.theorems.certificate.relations import Verdict as RelationVerdict
-from draftproof.simulator.theorems.certificate.theorems import Verdict
+from draftproof.simulator.theorems.certificate.relations import RelationCheck
+from draftproof.simulator.theorems.certificate.theorems import CertificateCheck
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.shares import open_share
-from draftproof.simulator.theorems.proof.theorem import Refutation, fields_of
+from draftproof.simulator.theorems.proof.theorem import Refutation, fields_of, open_share
 from draftproof.simulator.verdicts.witness import Witness
 
 #: Exit codes: proved, refuted, not all cells known.
@@ -98,7 +97,7 @@ def deliver_row(console: Console, row: dict[str, Any], json_target: str | None) 
     return CODES[row["verdict"]]
 
 
-def deliver_verdict(console: Console, verdict: Verdict, json_target: str | None) -> int:
+def deliver_verdict(console: Console, verdict: CertificateCheck, json_target: str | None) -> int:
     """Whether a certificate holds."""
     style = "bold green" if verdict.valid else "bold red"
     console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))
@@ -110,7 +109,7 @@ def deliver_verdict(console: Console, verdict: Verdict, json_target: str | None)
     return 0 if verdict.valid else 1
 
 
-def deliver_relation_verdict(console: Console, verdict: RelationVerdict, json_target: str | None) -> int:
+def deliver_relation_verdict(console: Console, verdict: RelationCheck, json_target: str | None) -> int:
     """Whether the certificate of a relation holds."""
     style = "bold green" if verdict.valid else "bold red"
     console.print(Text(f"certificate {'VALID' if verdict.valid else 'REJECTED'}: {verdict.reason}", style))

@@ -26,7 +26,12 @@ from draftproof.simulator.theorems.algebra.oracle import solver_module
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.algebra.trees import Leaf, leaves
 from draftproof.simulator.theorems.certificate.formulas import condition_text
-from draftproof.simulator.theorems.certificate.theorems import Recording, Verdict, certificate_of, checked
+from draftproof.simulator.theorems.certificate.theorems import (
+    CertificateCheck,
+    RecordingOracle,
+    certificate_of,
+    checked,
+)
 from draftproof.simulator.theorems.proof.balance import SUM, acceptance, efficiency, places
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.rows import Shape
@@ -132,7 +137,7 @@ def conduct(
     workshop = workshop_of(request, jobs, kept)
     label = request.named.label
     with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(workshop):
-        proof = prove(subject, shape, Explorer(Recording(shape.ring)), lambda _: tick(1), workshop)
+        proof = prove(subject, shape, Explorer(RecordingOracle(shape.ring)), lambda _: tick(1), workshop)
         cells = list(formula_cells(proof)) if formulas and proof.proved else []
     if certificate is not None and proof.proved:
         write_whole(certificate, json.dumps(certificate_of(proof, request.about), indent=1) + "\n")
@@ -159,7 +164,7 @@ def steps_trusted(*workshops: Workshop) -> Iterator[None]:
         raise InvalidInput(f"{reason}; resume into another file") from error
 
 
-def verify_certificate(request: Request, path: str) -> Verdict:
+def verify_certificate(request: Request, path: str) -> CertificateCheck:
     """Whether a certificate holds for what is asked; raises `InvalidInput` for one about something else."""
     fields = certificate_about(path, request.about)
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)

@@ -1,4 +1,4 @@
-"""That a polynomial is never negative on a region, shown by multiplication: it is a sum, with coefficients that are not
+"""Proofs by multiplication that a polynomial is never negative on a region: it is a sum, with coefficients that are not
 negative, of products of polynomials that are not negative there. The search is a linear program in floats, after
 Handelman; what it finds is rounded to fractions and counts only if the sum is the polynomial exactly.
 """

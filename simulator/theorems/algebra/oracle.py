@@ -28,7 +28,7 @@ from draftproof.simulator.theorems.algebra.regions import Region
 
 
 class Empty(Enum):
-    """What stands for a point where there is none, and where it is not known whether there is one."""
+    """In place of a point: there is none, or it is not known whether there is one."""
 
     YES = "empty"
     UNKNOWN = "unknown"
@@ -63,7 +63,7 @@ class Oracle:
         return type(self)(ring, self.seconds, cores=self.cores, solved=self.solved)
 
     def account(self) -> dict[str, Any]:
-        """What it was asked, as plain data."""
+        """The number of its questions, as plain data."""
         return {"asked": self.asked}
 
     def absorb(self, account: Mapping[str, Any]) -> None:

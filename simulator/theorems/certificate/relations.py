@@ -15,7 +15,7 @@ from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.algebra.plain import plain_point
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
-from draftproof.simulator.theorems.certificate.theorems import Given, Recording, points_in
+from draftproof.simulator.theorems.certificate.theorems import CertificateOracle, RecordingOracle, points_in
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.judgements import Judgement, stands
 from draftproof.simulator.theorems.proof.relations import (
@@ -34,11 +34,11 @@ FORMAT = "draftproof relation 1"
 
 
 def relation_certificate(relation: Relation, oracle: Oracle, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The certificate of a relation that a `Recording` oracle helped to find. about: what names it.
+    """The certificate of a relation that a `RecordingOracle` oracle helped to find. about: what names it.
 
     Raises `InvalidInput` for what is not proved.
     """
-    if not relation.proved or not isinstance(oracle, Recording):
+    if not relation.proved or not isinstance(oracle, RecordingOracle):
         raise InvalidInput("only what is proved has a certificate")
     return {
         "format": FORMAT,
@@ -52,8 +52,8 @@ def relation_certificate(relation: Relation, oracle: Oracle, about: Mapping[str,
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether a certificate holds, and if not why."""
+class RelationCheck:
+    """The result of a check: whether a certificate holds, and the reason."""
 
     valid: bool
     reason: str
@@ -61,7 +61,9 @@ class Verdict:
     asked: int
 
 
-def checked_relation(certificate: Mapping[str, Any], kind: str, one: Subject, other: Subject, shape: Shape) -> Verdict:
+def checked_relation(
+    certificate: Mapping[str, Any], kind: str, one: Subject, other: Subject, shape: Shape
+) -> RelationCheck:
     """Check a certificate about these verifiers, without a search; raises `InvalidInput` if it is none."""
     if certificate.get("format") != FORMAT:
         raise InvalidInput(f"no certificate of a relation: its format is not {FORMAT!r}")
@@ -71,7 +73,7 @@ def checked_relation(certificate: Mapping[str, Any], kind: str, one: Subject, ot
     by = certificate.get("by")
     if not isinstance(given, list) or by not in ((EFFICIENCY,) if kind == EQUALS else (EFFICIENCY, REACHES)):
         raise InvalidInput("it does not say why the relation holds on each cell, or what is compared there")
-    oracle = Given(shape.ring, answers=points_in(certificate, len(shape.ring.names)))
+    oracle = CertificateOracle(shape.ring, answers=points_in(certificate, len(shape.ring.names)))
     relation = Relation(kind, one, other, shape)
     pairs = both_laws(one, other, shape, Explorer(oracle))
     rest = iter(given)
@@ -84,11 +86,11 @@ def checked_relation(certificate: Mapping[str, Any], kind: str, one: Subject, ot
 
     judge_cells(relation, pairs, str(by), oracle, judged)
     relation.finished = True
-    return Verdict(*_reason(relation, oracle, given, certificate, pairs), relation, oracle.asked)
+    return RelationCheck(*_reason(relation, oracle, given, certificate, pairs), relation, oracle.asked)
 
 
 def _reason(
-    relation: Relation, oracle: Given, given: list[Judgement], certificate: Mapping[str, Any], pairs: Any
+    relation: Relation, oracle: CertificateOracle, given: list[Judgement], certificate: Mapping[str, Any], pairs: Any
 ) -> tuple[bool, str]:
     if relation.open_cells:
         return False, f"on {len(relation.open_cells)} cells what it says does not show the relation"

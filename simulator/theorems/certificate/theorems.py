@@ -28,7 +28,7 @@ FORMAT = "draftproof theorem 1"
 
 
 @dataclass
-class Recording(Oracle):
+class RecordingOracle(Oracle):
     """An oracle that keeps its answers to the search."""
 
     answers: list[Point | None] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Recording(Oracle):
 
 
 @dataclass
-class Given(Oracle):
+class CertificateOracle(Oracle):
     """An oracle that takes points from a certificate, and of the solver only that there is none."""
 
     answers: Sequence[Point | None] = ()
@@ -74,12 +74,12 @@ class Given(Oracle):
 
 
 def certificate_of(proof: Proof, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The certificate of a proof that a `Recording` oracle helped to find, as plain data. about: what names it.
+    """The certificate of a proof that a `RecordingOracle` oracle helped to find, as plain data. about: what names it.
 
     Raises `InvalidInput` for what is not proved.
     """
     oracle = proof.explorer.oracle
-    if not proof.proved or not isinstance(oracle, Recording):
+    if not proof.proved or not isinstance(oracle, RecordingOracle):
         raise InvalidInput("only what is proved has a certificate")
     return {
         "format": FORMAT,
@@ -117,15 +117,15 @@ def law_as_text(proof: Proof) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether a certificate holds, and if not why."""
+class CertificateCheck:
+    """The result of a check: whether a certificate holds, and the reason."""
 
     valid: bool
     reason: str
     proof: Proof
 
 
-def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> Verdict:
+def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> CertificateCheck:
     """Check a certificate about this verifier and shape, without a search; raises `InvalidInput` if it is none."""
     if certificate.get("format") != FORMAT:
         raise InvalidInput(
@@ -133,17 +133,17 @@ def checked(certificate: Mapping[str, Any], subject: Subject, shape: Shape) -> V
         )
     if certificate.get("variables") != list(shape.ring.names):
         raise InvalidInput("the certificate has other variables than the shape; give the shape that it is about")
-    oracle = Given(shape.ring, answers=points_in(certificate, len(shape.ring.names)))
+    oracle = CertificateOracle(shape.ring, answers=points_in(certificate, len(shape.ring.names)))
     proof = Proof(subject, shape, Explorer(oracle))
     follow(proof)
     proof.finished = proof.refutation is None
     if not proof.proved:
-        return Verdict(False, f"{len(proof.open_cells)} cells are not shown to be lossless or empty", proof)
+        return CertificateCheck(False, f"{len(proof.open_cells)} cells are not shown to be lossless or empty", proof)
     if oracle.used < len(oracle.answers):
-        return Verdict(False, f"{len(oracle.answers) - oracle.used} of its answers belong to no question", proof)
+        return CertificateCheck(False, f"{len(oracle.answers) - oracle.used} of its answers are not used", proof)
     if certificate.get("law") != law_as_text(proof) or certificate.get("identities") != proof.identities:
-        return Verdict(False, "its law is not what the verifier computes", proof)
-    return Verdict(True, "every cell is lossless, and no point is outside all cells", proof)
+        return CertificateCheck(False, "its law is not what the verifier computes", proof)
+    return CertificateCheck(True, "every cell is lossless, and no point is outside all cells", proof)
 
 
 def points_in(certificate: Mapping[str, Any], size: int) -> list[Point | None]:

@@ -1,4 +1,4 @@
-"""The coin of a theorem: every answer with positive probability, where "positive" is decided and noted."""
+"""The coin of a proof: it enumerates every answer whose probability is positive on the cell of the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FollowingCoin(EnumeratingCoin):
         return int(self._answered(self._chosen, weights.tolist() if hasattr(weights, "tolist") else list(weights)))
 
     def _answered(self, answer: Callable[[Any], Any], asked: Any) -> Any:
-        """What the coin refuses stays refused, even if whoever asked catches it."""
+        """The answer; an error of the coin ends the run even if the code that asked catches it."""
         try:
             return answer(asked)
         except InvalidVerifier as error:

@@ -1,9 +1,8 @@
-"""From a computation at a sample point to its decision tree on a whole region.
+"""The decision tree of a computation on a whole region, by runs at sample points.
 
-The computation is run at a point; it takes the same way at all points that answer its questions alike. For every
-question the other answer is looked for: a point that gives it is run next, and a proof that there is none closes that
-side. So every point of the region, ties included, is in exactly one cell of the tree or in one that says that it is
-not known.
+A run at a point makes the same comparisons with the same answers at all points of its cell. For every comparison a
+point with the other answer is searched in the rest of the region: it is run next, or a proof that there is none closes
+that side. So every point of the region, ties included, is in exactly one leaf of the tree; some leaves are gaps.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Computation = Callable[[Run], Mapping[Any, Ratio]]
 
 @dataclass
 class Explorer:
-    """Makes trees; counts what that took."""
+    """Makes decision trees. runs: of computations so far; unknown: regions that the oracle could not decide."""
 
     oracle: Oracle
     runs: int = 0

@@ -1,7 +1,7 @@
-"""Why a function is zero, or never negative, on one cell: as plain data that is checked without a search.
+"""Reasons why a function is zero, or never negative, on one cell, as plain data that is checked without a search.
 
-`"equal"`: it is the zero function. `"zero"`: it is zero there by the ties of the cell. `"signs"`: it is a product of
-atoms with known signs. A mapping: a sum that `nonnegative.holds`, of the numerator times `sign`. `"solver"`: of z3.
+`"equal"`: it is the zero function. `"zero"`: the equations of the cell make it zero. `"signs"`: it is a product of
+atoms with known signs. A mapping: the numerator times `sign` is a sum that `nonnegative.holds`. `"solver"`: z3 says so.
 """
 
 from __future__ import annotations

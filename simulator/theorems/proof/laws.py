@@ -35,9 +35,9 @@ from draftproof.simulator.theorems.proof.points import starting_points
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows
 from draftproof.simulator.theorems.proof.watch import Watch, Watched
 
-#: Makes the verifier of a run: one with free numbers has numbers of that run in it.
+#: Makes the verifier of a run; its free parameters are numbers of that run.
 Making = Callable[[Run], Verifier]
-#: Finds the masses of draft trees: takes tasks, gives their results with their numbers, in any order.
+#: Computes the masses of draft trees: takes tasks, gives results with the numbers of the tasks, in any order.
 Exploring = Callable[[Sequence[Mapping[str, Any]]], Iterable[tuple[int, Mapping[str, Any]]]]
 #: Accepted context and correction token.
 Block = tuple[Context, int]
@@ -107,10 +107,10 @@ def law_of(
     making: Making,
     explorer: Explorer,
     progress: Callable[[str], None] | None = None,
-    elsewhere: Exploring | None = None,
+    executor: Exploring | None = None,
 ) -> list[Part]:
-    """The whole law, cell by cell of drafting. progress: told what was done. elsewhere: finds the pieces."""
-    return parts_of(shape, making, draftings(shape, explorer), explorer, progress, elsewhere)
+    """The whole law, for every cell of drafting. progress: is called with a text; executor: see `Exploring`."""
+    return parts_of(shape, making, draftings(shape, explorer), explorer, progress, executor)
 
 
 def parts_of(
@@ -119,14 +119,14 @@ def parts_of(
     cells: Sequence[Drafting],
     explorer: Explorer,
     progress: Callable[[str], None] | None = None,
-    elsewhere: Exploring | None = None,
+    executor: Exploring | None = None,
 ) -> list[Part]:
-    """The law on cells of drafting, each draft tree by itself: so it is the same wherever it is found."""
+    """The law on cells of drafting; each draft tree by itself, so that every executor has the same result."""
     tasks = [task_of(cell, number) for cell in cells for number in range(len(cell.drafted))]
     known = starting_points(shape)
     here = ((number, explored(shape, making, task, explorer.oracle, known)) for number, task in enumerate(tasks))
     results: dict[int, Mapping[str, Any]] = {}
-    for number, result in here if elsewhere is None else elsewhere(tasks):
+    for number, result in here if executor is None else executor(tasks):
         results[number] = result
         if progress:
             progress(f"{len(results)} of {len(tasks)} draft trees")
@@ -159,10 +159,9 @@ def task_of(cell: Drafting, number: int) -> dict[str, Any]:
 def explored(
     shape: Shape, making: Making, task: Mapping[str, Any], oracle: Oracle, known: Sequence[Point]
 ) -> dict[str, Any]:
-    """The masses of a draft tree as plain data: no point is known that was found on other draft trees.
+    """The masses of a draft tree as plain data, computed without the points of other draft trees.
 
-    oracle: of the kind that is asked. known: `starting_points`, found once. The ring is that of the shape: which atoms
-    came up before changes no answer.
+    oracle: a fresh one of its kind is asked. known: `starting_points` of the shape.
     """
     region, weight = read_region(task["region"], shape.ring), read_ratio(task["weight"], shape.ring)
     tree = DraftTree({tuple(context): tuple(tokens) for context, tokens in task["children"]})
@@ -178,7 +177,7 @@ def explored(
 
 
 def plain_law(law: Sequence[Part], points: Sequence[Point]) -> dict[str, Any]:
-    """Parts as plain data, but for the draft trees (None for a gap), and points that were found on the way."""
+    """Parts as plain data without their draft trees (None for a gap), and the points that the search found."""
     parts = [
         None
         if part.gap is not None

@@ -24,7 +24,7 @@ from draftproof.simulator.origins import is_trusted
 from draftproof.simulator.theorems.algebra.polynomials import ANY, NEGATIVE, POSITIVE, ZERO, Point, Ring, sign_of
 from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Question, Region
-from draftproof.simulator.theorems.proof.watch import NotFollowed, Remembers
+from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed
 
 _CALLER = "simulator/laws/enumeration.py"
 _MEMORY = "a verifier kept a number from one call to the next: verify must have no state"
@@ -83,7 +83,7 @@ class Run:
     def holds(self, number: Number, mask: int) -> bool:
         """Whether the sign of a number is in `mask`; what decides it is noted."""
         if self._over:
-            self.fail(Remembers(_MEMORY))
+            self.fail(HasState(_MEMORY))
         ratio = number.as_ratio
         answer = self.region.ask((ratio.num, ratio.den), mask)
         if isinstance(answer, Question):
@@ -188,7 +188,7 @@ class Number:
     def _other(self, other: Any) -> Number | None:
         if isinstance(other, Number):
             if other.of_run is not self.of_run:
-                other.of_run._failure = self.of_run._failure = Remembers(_MEMORY)
+                other.of_run._failure = self.of_run._failure = HasState(_MEMORY)
                 raise self.of_run._failure
             return other
         exact = _exact(other)

@@ -19,7 +19,6 @@ from draftproof.simulator.theorems.algebra.ratios import Ratio
 from draftproof.simulator.theorems.algebra.regions import Region
 from draftproof.simulator.theorems.algebra.trees import Gap, Tree, leaves
 from draftproof.simulator.theorems.proof.balance import SUM, difference, efficiency, mass, reach
-from draftproof.simulator.theorems.proof.elsewhere import Together
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.judgements import (
     SIGNS,
@@ -32,7 +31,7 @@ from draftproof.simulator.theorems.proof.judgements import (
 from draftproof.simulator.theorems.proof.laws import Part, draftings, parts_of, plain_law
 from draftproof.simulator.theorems.proof.points import simplest, trial_points
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.theorem import TRIALS, Subject, law_at_point
+from draftproof.simulator.theorems.proof.theorem import TRIALS, RelationExecutor, Subject, law_at_point
 
 EQUALS, DOMINATES = "equals", "dominates"
 #: What is compared: one function, or those of all contexts, of which it is the sum.
@@ -57,10 +56,10 @@ class Counterexample:
 
 @dataclass
 class Relation:
-    """What is known about `one` and `other`. by: how it was shown; cells: pieces of the differences looked at.
+    """The state of a relation between `one` and `other`. by: the functions that are compared.
 
-    judgements: why it holds on each cell where it is claimed, in their order. That the cells cover everything is the
-    solver's word in any case.
+    cells: of the differences. judgements: the reason on each cell, in order. That the cells cover the whole domain rests
+    on the solver in any case.
     """
 
     kind: str
@@ -82,12 +81,12 @@ class Relation:
 
     @property
     def certified(self) -> int:
-        """Cells on which one is shown never to be below the other by multiplication only, where they differ."""
+        """The number of cells on which dominance is shown by multiplication only."""
         return sum(judgement == SIGNS or isinstance(judgement, Mapping) for judgement in self.judgements)
 
     @property
     def solved(self) -> int:
-        """Cells on which that is the solver's word."""
+        """The number of cells on which dominance rests on the solver."""
         return self.judgements.count(SOLVER)
 
 
@@ -98,11 +97,11 @@ def relate(
     shape: Shape,
     explorer: Explorer,
     progress: Any = None,
-    elsewhere: Together | None = None,
+    executor: RelationExecutor | None = None,
 ) -> Relation:
     """Prove or refute that `one` equals or dominates `other` in block efficiency.
 
-    progress: told what was done after each step. elsewhere: does the steps.
+    progress: is called with a text after each step.
     """
     relation = Relation(kind, one, other, shape)
 
@@ -114,15 +113,15 @@ def relate(
         if fails(point):
             relation.counterexample = _counterexample(one, other, shape, simplest(shape, point, fails))
             return relation
-    pairs = both_laws(one, other, shape, explorer, progress, elsewhere)
+    pairs = both_laws(one, other, shape, explorer, progress, executor)
     oracle = explorer.oracle
     if kind == EQUALS:
-        judge_cells(relation, pairs, EFFICIENCY, oracle, judged_zero, progress, elsewhere)
-        relation.same_law = not relation.open_cells and same_law(pairs, shape, oracle, elsewhere)
+        judge_cells(relation, pairs, EFFICIENCY, oracle, judged_zero, progress, executor)
+        relation.same_law = not relation.open_cells and same_law(pairs, shape, oracle, executor)
     else:
-        judge_cells(relation, pairs, REACHES, oracle, judged_nonnegative, progress, elsewhere)
+        judge_cells(relation, pairs, REACHES, oracle, judged_nonnegative, progress, executor)
         if relation.open_cells:
-            judge_cells(relation, pairs, EFFICIENCY, oracle, judged_nonnegative, progress, elsewhere)
+            judge_cells(relation, pairs, EFFICIENCY, oracle, judged_nonnegative, progress, executor)
     relation.finished = True
     return relation
 
@@ -133,13 +132,13 @@ def both_laws(
     shape: Shape,
     explorer: Explorer,
     progress: Any = None,
-    elsewhere: Together | None = None,
+    executor: RelationExecutor | None = None,
 ) -> Pairs:
     """The laws of two verifiers on the same cells of drafting."""
     cells = draftings(shape, explorer)
     mine, theirs = (
         parts_of(shape, subject.formal, cells, explorer, progress, place.explored if place else None)
-        for subject, place in zip((one, other), elsewhere.each if elsewhere else (None, None), strict=True)
+        for subject, place in zip((one, other), executor.executors if executor else (None, None), strict=True)
     )
     return list(zip(mine, theirs, strict=True))
 
@@ -151,14 +150,14 @@ def judge_cells(
     oracle: Oracle,
     judging: Judging,
     progress: Any = None,
-    elsewhere: Together | None = None,
+    executor: RelationExecutor | None = None,
 ) -> None:
     """Judge every cell of every difference, from the beginning; what cannot be shown stays open."""
     relation.by, relation.cells = by, 0
     relation.judgements, relation.open_cells = [], []
     places: list[Place] = [()] if by == EFFICIENCY else [(context,) for context in relation.shape.contexts[1:]]
     wanted = [(number, place) for number in range(len(pairs)) for place in places]
-    known = _elsewhere(relation.kind, pairs, wanted, oracle, progress, elsewhere)
+    known = _executed(relation.kind, pairs, wanted, oracle, progress, executor)
     for number, place in wanted:
         judgement = known.get((number, place))
         if judgement is None or judgement["open"]:
@@ -170,21 +169,21 @@ def judge_cells(
         relation.open_cells += missing
 
 
-def _elsewhere(
+def _executed(
     kind: str,
     pairs: Pairs,
     wanted: Sequence[tuple[int, Place]],
     oracle: Oracle,
     progress: Any,
-    elsewhere: Together | None,
+    executor: RelationExecutor | None,
 ) -> dict[tuple[int, Place], Mapping[str, Any]]:
-    """What is found about differences elsewhere, by number of part and place."""
+    """The executor's results about differences, by number of part and place; {} without an executor."""
     wanted = [(number, place) for number, place in wanted if pairs[number][0].gap is None]
-    if elsewhere is None:
+    if executor is None:
         return {}
     laws = [plain_law(parts, oracle.points) for parts in zip(*pairs, strict=True)]
     results = {}
-    for number, result in elsewhere.judged(kind, laws, wanted):
+    for number, result in executor.judged(kind, laws, wanted):
         results[wanted[number]] = result
         oracle.absorb(result["account"])
         if progress:
@@ -228,12 +227,12 @@ def _function(part: Part, place: Place, shape: Shape, oracle: Oracle) -> Tree:
     return mass(shape, part, (context, token[0]), oracle) if token else reach(shape, part, context, oracle)
 
 
-def same_law(pairs: Pairs, shape: Shape, oracle: Oracle, elsewhere: Together | None = None) -> bool:
+def same_law(pairs: Pairs, shape: Shape, oracle: Oracle, executor: RelationExecutor | None = None) -> bool:
     """Whether every block has the same mass under both."""
     blocks = list(product(shape.contexts, range(shape.vocab_size)))
     wanted = [(number, block) for number, (part, _) in enumerate(pairs) if part.gap is None for block in blocks]
-    if elsewhere is not None:
-        judgements = _elsewhere(EQUALS, pairs, wanted, oracle, None, elsewhere)
+    if executor is not None:
+        judgements = _executed(EQUALS, pairs, wanted, oracle, None, executor)
         return all(not result["open"] for result in judgements.values())
     return all(not judged_at(pairs[number], block, shape, oracle, judged_zero)[2] for number, block in wanted)
 

@@ -1,16 +1,17 @@
-"""The question of a theorem, and its three answers: proved, refuted by an instance, or open with what is missing.
+"""Proofs of losslessness for all p and q of a shape: proved, refuted by an instance, or open on some cells.
 
-1. The verifier is checked at simple points, in rationals: what is lossy is refuted there at once.
-2. Its law is followed on all cells, and every balance is shown to be zero on every cell of its own.
-3. Where a balance is not zero a point is looked for and checked in rationals; a refutation rests on that check alone.
+1. The verifier is checked at simple points in rationals, which refutes most lossy ones.
+2. Its law is computed as a function of p and q, cell by cell, and every balance is shown to be zero on every cell.
+3. Where a balance is not zero, a point is searched and checked in rationals; only that check refutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import comb
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidVerifier
@@ -25,13 +26,43 @@ from draftproof.simulator.theorems.algebra.regions import Region, vanishes
 from draftproof.simulator.theorems.algebra.trees import Gap, leaves
 from draftproof.simulator.theorems.proof.balance import SUM, balance, places
 from draftproof.simulator.theorems.proof.coin import FollowingCoin
-from draftproof.simulator.theorems.proof.elsewhere import Elsewhere
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.laws import Making, Part, drawn, law_at, law_of, plain_law
 from draftproof.simulator.theorems.proof.numbers import Run
 from draftproof.simulator.theorems.proof.points import random_point, simplest, trial_points
 from draftproof.simulator.theorems.proof.rows import Shape, SideRows
-from draftproof.simulator.theorems.proof.watch import NotFollowed, Remembers, Watched
+from draftproof.simulator.theorems.proof.watch import HasState, NotFollowed, Watched
+
+
+class ProofExecutor(Protocol):
+    """Carries out the steps of a proof, in other processes or from stored results.
+
+    Results come with the numbers of their tasks, in any order.
+    """
+
+    def explored(self, tasks: Sequence[Mapping[str, Any]]) -> Iterable[tuple[int, Mapping[str, Any]]]:
+        """The masses of draft trees; see `laws.explored`."""
+        ...
+
+    def balances(
+        self, law: Mapping[str, Any], wanted: Sequence[tuple[int, int]]
+    ) -> Iterable[tuple[int, Mapping[str, Any]]]:
+        """Proofs that balances are zero, by numbers of part and place; see `prove_balance`, and `laws.plain_law`."""
+        ...
+
+
+class RelationExecutor(Protocol):
+    """Carries out the steps of a relation of two verifiers; executors: for the law of each verifier."""
+
+    @property
+    def executors(self) -> tuple[ProofExecutor, ProofExecutor]: ...
+
+    def judged(
+        self, kind: str, laws: Sequence[Mapping[str, Any]], wanted: Sequence[tuple[int, tuple[Any, ...]]]
+    ) -> Iterable[tuple[int, Mapping[str, Any]]]:
+        """Differences, by numbers of part and places; see `relations.judged`. laws: see `laws.plain_law`."""
+        ...
+
 
 #: Points tried for each denominator before anything is proved.
 TRIALS = 3
@@ -43,9 +74,10 @@ SPARE = 32
 
 @dataclass(frozen=True)
 class Subject:
-    """What is to be proved about: a verifier for a run of numbers, and one for the values of free numbers.
+    """The verifier of a theorem.
 
-    parameters: names of the free numbers, in the order of the shape's.
+    formal: makes it for a symbolic run. at: makes it for values of its free parameters. parameters: their names, in the
+    order of the shape's.
     """
 
     name: str
@@ -61,10 +93,10 @@ class Subject:
 
 @dataclass(frozen=True)
 class Refutation:
-    """A point at which the balance fails, in rationals, and the polynomial that is not zero on its cell.
+    """A point at which the balance fails in rationals, and the polynomial that is not zero on its cell.
 
-    cell: the conditions that tell the cell apart, as `(polynomial, allowed signs)`. polynomial: None where the verifier
-    does what no theorem follows, and the instance alone refutes it.
+    cell: the conditions of the cell as `(polynomial, allowed signs)`. polynomial: None where the verifier does what a
+    proof cannot follow, so that the instance alone refutes it.
     """
 
     point: Point
@@ -76,9 +108,8 @@ class Refutation:
 
 @dataclass
 class Proof:
-    """What is known. law: cell by cell of drafting. cells: of the verdicts on all draft trees, and of the balances.
-
-    open_cells: conditions of cells of which nothing is known. proved only if there are none and nothing was refuted.
+    """The state of a proof. law: for every cell of drafting. verdict_cells, cells: numbers of cells of the verdicts on
+    all draft trees, and of the balances. open_cells: cells without a result; it is proved only if there are none.
     """
 
     subject: Subject
@@ -105,26 +136,26 @@ def prove(
     shape: Shape,
     explorer: Explorer | None = None,
     progress: Callable[[str], None] | None = None,
-    elsewhere: Elsewhere | None = None,
+    executor: ProofExecutor | None = None,
 ) -> Proof:
-    """The answer for a shape. progress: told what was done after each step. elsewhere: does the steps."""
+    """Prove or refute losslessness for a shape. progress: is called with a text after each step."""
     proof = Proof(subject, shape, explorer or Explorer(Oracle(shape.ring)))
     random = Random(0)
     for point in trial_points(shape, random, TRIALS):
         if law_at_point(subject, shape, point).max_deviation(shape.instance(point).target) != 0:
             proof.refutation = refutation(subject, shape, point)
             return proof
-    follow(proof, progress, elsewhere)
+    follow(proof, progress, executor)
     if proof.refutation is None:
         proof.finished = True
         compare(proof, random, COMPARED)
     return proof
 
 
-def follow(proof: Proof, progress: Callable[[str], None] | None = None, elsewhere: Elsewhere | None = None) -> None:
-    """The law and the balances of all cells, until something is refuted."""
+def follow(proof: Proof, progress: Callable[[str], None] | None = None, executor: ProofExecutor | None = None) -> None:
+    """Compute the law and prove the balances of all cells, until one is refuted."""
     shape = proof.shape
-    proof.law = law_of(shape, proof.subject.formal, proof.explorer, progress, elsewhere.explored if elsewhere else None)
+    proof.law = law_of(shape, proof.subject.formal, proof.explorer, progress, executor.explored if executor else None)
     for part in proof.law:
         if part.gap is not None and not part.gap.outside:
             proof.open_cells.append(part.region)
@@ -135,26 +166,26 @@ def follow(proof: Proof, progress: Callable[[str], None] | None = None, elsewher
                 proof.degree = max([proof.degree, *(int(ratio.num.total_degree()) for ratio in values)])
     everywhere = list(places(shape))
     wanted = [(n, place) for n, part in enumerate(proof.law) if part.gap is None for place in range(len(everywhere))]
-    if elsewhere is not None:
-        wanted = _settled_elsewhere(proof, wanted, elsewhere, progress)
+    if executor is not None:
+        wanted = _prove_with(proof, wanted, executor, progress)
     for number, (part_number, place) in enumerate(wanted):
         context, token = everywhere[place]
-        settle(proof, proof.law[part_number], context, token)
-        if progress and elsewhere is None:
+        prove_balance_zero(proof, proof.law[part_number], context, token)
+        if progress and executor is None:
             progress(f"{number + 1} of {len(wanted)} balances")
         if proof.refutation is not None:
             return
 
 
-def _settled_elsewhere(
+def _prove_with(
     proof: Proof,
     wanted: Sequence[tuple[int, int]],
-    elsewhere: Elsewhere,
+    executor: ProofExecutor,
     progress: Callable[[str], None] | None,
 ) -> list[tuple[int, int]]:
-    """Count what was found elsewhere; returns what is to be looked at here: balances that may not be zero."""
+    """Add the executor's results; returns the balances that it could not prove to be zero."""
     results: dict[tuple[int, int], Mapping[str, Any]] = {}
-    for number, result in elsewhere.settled(plain_law(proof.law, proof.explorer.oracle.points), wanted):
+    for number, result in executor.balances(plain_law(proof.law, proof.explorer.oracle.points), wanted):
         results[wanted[number]] = result
         if progress:
             progress(f"{len(results)} of {len(wanted)} balances")
@@ -169,16 +200,16 @@ def _settled_elsewhere(
     return again
 
 
-def settled(subject: Subject, shape: Shape, part: Part, place: int, oracle: Oracle) -> dict[str, Any]:
-    """Whether one balance is zero on all its cells, as plain data. shape: the one of the part's ring."""
+def prove_balance(subject: Subject, shape: Shape, part: Part, place: int, oracle: Oracle) -> dict[str, Any]:
+    """Prove that one balance is zero on all its cells; the result as plain data. shape: that of the part's ring."""
     proof = Proof(subject, shape, Explorer(oracle))
     before = oracle.asked
-    settle(proof, part, *list(places(shape))[place], points=False)
+    prove_balance_zero(proof, part, *list(places(shape))[place], points=False)
     return {"cells": proof.cells, "open": len(proof.open_cells), "account": {"asked": oracle.asked - before}}
 
 
-def settle(proof: Proof, part: Part, context: Context, token: int, points: bool = True) -> None:
-    """Whether one balance is zero on all its cells. points: look for one where it is not."""
+def prove_balance_zero(proof: Proof, part: Part, context: Context, token: int, points: bool = True) -> None:
+    """Prove that one balance is zero on all its cells. points: whether to search a point where it is not."""
     oracle = proof.explorer.oracle
     proof.identities += 1
     for region, leaf in leaves(balance(proof.shape, part, context, token, oracle), part.region):
@@ -219,7 +250,7 @@ def law_at_point(subject: Subject, shape: Shape, point: Point) -> BlockLaw:
 
 
 def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
-    """What refutes, from a point at which the balance fails: a simpler point, its cell and the polynomial there."""
+    """The refutation from a point at which the balance fails: a simpler point, its cell and the polynomial there."""
 
     def fails(candidate: Point) -> bool:
         target = shape.instance(candidate).target
@@ -232,7 +263,7 @@ def refutation(subject: Subject, shape: Shape, point: Point) -> Refutation:
     try:
         with run.following():
             balance = balance_at(subject, shape, run, violation.context, violation.token)
-    except Remembers:
+    except HasState:
         raise
     except NotFollowed:
         return Refutation(point, instance, violation, None, ())
@@ -298,3 +329,26 @@ def fields_of(proof: Proof) -> Mapping[str, Any]:
         "open_cells": len(proof.open_cells),
         "compared": proof.compared,
     }
+
+
+#: Random points by which the share of open cells is estimated.
+SAMPLED = 300
+
+
+def open_share(proof: Proof, points: int = SAMPLED) -> tuple[float, float]:
+    """The share of random points that lie in open cells, and an upper bound that it exceeds in 5 of 100 samples."""
+    random, inside = Random(1), 0
+    for _ in range(points):
+        point = random_point(proof.shape, random, 997)
+        inside += any(point in region for region in proof.open_cells)
+    return inside / points, _upper(inside, points)
+
+
+def _upper(hits: int, points: int) -> float:
+    """The largest share with which so few hits still come in 5 of 100 samples (Clopper and Pearson)."""
+    low, high = hits / points, 1.0
+    for _ in range(40):
+        share = (low + high) / 2
+        chance = sum(comb(points, n) * share**n * (1 - share) ** (points - n) for n in range(hits + 1))
+        low, high = (share, high) if chance > 0.05 else (low, share)
+    return high

@@ -1,9 +1,8 @@
-"""What somebody else's code does while it is followed, beside arithmetic and comparisons.
+"""Watches user code during a proof: everything beside arithmetic and comparisons is refused with its line.
 
-A theorem is about a function of the tree and the coin. So nothing may tell followed numbers from rationals, two points
-of one cell, or one call from the next: every function of theirs is looked at before it runs for the first time, calls
-that bring in chance, time or the outside are refused, and after each call nothing may have changed that outlives it.
-A refusal names the line.
+A theorem is about a function of the tree and the coin. User code must therefore not be able to distinguish symbolic
+numbers from rationals, two points of one cell, or one call from the next. Every function is inspected before its first
+run, calls that depend on chance, time or outside state are refused, and no state may change across a call.
 """
 
 from __future__ import annotations
@@ -13,17 +12,111 @@ import dis
 import gc
 import random
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import dropwhile
-from types import CodeType, FrameType, ModuleType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any, TypeVar
+
+import numpy as np
 
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.origins import is_foreign, is_library, is_ours
 from draftproof.simulator.protocol import Coin, DraftNode, Verdict, Verifier
-from draftproof.simulator.theorems.proof.memory import picture
+
+#: Objects in one snapshot at most; further ones are left out.
+MOST = 20_000
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice)
+_OPAQUE = (ModuleType, BuiltinFunctionType, CodeType)
+
+
+def snapshot(thing: Any) -> Any:
+    """The state of all objects that `thing` refers to, as nested tuples: equal as long as none of them changes."""
+    return _Snapshot().of(thing)
+
+
+class _Snapshot:
+    def __init__(self) -> None:
+        self.seen: dict[int, int] = {}
+        self.kept: list[Any] = []  # so that no address is used twice
+
+    def of(self, thing: Any) -> Any:
+        """The state of one object; for an object that came up before, its number."""
+        kind = type(thing)
+        if issubclass(kind, _PLAIN):
+            return (kind.__name__, repr(thing))
+        if thing.__class__ is not kind:  # a followed number: nobody looks into it
+            return (kind.__name__, id(thing))
+        if id(thing) in self.seen:
+            return ("again", self.seen[id(thing)])
+        if len(self.seen) >= MOST:
+            return "more"
+        self.seen[id(thing)] = len(self.seen)
+        self.kept.append(thing)
+        return (type(thing).__name__, *self._parts(thing))
+
+    def _parts(self, thing: Any) -> Iterator[Any]:
+        if isinstance(thing, (list, tuple, deque)):
+            yield from map(self.of, list(thing))
+        elif isinstance(thing, Mapping):
+            yield from [(self.of(key), self.of(value)) for key, value in list(thing.items())]
+        elif isinstance(thing, (set, frozenset)):
+            yield from sorted(map(repr, map(self.of, list(thing))))
+        elif isinstance(thing, np.ndarray):
+            yield (str(thing.dtype), thing.shape)
+            yield self.of(thing.tolist()) if thing.dtype == object else thing.tobytes()
+        elif isinstance(thing, GeneratorType):
+            frame = thing.gi_frame
+            yield (id(thing), None if frame is None else (frame.f_lasti, self.of(dict(frame.f_locals))))
+        elif isinstance(thing, MethodType):
+            yield from (self.of(thing.__func__), self.of(thing.__self__))
+        elif isinstance(thing, FunctionType):
+            yield id(thing)
+            yield from (self.of(part) for part in _of_function(thing))
+        elif isinstance(thing, type):
+            yield id(thing)
+            if not is_ours(thing):
+                yield from [(name, self.of(value)) for name, value in list(vars(thing).items()) if not _special(name)]
+        elif isinstance(thing, _OPAQUE):
+            yield id(thing)
+        else:
+            yield from self._object(thing)
+
+    def _object(self, thing: Any) -> Iterator[Any]:
+        yield id(type(thing))
+        held = [vars(thing)] if hasattr(thing, "__dict__") else []
+        slots = [name for kind in type(thing).__mro__ for name in _slots(kind)]
+        held.append({name: getattr(thing, name) for name in slots if hasattr(thing, name)})
+        if any(held):
+            yield from map(self.of, held)
+        else:  # written in C: what it would be saved as tells its state
+            saved: Any = id(thing)
+            with suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # iterators of itertools can be saved until Python 3.14
+                saved = thing.__reduce_ex__(2)
+            yield self.of(saved)
+
+
+def _of_function(function: FunctionType) -> Iterator[Any]:
+    yield from (function.__defaults__, function.__kwdefaults__, vars(function))
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # not filled yet
+            yield cell.cell_contents
+
+
+def _special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    slots = vars(kind).get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+
 
 T = TypeVar("T")
 
@@ -32,19 +125,19 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Modules through which chance, time, the outside or the interpreter itself come in.
+#: Modules that give access to chance, time, outside state or the interpreter.
 OUTSIDE = _words(
     """random secrets uuid time datetime calendar os posix nt sys io _io pathlib tempfile shutil glob inspect gc ctypes
     _ctypes threading _thread multiprocessing concurrent subprocess socket select signal asyncio builtins importlib
     traceback dis weakref pickle marshal platform resource tracemalloc logging numpy.random torch.random warnings
     draftproof.simulator.theorems draftproof.experiments"""
 )
-#: Functions of Python by which a number, or an object that holds it, can be told apart by other means.
+#: Functions of Python that distinguish symbolic numbers, or objects that hold them, from others.
 FUNCTIONS = _words(
     """id type hash vars dir globals locals eval exec compile open input breakpoint __import__ memoryview bytes
     bytearray RecursionError MemoryError"""
 )
-#: Attributes that lead to the same.
+#: Attributes that do.
 ATTRIBUTES = _words(
     """tobytes tostring tofile dump dumps ctypes __array_interface__ __array_struct__ __dict__ __globals__ __code__
     __closure__ __subclasses__ __builtins__ __self__ __defaults__ __kwdefaults__ __getattribute__ __reduce__
@@ -53,22 +146,22 @@ ATTRIBUTES = _words(
 )
 #: Functions of numpy that read files.
 READERS = _words("load loadtxt genfromtxt fromfile memmap DataSource frombuffer")
-#: Modules whose functions no code may call, ours and that of libraries included.
+#: Modules whose functions no code may call, that of draftproof and of libraries included.
 _CHANCE = _words("random _random secrets uuid time datetime posix nt socket select")
 _IMPORTS = "<frozen importlib._bootstrap>"
 _FORBIDDEN = tuple(getattr(builtins, name) for name in sorted(FUNCTIONS))
 
 
 class NotFollowed(InvalidVerifier):
-    """Code did with a number, or beside it, what no theorem can follow."""
+    """User code did something that a proof cannot follow."""
 
 
-class Remembers(NotFollowed):
-    """Code kept something from one call to the next: it is no function of the tree and the coin."""
+class HasState(NotFollowed):
+    """User code keeps state between calls: it is not a function of the tree and the coin."""
 
 
 class Watch:
-    """Looks at all code that is not ours while `subject` (a verifier, a scheme) runs."""
+    """Inspects all user code while `subject` (a verifier, a scheme) runs."""
 
     def __init__(self, subject: Any) -> None:
         self._seen: set[CodeType] = set()
@@ -112,7 +205,7 @@ class Watch:
             self._refuse(f"{argument.__name__}() was called", frame, frame.f_lineno)
 
     def _look(self, frame: FrameType) -> None:
-        """Refuse what a function refers to, or hold what outlives its call."""
+        """Refuse a function that refers to something forbidden; remember the state of all else that it refers to."""
         code = frame.f_code
         module: ModuleType | None = None
         line = code.co_firstlineno
@@ -133,12 +226,12 @@ class Watch:
 
     def _hold(self, name: str, get: Callable[[], Any]) -> None:
         if name not in self._held:
-            self._held[name] = (get, picture(get()))
+            self._held[name] = (get, snapshot(get()))
 
     def _compare(self) -> None:
         for name, (get, before) in self._held.items():
-            if picture(get()) != before:
-                self._refusal = Remembers(
+            if snapshot(get()) != before:
+                self._refusal = HasState(
                     f"{name} changed during a call: a theorem is about a function of the tree and the coin, without "
                     "a memory between calls; compute it anew in each call"
                 )
@@ -154,7 +247,10 @@ class Watch:
 
 
 def _judged(step: dis.Instruction, frame: FrameType, module: ModuleType | None) -> tuple[str | None, Any]:
-    """What is wrong with one instruction, and what it refers to. module: what the instruction before it referred to."""
+    """Why an instruction is refused (None if it is not) and the object that it refers to.
+
+    module: the module that the instruction before it referred to.
+    """
     name = step.argval
     if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_ATTR" and module is not None):
         return f"the global {name!r} is changed", None
@@ -176,7 +272,7 @@ def _judged(step: dis.Instruction, frame: FrameType, module: ModuleType | None) 
 
 
 def _wrong(name: str, thing: Any) -> str | None:
-    """What is wrong with using `thing`, None if nothing is."""
+    """Why the use of `thing` is refused, None if it is not."""
     if isinstance(thing, ModuleType):
         return f"the module {thing.__name__!r} is used" if _is_outside(thing.__name__) else None
     if thing is not None and any(thing is known for known in _FORBIDDEN):
@@ -188,7 +284,7 @@ def _wrong(name: str, thing: Any) -> str | None:
 
 
 def _is_flint(thing: Any) -> bool:
-    """Whether it makes rationals of numbers: it would tell followed numbers from others."""
+    """Whether it is a type of flint, which rejects symbolic numbers."""
     return isinstance(thing, type) and thing.__module__.partition(".")[0] == "flint"
 
 
@@ -206,7 +302,7 @@ def _is_outside(module: str) -> bool:
 
 
 def _is_chance(function: Any) -> bool:
-    """Whether a function written in C brings in chance, time or the outside."""
+    """Whether a function written in C depends on chance, time or outside state."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, ModuleType):
         return owner.__name__ in _CHANCE
@@ -222,6 +318,6 @@ class Watched:
         self._verifier, self._watch = verifier, Watch(verifier)
 
     def verify(self, root: DraftNode, coin: Coin) -> Verdict:
-        """`verify`, with all that its code does looked at."""
+        """`verify` of the verifier, with its code inspected."""
         with self._watch.watching():
             return self._verifier.verify(root, coin)

@@ -10,7 +10,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.theorems.algebra.nudging import nudged
 from draftproof.simulator.theorems.certificate import theorems as certificates
-from draftproof.simulator.theorems.certificate.theorems import Recording, certificate_of, checked
+from draftproof.simulator.theorems.certificate.theorems import RecordingOracle, certificate_of, checked
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.rows import Shape
 from draftproof.simulator.theorems.proof.theorem import Subject, prove
@@ -21,7 +21,7 @@ SHAPE = Shape(2, Delayed(1, 0, 2))
 
 @pytest.fixture(scope="module")
 def certificate():
-    proof = prove(Subject.of(make("block")), SHAPE, Explorer(Recording(SHAPE.ring)))
+    proof = prove(Subject.of(make("block")), SHAPE, Explorer(RecordingOracle(SHAPE.ring)))
     return json.loads(json.dumps(certificate_of(proof, {"verifier": "block"})))
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_certificate_is_bad_input(certificate, broken):
 
 
 def test_only_what_is_proved_has_a_certificate():
-    proof = prove(Subject.of(make("block_by_weights")), SHAPE, Explorer(Recording(SHAPE.ring)))
+    proof = prove(Subject.of(make("block_by_weights")), SHAPE, Explorer(RecordingOracle(SHAPE.ring)))
     with pytest.raises(InvalidInput, match="proved"):
         certificate_of(proof, {})
 

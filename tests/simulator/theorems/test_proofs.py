@@ -10,7 +10,7 @@ from draftproof.simulator.drafts import Adaptive, Delayed, Greedy, TopK, Topolog
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.simulator.protocol import Verdict
-from draftproof.simulator.theorems.proof import shares
+from draftproof.simulator.theorems.proof import theorem
 from draftproof.simulator.theorems.proof import theorem as proofs
 from draftproof.simulator.theorems.proof.laws import law_at
 from draftproof.simulator.theorems.proof.points import random_point, starting_points
@@ -189,8 +189,8 @@ def test_law_by_formula_is_law_by_enumeration_at_a_thousand_points(name, scheme)
 def test_the_share_of_open_cells_is_an_estimate_with_a_bound():
     shape = Shape(2, Delayed(1, 0, 1))
     proof = prove(Subject.of(make("naive")), shape)
-    assert shares.open_share(proof) == pytest.approx((0, 1 - 0.05 ** (1 / shares.SAMPLED)), abs=1e-6)
+    assert theorem.open_share(proof) == pytest.approx((0, 1 - 0.05 ** (1 / theorem.SAMPLED)), abs=1e-6)
     tie = shape.ring.atom(shape.ring.variable("p_0") - shape.ring.variable("q_0"))
     proof.open_cells.append(shape.domain.with_signs(tie, 1))
-    share, most = shares.open_share(proof)
+    share, most = theorem.open_share(proof)
     assert 0.4 < share < most < 0.6

@@ -11,7 +11,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.theorems.algebra.oracle import Oracle
 from draftproof.simulator.theorems.certificate.relations import checked_relation, relation_certificate
-from draftproof.simulator.theorems.certificate.theorems import Recording
+from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
 from draftproof.simulator.theorems.proof import judgements
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS, relate
@@ -29,7 +29,7 @@ def subjects(kind):
 
 def certificate_for(kind):
     shape = Shape(2, SCHEMES[kind])
-    explorer = Explorer(Recording(shape.ring))
+    explorer = Explorer(RecordingOracle(shape.ring))
     relation = relate(kind, *subjects(kind), shape, explorer)
     return json.loads(json.dumps(relation_certificate(relation, explorer.oracle, {"relation": kind})))
 
@@ -178,7 +178,7 @@ def test_what_is_no_certificate_is_refused(certificates, key):
 
 def test_what_is_refuted_has_none():
     shape = Shape(2, Delayed(2, 0, 1))
-    explorer = Explorer(Recording(shape.ring))
+    explorer = Explorer(RecordingOracle(shape.ring))
     relation = relate(DOMINATES, Subject.of(make("gbv")), Subject.of(make("block")), shape, explorer)
     with pytest.raises(InvalidInput):
         relation_certificate(relation, explorer.oracle, {})

@@ -198,7 +198,7 @@ def test_a_memory_between_calls_is_refused(monkeypatch, question):
 
 
 class Kept(Naive):
-    """Remembers the last row that it saw."""
+    """HasState the last row that it saw."""
 
     last = None
 
