@@ -227,21 +227,29 @@ def generate_with(
     vectors: str = "numpy",
     each_block: Callable[[Piece], object] | None = None,
     monitor: Monitor | None = None,
+    lossy: bool = False,
 ) -> Generating:
     """What `model.generate(**inputs, assistant_model=draft, custom_generate=..)` calls to write with this verifier.
 
     verifier, scheme: objects, or text as on the command line. seed: text `i` of a batch has the seed `seed + i`, or the
     `i`-th of several, and does not hang on its neighbours; None takes torch's, as `generate` does. vectors: "numpy" or
     "torch", what the verifier gets. each_block: told every block of every text as it comes (`Piece`). monitor: tests
-    whether what is written is lossless (`Monitor`); one watches any number of calls, each with its own
-    random numbers. Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go together.
+    whether what is written is lossless (`Monitor`); one watches any number of calls, each with its own random numbers.
+    lossy: whether a verifier of the library may write that is not declared lossless on this scheme, so that texts are
+    not those of the target. Raises `InvalidInput` for what is no verifier or no scheme, and for two that do not go
+    together.
     """
     _check_seed(seed)
     named, shape = as_verifier(verifier), as_scheme(scheme)
     card = named.verifier.card
-    ours = any(card is entry.card for entry in zoo.REGISTRY.values()) and not isinstance(shape, Own)
-    if ours and lossless_for(card) and shape.name not in lossless_for(card):
-        raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(lossless_for(card))}")
+    ours, known = any(card is entry.card for entry in zoo.REGISTRY.values()), lossless_for(card)
+    if ours and not known and not lossy:
+        raise InvalidInput(
+            f"{card.name} is declared lossless on no drafts: what it writes does not have the target's law; give "
+            "lossy=True if that is what you want, or another verifier"
+        )
+    if ours and known and not isinstance(shape, Own) and shape.name not in known and not lossy:
+        raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(known)}")
     return Generating(named.verifier, shape, seed, vectors, each_block, monitor)
 
 

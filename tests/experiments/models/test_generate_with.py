@@ -95,7 +95,7 @@ def test_sampled_texts_have_the_law_of_the_target(
 
 def test_sampled_texts_of_a_lossy_verifier_do_not(random_pair: Callable[..., Any]) -> None:
     pair = random_pair(vocab=SIZE, noise=0.3)
-    seen = sampled(pair, generate_with("naive_from_target", Delayed(1, 0, 2)), top_k=0)
+    seen = sampled(pair, generate_with("naive_from_target", Delayed(1, 0, 2), lossy=True), top_k=0)
     assert not agrees(seen, law_of_texts(pair, 3, Warp()))
 
 
@@ -271,6 +271,13 @@ def test_models_and_verifiers_that_do_not_go_together(pair: Any, random_pair: Ca
         generate_with("spechub", Delayed(2, 0, 2))
     with pytest.raises(InvalidInput, match="unknown verifier 'traversl'; did you mean 'traversal'"):
         generate_with("traversl")
+
+
+@pytest.mark.parametrize("name", ["typical", "relaxed:w=1/2", "naive_from_target", "hsd_uncapped"])
+def test_lossy_verifiers_write_only_when_they_are_asked_for(name: str) -> None:
+    with pytest.raises(InvalidInput, match=r"is declared lossless on no drafts: .* give lossy=True"):
+        generate_with(name)
+    assert generate_with(name, lossy=True).verifier.card.name == name.partition(":")[0]
 
 
 def test_a_draft_model_that_is_handed_on_is_taken(pair: Any) -> None:

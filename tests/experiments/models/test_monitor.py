@@ -134,7 +134,7 @@ def test_a_token_that_the_target_never_gives_is_the_end() -> None:
 @pytest.mark.parametrize("vectors", ["numpy", "torch"])
 def test_generate_is_watched(pair: Any, vectors: str) -> None:
     def write(verifier: str, monitor: Monitor) -> Monitor:
-        ours = generate_with(verifier, Delayed(1, 0, 2), seed=1, vectors=vectors, monitor=monitor)
+        ours = generate_with(verifier, Delayed(1, 0, 2), seed=1, vectors=vectors, monitor=monitor, lossy=True)
         ids = torch.tensor([ROOT] * 8)
         asked = {"do_sample": True, "max_new_tokens": 40, "assistant_model": pair.draft, "custom_generate": ours}
         pair.target.generate(ids, attention_mask=torch.ones_like(ids), **asked)

@@ -53,5 +53,10 @@ def test_other_things_are_refused() -> None:
         draftproof.from_model(model(1), ())
     with pytest.raises(draftproof.InvalidInput, match=r"prompt \[5\] must hold"):
         draftproof.from_model(model(1), (5,))
-    with pytest.raises(draftproof.TooLarge, match="more than 256"):
-        draftproof.from_model(model(1, 257), PROMPT)
+
+
+def test_trees_of_models_with_many_tokens_are_as_deep_as_their_rows_are_few() -> None:
+    target, draft = (draftproof.from_model(model(seed, 300), PROMPT) for seed in (1, 2))
+    assert draftproof.check("naive", target, draft, draftproof.Delayed(1, 0, 1), arithmetic="float64").lossless
+    with pytest.raises(draftproof.TooLarge, match="rows after 2 of them are 90,000, more than 65,536"):
+        target.row((1, 2))
