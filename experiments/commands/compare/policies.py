@@ -109,11 +109,13 @@ def _check(spec: str, given: Wanted) -> None:
     if from_file(spec):
         own_policy(spec)
         return
+    if spec.endswith(".json") and not given.long_run:
+        return
     known = RIVALS if given.long_run else {**AT_ROOTS, SELECTOR: None}
     if spec == SELECTOR and given.long_run:
         raise InvalidInput("--policy selector is that of a pair of models; add --pair FOLDER")
     if spec == SELECTOR and given.folder is None:
-        raise InvalidInput("--policy selector is that of a folder; name it with --pair")
+        raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its JSON file")
     if spec not in known:
         where = "texts" if given.long_run else "roots of models"
         raise InvalidInput(f"unknown policy {spec!r}; on {where}: {', '.join(known)}, or FILE.py:NAME for your own")
@@ -192,10 +194,10 @@ def _chosen(spec: str, given: Wanted, named: NamedVerifier, table: AtRoots) -> C
 
     problem: Any = given.problem
     place = (problem.pair, problem.warp, problem.contexts, given.schemes)
-    if spec != SELECTOR:
+    if from_file(spec):
         return at_roots.own_choices(own_policy(spec), named, *place, given.costs)
-    path = selector_path(str(given.folder), named.label)
-    if not Path(path).exists():
+    path = selector_path(str(given.folder), named.label) if spec == SELECTOR else Path(spec)
+    if spec == SELECTOR and not path.exists():
         remark(f"no selector {path}; make one: draftproof train-selector {named.label} --pair {given.folder}")
         return None
     remark(f"{path} has learnt from the first 80 % of its text; train-selector prints what it is worth on the rest")

@@ -21,7 +21,8 @@ from draftproof.simulator.errors import InvalidInput
 _SHAPE: Any = {"rich_help_panel": "Shapes to choose from"}
 _HOW: Any = {"rich_help_panel": "How much"}
 
-Folder = Annotated[str, typer.Option("--pair", help="Folder of `train`; the selector is kept in it.")]
+Folder = Annotated[str | None, typer.Option("--pair", help="Folder of `train`; the selector is kept in it.")]
+Out = Annotated[str | None, typer.Option("--out", help="Folder of the selector, where it is not that of --pair.")]
 BranchRange = Annotated[str, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SHAPE)]
 TrunkRange = Annotated[str, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
 LengthRange = Annotated[str, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
@@ -42,7 +43,10 @@ Exact = Annotated[
 def train_selector(
     chosen: Annotated[str, typer.Argument(metavar="[VERIFIER]")] = "specinfer",
     *,
-    folder: Folder,
+    folder: Folder = None,
+    target: opt.Target = None,
+    draft: opt.Draft = None,
+    out: Out = None,
     K: BranchRange = "1..4",
     L1: TrunkRange = "0..2",
     L2: LengthRange = "0..2",
@@ -64,14 +68,21 @@ def train_selector(
     """
     check_files(text_files(text), {"--resume": resume, "--json": json_target})
     check_rows(resume)
+    if folder is None and target is None:
+        raise InvalidInput(
+            "no pair is named; give the folder of one that draftproof trained, --pair, or --target and --draft"
+        )
+    if (kept_in := out or folder) is None:
+        raise InvalidInput("--out is missing: the folder that the selector of these models is kept in")
     from draftproof.experiments.models.pair.devices import libraries
 
     libraries()
     from draftproof.experiments.commands.train_selector import views
+    from draftproof.experiments.models.pair.opened import Wanted
     from draftproof.experiments.models.pair.warp import parse_warp
     from draftproof.experiments.models.selector.making import train
 
-    named = find_verifier(chosen)
+    wanted, named = Wanted(folder, target, draft, device, text=text), find_verifier(chosen)
     actions = shapes_of(K, L1, L2, max_nodes)
     warps = list(dict.fromkeys(map(parse_warp, sampling or [""])))
     if any(warp.top_k is not None for warp in warps):
@@ -81,7 +92,7 @@ def train_selector(
         times.check(actions)
     console, kept = console_for(json_target), RowFile(resume)
     try:
-        report = train(folder, text, device, named, actions, warps, times, (roots, trees, seed), exact, kept)
+        report = train(wanted, kept_in, named, actions, warps, times, (roots, trees, seed), exact, kept)
     except KeyboardInterrupt:
         where = f"; labels so far are kept in {resume}" if resume else "; --resume FILE would keep labels"
         remark(f"interrupted{where}; no other file was written")

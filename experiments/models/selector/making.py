@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -212,9 +213,8 @@ def _shape(scheme: Delayed) -> tuple[int, int, int]:
 
 
 def train(
+    wanted: Wanted,
     folder: str,
-    text: str,
-    device: str,
     named: NamedVerifier,
     actions: Sequence[Delayed],
     warps: Sequence[Warp],
@@ -223,8 +223,15 @@ def train(
     exact: bool | None,
     kept: RowFile,
 ) -> dict[str, Any]:
-    """amount: roots, trees a label, seed. times: None to measure them. exact: see `planned`. Raises `InvalidInput`."""
-    pair, corpus = load_wanted(Wanted(folder=folder, device=device, text=text))
+    """folder: of the selector. amount: roots, trees a label, seed. times: None to measure them. exact: see `planned`.
+
+    Raises `InvalidInput`.
+    """
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot make {folder}: {error.strerror}; name another folder with --out") from None
+    pair, corpus = load_wanted(wanted)
     with on_threads(pair):
         check_pair(pair)
         if times is None:

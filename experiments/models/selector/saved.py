@@ -92,7 +92,9 @@ def load_selector(
     actions: those to choose from, where they are asked for. Raises `InvalidInput` for a missing or damaged file, and
     for a selector of another verifier, vocabulary, pair or list of actions.
     """
-    again = f"draftproof train-selector {verifier} --pair {path.parent}"
+    trained = (path.parent / "pair.json").exists() or not path.parent.exists()
+    where = f"--pair {path.parent}" if trained else f"--target .. --draft .. --out {path.parent}"
+    again = f"draftproof train-selector {verifier} {where}"
     if not path.exists():
         raise InvalidInput(f"no selector {cut(path)}; make one: {again}")
     damaged = InvalidInput(f"{cut(path)} is damaged or no selector; make it again: {again}")

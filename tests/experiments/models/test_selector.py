@@ -154,6 +154,26 @@ def test_a_selector_is_made_and_its_labels_are_kept(
     assert len(list(folder.glob("selector-*.safetensors"))) == 1
 
 
+def test_models_that_were_not_trained_here_get_a_selector(
+    folder: Path, draftproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "GRID", (Choice(1.0, 0.3, 0.2, 1e-3, 0.1),))
+    monkeypatch.setattr(training, "EPOCHS", 5)
+    pair = ("--target", folder / "target", "--draft", folder / "draft", "--text", folder.parent / "text.txt")
+    shapes = ("--K", "1..2", "--L1", 0, "--L2", 1, "--cost", COST)
+    ask = ("train-selector", *pair, *shapes, "--device", "cpu", "--roots", 20)
+    assert "--out is missing" in draftproof(*ask).err
+    assert "no pair is named" in draftproof("train-selector").err
+    ran = draftproof(*ask, "--out", "kept")
+    assert ran.code == 0, ran.err
+    ran = draftproof("compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/selector-specinfer.json")
+    assert ran.code == 0, ran.err
+    assert "selector-specinfer" in ran.out
+    assert "train-selector specinfer --target .. --draft .. --out kept" in draftproof(
+        "compare", "specinfer", *pair, *shapes, "--roots", 2, "--policy", "kept/none.json"
+    ).err.replace("\n", " ")
+
+
 def test_labels_are_what_is_asked_for_and_noisy_ones_say_so(trained: Callable[..., Any]) -> None:
     ran = trained("--sampled", "--trees", 2, "--json", "a.json")
     assert ran.code == 0, ran.err
