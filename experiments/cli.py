@@ -12,12 +12,11 @@ from typing import Annotated
 
 import typer
 
+from draftproof.experiments import runtime
+from draftproof.experiments.runtime import VERDICTS
 from draftproof.experiments.shared.flags import with_flags
 from draftproof.experiments.shared.progress import INTERRUPTED, remark, stderr
-from draftproof.experiments.shared.streams import MOST_MESSAGE, delivered, open_streams, quietly_closed, told_to_end
 from draftproof.experiments.shared.worker import use_workers
-from draftproof.experiments.supervision import VERDICTS, is_asked_for_runs, names_code, supervise, tell
-from draftproof.experiments.supervision import supervised as under_supervision
 from draftproof.simulator import files
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.files import cut
@@ -46,23 +45,25 @@ COMMANDS = {
 }
 #: Exit codes beside those of verdicts (0, 1), bad input (2) and Ctrl-C: nobody reads; told to end; a fault of our own.
 BAD_INPUT, UNREAD, TERMINATED, INTERNAL = 2, 141, 143, 70
+#: Characters of a message.
+MOST_MESSAGE = 280
 #: MiB beyond which nobody has a file.
 MOST_INPUT = 2**40
 
 
 def main() -> None:
     """Run `draftproof`; in a process of its own where code of others is named."""
-    if names_code(sys.argv[1:]):
-        if not is_asked_for_runs(sys.argv[1:]):
-            sys.exit(supervise(sys.argv[1:]))
+    if runtime.names_code(sys.argv[1:]):
+        if not runtime.is_asked_for_runs(sys.argv[1:]):
+            sys.exit(runtime.supervise(sys.argv[1:]))
         use_workers()
     sys.exit(run(program(named(sys.argv[1:])), "draftproof"))
 
 
 def supervised() -> None:
     """Run `draftproof` for a process that waits for it; before its arguments come the pipe and that process."""
-    channel = under_supervision(sys.argv.pop(1), sys.argv.pop(1))
-    tell(channel, run(program(named(sys.argv[1:])), "draftproof"))
+    channel = runtime.supervised(sys.argv.pop(1), sys.argv.pop(1))
+    runtime.tell(channel, run(program(named(sys.argv[1:])), "draftproof"))
 
 
 def named(arguments: Sequence[str]) -> Collection[str]:
@@ -105,15 +106,12 @@ def run(program: typer.Typer, name: str | None = None) -> int:
     sys.set_int_max_str_digits(0)  # exact averages can have many thousand digits
     came: list[int] = []
     try:
-        with told_to_end() as came:
+        with runtime.told_to_end() as came:
             code = _delivered_code(program, name, came)
-            quietly_closed()
+            runtime.quietly_closed()
     except KeyboardInterrupt:  # it can come after the last line of the work, too
         code = INTERRUPTED
-    # An interrupt within code that is made of text, such as a dataclass, is remembered until more of it has run: under
-    # `python -m` the interpreter would end itself by SIGINT in place of the exit code.
-    exec("")
-    if came and code in (BAD_INPUT, INTERRUPTED):  # whatever it is called, it came of the signal
+    if came:  # whatever became of the signal, and also where something swallowed it
         return TERMINATED if signal.SIGTERM in came else INTERRUPTED
     return code
 
@@ -121,9 +119,9 @@ def run(program: typer.Typer, name: str | None = None) -> int:
 def _delivered_code(program: typer.Typer, name: str | None, came: Sequence[int]) -> int:
     """That of a verdict only once everything that was written has arrived."""
     try:
-        out = open_streams()
+        out = runtime.open_streams()
         code = _code_of(program, name, came)
-        return delivered(out, code) if code in VERDICTS else code
+        return runtime.delivered(out, code) if code in VERDICTS else code
     except DraftproofError as error:
         if came and isinstance(error.__context__, ImportError):  # the signal came in the midst of an import
             return INTERRUPTED

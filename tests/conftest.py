@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -79,9 +80,12 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What faults and mutated inputs were tried, after a run of everything too."""
-    from tests.experiments.faults.conftest import faults_shown
-    from tests.experiments.fuzz.conftest import fuzzed_shown
-
-    faults_shown(terminalreporter)
-    fuzzed_shown(terminalreporter)
+    """What faults and mutated inputs were tried, after a run of everything too; a test fails where one was lost."""
+    totals: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "tried" and report.when == "call":
+                    totals[value[0]] += value[1]
+    for name, count in sorted(totals.items()):
+        terminalreporter.write_line(f"tried: {count:8,} {name}")

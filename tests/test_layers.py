@@ -56,7 +56,7 @@ HOUSE = """
     lp_analysis
     lp_analysis.reference
     lp_analysis!
-    experiments.shared
+    experiments.shared experiments.runtime
     experiments.policies
     experiments.surface
     experiments.claims
@@ -70,7 +70,7 @@ HOUSE = """
     experiments.models.validate
     experiments.models
     experiments.commands
-    experiments.supervision
+    experiments.serving
     experiments.cli
     experiments.studies
     experiments

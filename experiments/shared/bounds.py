@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from draftproof.experiments.shared.limits import limited
+from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.progress import Tick
 from draftproof.experiments.shared.rows import mixture

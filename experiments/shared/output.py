@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from draftproof.experiments.shared.temporary import temporary
+from draftproof.experiments.runtime import temporary
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 

@@ -12,8 +12,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
+from draftproof.experiments.runtime import end_with
 from draftproof.experiments.shared.code import add_used, with_files
-from draftproof.experiments.shared.lifetime import end_with
 from draftproof.simulator.errors import InvalidVerifier
 
 T = TypeVar("T")

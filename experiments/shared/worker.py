@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from draftproof.experiments.shared.lifetime import ended
+from draftproof.experiments.runtime import ended
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.files import allowed
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
@@ -26,7 +26,7 @@ from draftproof.simulator.relay import Relay, Relayed, error_from
 #: Bytes of one reply at most.
 MOST_REPLY = 2**30
 _PROGRAM = (
-    "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.supervision import serve; serve(*sys.argv[1:])"
+    "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.serving import serve; serve(*sys.argv[1:])"
 )
 
 _in_workers = False
@@ -46,7 +46,7 @@ def uses_workers() -> bool:
 class WorkerProcess:
     """A worker process, started with the object and again at the first request after it was ended.
 
-    wanted: the code that it loads, see `draftproof.experiments.supervision.serve`. about: its reply to that.
+    wanted: the code that it loads, see `draftproof.experiments.serving.serve`. about: its reply to that.
     """
 
     def __init__(self, wanted: dict[str, Any]) -> None:

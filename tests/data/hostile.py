@@ -134,6 +134,31 @@ class WritesEverywhere(Lossy):
                 continue
 
 
+class EndsAsRefuted(Lossy):
+    def attack(self, root, coin):
+        os._exit(1)
+
+
+class Dies(Lossy):
+    def attack(self, root, coin):
+        os.kill(os.getpid(), 9)
+
+
+class Raises(Lossy):
+    def attack(self, root, coin):
+        raise GeneratorExit("of mine")
+
+
+class Interrupts(Lossy):
+    def attack(self, root, coin):
+        raise KeyboardInterrupt
+
+
+class Redirects(Lossy):
+    def attack(self, root, coin):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 class Swallows(Lossy):
     """Never ends, whatever it is told."""
 

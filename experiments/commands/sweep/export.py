@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.commands.sweep.store import Row, stored_rows
+from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.output import csv_cell, write_whole
-from draftproof.experiments.shared.temporary import temporary
 from draftproof.simulator.errors import InvalidInput
 
 #: The columns, with their kinds; exact numbers are text such as 91/36, with a float beside them.

@@ -20,7 +20,7 @@ from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_to
 from draftproof.experiments.models.pair.training import Plan, Recipe, Size, Trained, grown, new_model, train
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.progress import Tick, bar, remark
-from draftproof.experiments.shared.temporary import temporary
+from draftproof.experiments.runtime import temporary
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, read_text
 

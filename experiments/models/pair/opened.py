@@ -18,8 +18,8 @@ from draftproof.experiments.models.pair.folder import make_pair, recorded
 from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
 from draftproof.experiments.models.pair.training import choose_recipe
 from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import remark
-from draftproof.experiments.shared.temporary import temporary
 from draftproof.experiments.shared.text import EMBEDDED
 from draftproof.simulator.errors import InvalidInput
 

@@ -29,7 +29,7 @@ from draftproof.experiments.models.expect.expected import (
 from draftproof.experiments.models.expect.truncated import Truncated
 from draftproof.experiments.models.loop.loop import Block, Loop, many_blocks
 from draftproof.experiments.models.loop.setting import Setting, UnderTest, seed_of
-from draftproof.experiments.shared.limits import limited
+from draftproof.experiments.runtime import limited
 from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.progress import named_errors
 from draftproof.experiments.shared.schemes import shape_name

@@ -76,7 +76,7 @@ def fuzz(kinds: Mapping[str, Format], cases: int, record: Callable[[str, object]
         if what not in ("read", "refused"):
             wrong.append((name, what, path.read_bytes()))
     for number, name in enumerate(kinds):
-        record("fuzz", [name, len(range(number, cases, len(kinds)))])
+        record("tried", [f"mutated: {name}", len(range(number, cases, len(kinds)))])
     assert not wrong, "\n".join(f"{name}: {what}: {data[:2_000]!r}" for name, what, data in wrong)
     return counts["refused"]
 

@@ -72,7 +72,7 @@ def fuzz(
             wrong.append((line, ended.wrong))
         if case % 200 == 199:
             refreshed(Path.cwd().parent)
-    record("fuzz", ["command lines", cases])
+    record("tried", ["mutated: command lines", cases])
     assert not wrong, "\n".join(f"{json.dumps(line)}: {what}" for line, what in wrong)
     return counts
 

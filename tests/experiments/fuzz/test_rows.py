@@ -123,7 +123,7 @@ def fuzz(
         short = max(map(len, ran.err.splitlines()), default=0) <= CHARACTERS and "\x1b" not in ran.err + ran.out
         if ran.code not in (0, 2) or not short or len(told) != (ran.code == 2):
             wrong.append(f"{line}: exit {ran.code}: {json.dumps(rows[number])[:1500]}\n{ran.err[-1500:]}")
-    record("fuzz", ["rows", cases])
+    record("tried", ["mutated: rows", cases])
     assert not wrong, f"{len(wrong)} of {cases}\n" + "\n\n".join(wrong[:8])
     return counts
 

@@ -1,0 +1,584 @@
+"""Faults x commands: nothing that was kept is lost, nothing is left half written, and no unfinished run has a verdict.
+
+`pytest -m "" tests/experiments/test_faults.py` tries every fault on every command that writes, and counts them.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
+from itertools import pairwise, product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+
+from draftproof.experiments import cli
+from draftproof.experiments.runtime import VERDICTS
+from draftproof.simulator import FAMILIES
+from tests.quick import quick
+
+if not sys.platform.startswith("linux"):
+    pytest.skip("processes that are left are looked for in /proc", allow_module_level=True)
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Small work is spread over processes, too: what is tried here is what becomes of them.
+PROGRAM = (
+    "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.commands.compare import work; "
+    "work.PARALLEL_FROM_SECONDS = 0.0; from draftproof.experiments.cli import main; main()"
+)
+MARK = "DRAFTPROOF_FAULT_TEST"
+#: Seconds within which every process of a killed run is gone.
+GONE = 30.0
+#: Seconds within which a command that is never awaited is killed.
+LASTING = 15.0
+#: What stood in a file before the run.
+OLD = "an older result\n"
+OWN = """
+from draftproof.verifiers.naive import Naive
+
+def first(root):
+    "Takes the first draft, whatever it is."
+    return root.children[:1], 0
+"""
+SWEEP = """
+[sweep]
+verifiers = ["naive"]
+[[worlds]]
+family = "dirichlet"
+vocab = 2
+[[schemes]]
+K = 1
+L2 = "1..2"
+"""
+OUTPUTS = (
+    *("--json", "--csv", "--latex", "--markdown", "--plot", "--certificate", "--witness", "--resume", "--times"),
+    *("--out", "--export", "--page", "--store"),
+)
+SMALL = "--vocab 2 --K 1 --L2 1"
+SHAPES = "--vocab 3 --K 2 --L1 0..1 --L2 1..2 --engine enumerate"
+TABLES = "--csv a.csv --markdown a.md --latex a.tex --plot a.png --json a.json"
+PAIR = "--pair ../pair --text ../text.txt --device cpu --K 1 --L2 1 --roots 2"
+STUDY = "-m draftproof.experiments.studies"
+#: Every command that writes, with all of its options that name a file.
+COMMANDS = {
+    "list": "list --json a.json",
+    "check": "check naive_from_target --vocab 2 --L2 1 --witness w.json --json a.json",
+    "check FILE.py": "check own.py:Naive --instances 40 --json a.json",
+    "compare": f"compare nss naive {SHAPES} --jobs 1 --resume r {TABLES}",
+    "compare, 2 processes": f"compare nss naive specinfer traversal spectr block_by_weights {SHAPES} --jobs 2 "
+    "--resume r --json a.json",
+    "bound": "bound --certificate b.json --plot b.png --json a.json",
+    "policies": "policies naive --policy best --vocab 2 --K 1 --json a.json",
+    "matrix": "matrix naive --instances 1 --json a.json",
+    "precision": f"precision naive {SMALL} --json a.json",
+    "audit": "audit own.py:first --witness w.json --json a.json",
+    "prove": "prove block --K 1 --L2 2 --resume r --certificate c.json --json a.json",
+    "prove, refuted": "prove naive_from_target --K 1 --L2 1 --witness w.json --json a.json",
+    "gallery": "gallery --json a.json",
+    "claims": "claims actions gbv-one-path-is-block --jobs 1 --resume r --json a.json",
+    "sweep": "sweep small.toml --jobs 1 --store s.db --export a.csv --json a.json",
+    "report": "report made.db --page a.html --json a.json",
+    "train": "train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
+    "train-head": "train-head --pair ../pair --text ../text.txt --device cpu --out new --steps 2 --json a.json",
+    "validate": f"validate naive block {PAIR} --blocks 60 --law-runs 40 --resume r --markdown a.md --plot a.png "
+    "--times t.json --json a.json",
+    "choose": f"choose naive {PAIR} --tokens 4 --rounds 2 --plot a.png --json a.json",
+    "train-selector": "train-selector naive --pair ../pair --text ../text.txt --device cpu --K 1 --L1 0 --L2 0..1 "
+    "--roots 10 --cost draft=1,target=4 --resume r --json a.json",
+    "map_of_trees": f"{STUDY}.map_of_trees --quick --jobs 1 --resume r --plot a.png --markdown a.md --json a.json",
+    "share_of_optimum, 2 processes": f"{STUDY}.share_of_optimum --seeds 1 --jobs 2 --resume r --plot a.png "
+    "--markdown a.md --json a.json",
+}
+MODELS = ("train", "train-head", "validate", "choose", "train-selector")
+#: Never awaited, only killed.
+LAST = ("train-selector", "share_of_optimum, 2 processes")
+
+
+def outputs(name: str) -> dict[str, str]:
+    """What a command writes, by option."""
+    return {flag: file for flag, file in pairwise(COMMANDS[name].split()) if flag in OUTPUTS}
+
+
+def files(name: str) -> list[str]:
+    """What it writes whole."""
+    return [file for flag, file in outputs(name).items() if flag not in ("--resume", "--store", "--out")]
+
+
+def chosen(*left_out: str, soon: Sequence[str] = ()) -> list[Any]:
+    """The commands, as parameters of a test; all but the quick ones are heavy."""
+    torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed; MODELS=yes brings it")
+    return [
+        pytest.param(name, marks=[*([torch] * (name in MODELS)), *([pytest.mark.heavy] * (name not in soon))])
+        for name in COMMANDS
+        if name not in left_out
+    ]
+
+
+class Run:
+    """One run of a command in a folder, as a process that can be hurt."""
+
+    def __init__(self, folder: Path, arguments: Sequence[str], **more: Any) -> None:
+        self.folder, self._mark = folder, f"{MARK}={uuid.uuid4().hex}"
+        own = dict([self._mark.split("=")], PYTHONPATH=str(ROOT), MPLBACKEND="agg", OMP_NUM_THREADS="1")
+        call = arguments if arguments[0] == "-m" else ("-c", PROGRAM, *arguments)
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        self.process = subprocess.Popen(
+            [sys.executable, *call],
+            cwd=folder,
+            start_new_session=True,
+            env={**os.environ, **own, "TMPDIR": str(folder / "tmp")},
+            **streams,
+        )
+        self.out = self.err = ""
+
+    def ended(self) -> int:
+        """The exit code, once it has ended."""
+        out, err = self.process.communicate(timeout=600)
+        self.out, self.err = (out or b"").decode(), (err or b"").decode()
+        return int(self.process.returncode)
+
+    def hurt(self, number: int, after: float) -> int:
+        """The exit code after a signal at that many seconds, or before it."""
+        end = time.monotonic() + after
+        while time.monotonic() < end and self.process.poll() is None:
+            time.sleep(0.01)
+        self.process.send_signal(number)
+        return self.ended()
+
+    def left(self) -> list[int]:
+        """Processes that outlive it; they are ended, so that they disturb nothing."""
+        end = time.monotonic() + GONE
+        while (alive := [int(path.name) for path in Path("/proc").iterdir() if self._marked(path)]) and (
+            time.monotonic() < end
+        ):
+            time.sleep(0.1)
+        for process in alive:
+            os.kill(process, signal.SIGKILL)
+        return alive
+
+    def _marked(self, entry: Path) -> bool:
+        try:
+            return entry.name.isdigit() and self._mark.encode() in (entry / "environ").read_bytes()
+        except OSError:
+            return False
+
+
+def size_of(path: Path) -> object:
+    """Equal for two files of one command exactly when both are whole; raises `ValueError` for one that is not."""
+    data = path.read_bytes()
+    if path.suffix == ".json":
+        return shape_of(json.loads(data))
+    if path.suffix == ".png":
+        if not (data.startswith(b"\x89PNG") and data.endswith(b"IEND\xaeB`\x82")):
+            raise ValueError(path.name)
+        return "picture"
+    if path.suffix == ".csv":
+        return [len(line) for line in csv.reader(io.StringIO(data.decode()))]
+    return data.count(b"\n"), data.endswith(b"\n")
+
+
+def shape_of(value: object) -> object:
+    """Names and lengths of JSON, not its numbers: times differ from run to run."""
+    if isinstance(value, dict):
+        return {key: shape_of(each) for key, each in value.items() if key != "history"}
+    return len(value) if isinstance(value, list) else None
+
+
+def remainders(folder: Path) -> set[str]:
+    """Temporary files and folders that were left, also where temporary ones belong."""
+    return {path.name for path in (*folder.iterdir(), *(folder / "tmp").glob(".*")) if path.name.endswith(".part")}
+
+
+def within(path: Path) -> list[Path]:
+    """This file, or those of a folder."""
+    return [each for each in (path, *path.rglob("*")) if each.is_file()]
+
+
+def parts_of(folder: Path) -> set[str]:
+    """The files of a folder that is written whole; none where it is not there."""
+    return {str(each.relative_to(folder)) for each in folder.rglob("*")}
+
+
+class Case:
+    """A command with a folder for every run of it."""
+
+    def __init__(self, root: Path, name: str, pair: Callable[[], Path]) -> None:
+        self.root, self.name, self._pair = root, name, pair
+        self.arguments = COMMANDS[name].split()
+        self.turns, self.code, self.seconds, self.first = 0, 0, LASTING, root
+        self.sizes: dict[str, object] = {}
+
+    def folder(self) -> Path:
+        """A new folder with what the command reads, and an older result in every file that it writes whole."""
+        folder = self.root / str(self.turns)
+        self.turns += 1
+        self.fill(folder)
+        return folder
+
+    def fill(self, folder: Path) -> None:
+        if self.name in MODELS and not (self.root / "pair").exists():
+            shutil.copy(self._pair().parent / "text.txt", self.root / "text.txt")
+            (self.root / "pair").symlink_to(self._pair())
+        (folder / "tmp").mkdir(parents=True, exist_ok=True)
+        (folder / "own.py").write_text(OWN)
+        (folder / "small.toml").write_text(SWEEP)
+        if self.name == "report":
+            run = Run(folder, ["sweep", "small.toml", "--jobs", "1", "--store", "made.db"])
+            assert run.ended() == 0, run.err
+        for file in files(self.name):
+            (folder / file).write_text(OLD)
+
+    def whole(self) -> None:
+        """A run that nobody hurts: what it writes, its exit code and its seconds."""
+        self.first, started = self.folder(), time.monotonic()
+        run = Run(self.first, self.arguments)
+        self.code = run.ended()
+        self.seconds = time.monotonic() - started
+        assert self.code in VERDICTS, run.err
+        self.sizes = {file: size_of(self.first / file) for file in files(self.name)}
+
+    def wrong_after(self, run: Run, code: int) -> list[str]:
+        """Everything that a fault may never do, of those that it did."""
+        wrong = [f"{len(left)} processes left"] if (left := run.left()) else []
+        wrong += [f"a traceback: {run.err.strip()[-400:]}"] if "Traceback" in run.err else []
+        for file, size in self.sizes.items():
+            path = run.folder / file
+            if code not in VERDICTS and (not path.exists() or path.read_bytes() == OLD.encode()):
+                continue
+            try:
+                wrong += [] if size_of(path) == size else [f"{file} is not what a whole run writes, exit code {code}"]
+            except (ValueError, OSError) as error:
+                wrong.append(f"{file} is half written: {error}, exit code {code}")
+        if "--out" in outputs(self.name) and parts_of(run.folder / "new") not in (set(), parts_of(self.first / "new")):
+            wrong.append("half a folder")
+        return wrong
+
+    def finished(self, folder: Path, missing: int | None = None) -> list[str]:
+        """What is wrong with a run that goes on from what was kept in this folder; missing: rows before it."""
+        run = Run(folder, self.arguments)
+        code = run.ended()
+        wrong = self.wrong_after(run, code) + ([] if code == self.code else [f"afterwards {code}: {run.err[-300:]}"])
+        return wrong + lost(run, missing)
+
+
+def to_compute(run: Run) -> int | None:
+    """How many rows a run found to be missing, as it says; None where it says nothing."""
+    found = re.search(r"([\d,]+) (?:rows )?to compute|([\d,]+) rows?(?: \(|: )", run.err)
+    return int((found[1] or found[2]).replace(",", "")) if found else None
+
+
+def lost(run: Run, missing: int | None) -> list[str]:
+    """Rows that an earlier run in the same folder had and this one has not."""
+    found = to_compute(run)
+    return [f"{found - missing} rows lost"] if missing is not None and found is not None and found > missing else []
+
+
+@pytest.fixture
+def tried(record_property: Callable[[str, object], None]) -> Callable[[str, list[str]], None]:
+    """Counts one more of this fault, which fails the test where anything was wrong."""
+
+    def count(fault: str, wrong: list[str]) -> None:
+        record_property("tried", (f"fault: {fault}", 1))
+        assert not wrong, fault
+
+    return count
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """The folder of a small pair, trained when it is first asked for, with its text beside it."""
+
+    def made() -> Path:
+        folder = tmp_path_factory.getbasetemp() / "models" / "pair"
+        if not folder.exists():
+            from draftproof.experiments.shared.text import EMBEDDED, read_text
+
+            (folder.parent / "tmp").mkdir(parents=True)
+            (folder.parent / "text.txt").write_text(read_text(EMBEDDED)[:20_000], encoding="utf-8")
+            run = Run(
+                folder.parent, ["train", "--out", "pair", "--steps", "20", "--text", "text.txt", "--device", "cpu"]
+            )
+            assert run.ended() == 0, run.err
+        return folder
+
+    return made
+
+
+@pytest.fixture
+def case(tmp_path: Path, pair: Callable[[], Path]) -> Callable[[str], Case]:
+    return lambda name: Case(tmp_path, name, pair)
+
+
+@pytest.fixture
+def random(request: pytest.FixtureRequest) -> Random:
+    """The same moments in every run, other ones in every test."""
+    return Random(request.node.name)
+
+
+@pytest.mark.parametrize("name", chosen())
+def test_killed_at_random(case, tried, random, name):
+    """kill -9 and SIGTERM again and again; each run goes on where the one before ended, and the last one finishes."""
+    it = case(name)
+    if name not in LAST:
+        it.whole()
+    folder, missing = it.folder(), None
+    for turn in range(8):
+        number = (signal.SIGKILL, signal.SIGTERM)[turn % 2]
+        if name in LAST:
+            it.fill(folder)
+        run, there = Run(folder, it.arguments), remainders(folder)
+        code = run.hurt(number, random.uniform(0, it.seconds))
+        wrong = it.wrong_after(run, code)
+        wrong += [] if code in (-number, 128 + number, it.code) else [f"exit code {code}: {run.err[-200:]}"]
+        wrong += [f"left {left}"] if code == 128 + number and (left := remainders(folder) - there) else []
+        wrong += lost(run, missing)
+        missing = missing if (found := to_compute(run)) is None else found
+        tried(signal.Signals(number).name, wrong)
+        if code == it.code:  # it was quicker: from the beginning
+            folder, missing = it.folder(), None
+    if name not in LAST:
+        tried("finished afterwards", it.finished(folder, missing))
+
+
+def of_size(most: int) -> None:
+    """For this process and its children no file can grow beyond so many bytes: a full disk that needs no disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+@pytest.mark.parametrize("name", chosen(*LAST))
+def test_a_full_disk(case, tried, random, name):
+    """A limit on every file below the largest one; a run with room then finishes from what was kept."""
+    it = case(name)
+    it.whole()
+    largest = max(path.stat().st_size for file in outputs(name).values() for path in within(it.first / file))
+    most = 0.6 if name == "choose" else 0.9  # times in a file can make it a little shorter
+    for share in (0, 0.001, random.uniform(0, most), most):
+        run = Run(it.folder(), it.arguments, preexec_fn=partial(of_size, int(largest * share)))
+        code = run.ended()
+        wrong = it.wrong_after(run, code)
+        said = code == 2 and run.err.strip().splitlines()[-1].startswith("draftproof: ")
+        wrong += [] if said else [f"{share:.0%} of {largest} bytes, exit code {code}: {run.err[-300:]}"]
+        tried("full disk", wrong + it.finished(run.folder))
+
+
+def test_the_limit_stands_in_for_a_full_disk(tmp_path):
+    code = "open('file', 'wb', buffering=0).write(b'0123456789'); open('file', 'ab', buffering=0).write(b'0')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, preexec_fn=partial(of_size, 10), capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert os.strerror(errno.EFBIG).encode() in done.stderr
+
+
+@pytest.mark.parametrize("name", chosen(*LAST))
+def test_two_runs_at_once(case, tried, random, name):
+    """On the same files; then with one of them killed in the middle."""
+    it = case(name)
+    it.whole()
+    for kill in (False, True):
+        folder = it.folder()
+        runs = [Run(folder, it.arguments) for _ in range(2)]
+        code = runs[0].hurt(signal.SIGKILL, random.uniform(0, it.seconds)) if kill else runs[0].ended()
+        other = runs[1].ended()
+        wrong = [] if code in (it.code, -signal.SIGKILL) else [f"exit code {code}: {runs[0].err[-300:]}"]
+        wrong += [] if other == it.code else [f"the other: {other} {runs[1].err[-300:]}"]
+        wrong += [each for run in runs for each in it.wrong_after(run, it.code)]
+        tried("two runs at once", wrong + it.finished(folder))
+
+
+@pytest.mark.parametrize("name", chosen(*LAST))
+def test_a_pipe_that_nobody_reads(case, tried, name):
+    it = case(name)
+    for target in ("a.json", "-"):
+        folder = it.folder()
+        it.sizes = {}
+        read, write = os.pipe()
+        os.close(read)
+        run = Run(folder, [target if each == "a.json" else each for each in it.arguments], stdout=write)
+        os.close(write)
+        code = run.ended()
+        tried("pipe that nobody reads", [] if code == 141 else [f"{code}: {run.err[-300:]}"])
+
+
+class Pipe(io.RawIOBase):
+    """Takes so many bytes, then nobody reads any more."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.taken, self.refused = most, 0, False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self.taken == self.most and len(data):
+            self.refused = True
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+        count = min(len(data), self.most - self.taken)
+        self.taken += count
+        return count
+
+
+#: Commands whose pipe closes after so many bytes, in this process.
+PIPED = {
+    "check": f"check block {SMALL}",
+    "check, refuted": "check naive_from_target --instance given.json --witness w.json",
+    "list": "list",
+    "compare": f"compare nss naive --jobs 1 {SMALL}",
+    "bound": f"bound {SMALL}",
+    "matrix": "matrix naive --instances 1",
+    "precision": f"precision naive {SMALL}",
+    "audit": "audit own.py:first --cases context --L2 1",
+    "prove": "prove block --K 1 --L2 1",
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", quick(PIPED, ("check", "check, refuted")))
+def test_a_pipe_that_closes(monkeypatch, tmp_path, tried, random, name):
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(OWN)
+    FAMILIES["dirichlet"].instance(2, 1, np.random.default_rng(0), 20).save(Path("given.json"))
+    program: Any = typer.main.get_command(cli.program(cli.named(PIPED[name].split())))
+
+    def piped(most: int) -> tuple[int, Pipe]:
+        pipe = Pipe(most)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", io.TextIOWrapper(io.BufferedWriter(pipe, 16), encoding="utf-8"))
+            return cli.run(program, "draftproof"), pipe
+
+    for more in ([], ["--json", "-"]):
+        monkeypatch.setattr(sys, "argv", ["draftproof", *PIPED[name].split(), *more])
+        code, pipe = piped(10**6)
+        assert code in VERDICTS
+        for most in sorted({0, 1, pipe.taken - 1, *(random.randrange(pipe.taken) for _ in range(4))}):
+            ended, pipe = piped(most)  # a time can be shorter: then all arrived
+            tried("closed pipe", [] if ended == (141 if pipe.refused else code) else [f"{most} bytes: {ended}"])
+
+
+#: Folders that nobody can write to, whoever runs this: one of the kernel's, one below a file, one that is not there.
+CLOSED = ("/proc", "own/below", "nowhere")
+
+
+@pytest.mark.parametrize("name", chosen(soon=("bound", "list")))
+def test_a_folder_that_cannot_be_written(case, tried, draftproof, monkeypatch, name):
+    it = case(name)
+    monkeypatch.chdir(it.folder())
+    # what the kernel refuses shows when all is done, which is not awaited of long work
+    for closed, flag in product(CLOSED[name in LAST :], outputs(name)):
+        it.fill(Path())
+        Path("own").write_text("a file")
+        arguments = [f"{closed}/a" if last == flag else each for last, each in pairwise(("", *it.arguments))]
+        if arguments[0] == "-m":
+            run = Run(Path.cwd(), arguments)
+            code, err = run.ended(), run.err
+        else:
+            ran = draftproof(*arguments)
+            code, err = ran.code, ran.err
+        if flag == "--out" and closed == "nowhere":  # it is made
+            wrong = [] if code == 0 and parts_of(Path("nowhere/a")) else [f"{code} {err}"]
+            shutil.rmtree("nowhere")
+        else:
+            wrong = [] if code == 2 else [f"{flag} {closed}, exit code {code}: {err}"]
+            wrong += [] if err.strip().splitlines()[-1].startswith("draftproof: ") else [f"said {err}"]
+            seen = closed != "/proc"  # of a folder of the kernel nobody knows before writing there
+            wrong += [f"{each} was written" for each in files(name) if seen and Path(each).read_text() != OLD]
+        tried("folder that cannot be written", wrong)
+
+
+#: What a working folder that is read-only does not disturb, and the exit code.
+UNASKED = {
+    "list": 0,
+    "check naive_from_target": 1,
+    "compare nss --vocab 2 --K 1..2 --jobs 1": 0,
+    "compare nss --vocab 2 --resume r": 2,
+    "bound --vocab 2": 0,
+    "matrix naive --instances 1": 0,
+    f"precision naive {SMALL}": 0,
+    "prove naive_from_target --K 1 --L2 1": 1,
+}
+
+
+@pytest.mark.parametrize("command", quick(UNASKED, ("check naive_from_target", "compare nss --vocab 2 --resume r")))
+def test_a_read_only_folder_to_work_in(tried, draftproof, monkeypatch, command):
+    monkeypatch.chdir("/proc")
+    ran = draftproof(*command.split())
+    tried("read-only folder", [] if ran.code == UNASKED[command] else [f"exit code {ran.code}: {ran.err}"])
+
+
+#: Fields that depend on the witness: the search for a smaller one ends after some time.
+SEARCHED = ("witness", "max_deviation", "total_variation", "block_efficiency")
+
+
+def timeless(value: Any, refuted: bool) -> Any:
+    """JSON without what clocks said."""
+    if isinstance(value, list):
+        return [timeless(each, refuted) for each in value]
+    if not isinstance(value, dict):
+        return value
+    left_out = ("second", "announced", "history", "processes", *(SEARCHED if refuted else ()))
+    return {key: timeless(each, refuted) for key, each in value.items() if not any(part in key for part in left_out)}
+
+
+def jumping(real: Callable[[], float], random: Random, back: bool) -> Callable[[], float]:
+    """A clock that now and then goes on or back by hours."""
+    offset = 0.0
+
+    def now() -> float:
+        nonlocal offset
+        if random.random() < 0.2:
+            offset += random.uniform(-1e4 if back else 0, 1e4)
+        return real() + offset
+
+    return now
+
+
+@pytest.mark.parametrize("name", quick(PIPED, ("check", "compare", "bound", "prove")))
+def test_clocks_that_jump(draftproof, tried, monkeypatch, random, name):
+    Path("own.py").write_text(OWN)
+    FAMILIES["dirichlet"].instance(2, 1, np.random.default_rng(0), 20).save(Path("given.json"))
+    command = (*PIPED[name].split(), "--json", "-")
+    expected = draftproof(*command)
+    for turn in range(3):
+        with monkeypatch.context() as patch:
+            for clock in ("time", "perf_counter", "monotonic"):
+                patch.setattr(time, clock, jumping(getattr(time, clock), random, back=clock == "time" or turn > 0))
+            run = draftproof(*command)
+        wrong = [] if run.code == expected.code else [f"exit code {run.code}: {run.err}"]
+        same = timeless(run.json, run.code == 1) == timeless(expected.json, run.code == 1)
+        tried("clock that jumps", wrong + ([] if same else ["another answer"]))
+
+
+def test_every_command_that_writes_is_tried_with_every_option_for_a_file():
+    for name, command in typer.main.get_command(cli.program()).commands.items():  # type: ignore[attr-defined]
+        written = {each.opts[0] for each in command.params if not getattr(each, "is_flag", False)} & {*OUTPUTS}
+        assert {flag for each in COMMANDS if COMMANDS[each].split()[0] == name for flag in outputs(each)} == written
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["compare", "claims", "sweep"])
+def test_rows_that_are_lost_are_seen(case, name):
+    """In a folder whose rows are taken away; a run that is whole has none to compute."""
+    it = case(name)
+    it.whole()
+    place = it.first / next(file for flag, file in outputs(name).items() if flag in ("--resume", "--store"))
+    assert it.finished(it.first, 0) == []
+    place.unlink()
+    assert [each for each in it.finished(it.first, 0) if "rows lost" in each]
