@@ -57,8 +57,10 @@ tests: $(VENV)/.dev
 check: test docs
 	$(BIN)/pytest -n 2 --dist worksteal -m heavy
 
-speed: $(VENV)/.core
-	$(BIN)/python -m draftproof.experiments.studies.speed
+# Processor time, beside what each replaces or cannot beat; pytest-benchmark's own options save runs and compare with them.
+speed: $(VENV)/.dev
+	$(BIN)/pytest tests/benchmarks -p benchmark -m benchmark --benchmark-timer=time.process_time \
+	  --benchmark-columns=min,median,rounds --benchmark-sort=fullname
 
 $(VENV)/.docs: $(VENV)/.core
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'

@@ -11,23 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from draftproof.experiments.studies.speed.blocks import drafted_tree, tensors
-from draftproof.experiments.studies.speed.measuring import Sizes, seconds_of
-from draftproof.experiments.studies.speed.vocab import OWN_PAIRS, scheme_for
 from draftproof.simulator.coins import SamplingCoin
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.protocol import Coin, DraftNode, Verdict
-from draftproof.verifiers import STANDALONE, make
+from draftproof.verifiers import make
+from tests.benchmarks.trees import NAMES, drafted_tree, scheme_for, tensors
 
 V = 100_000
 #: Numbers that a block may move to Python, and lines that it may run there: less than half a row has.
 MOST = V // 2
-AT_ANY_SIZE = [name for name in STANDALONE if make(name).card.max_vocab is None and name != OWN_PAIRS]
+AT_ANY_SIZE = [name for name in NAMES if make(name).card.max_vocab is None]
 BLOCKS = 3
 
 
 def tree(name: str) -> DraftNode:
-    return drafted_tree(V, scheme_for(make(name), Sizes(quick=True)))
+    return drafted_tree(V, scheme_for(make(name), full=False))
 
 
 class Watched(np.ndarray[Any, Any]):
@@ -152,11 +150,3 @@ def bringing(root: DraftNode, coin: Coin) -> Verdict:
 def test_verifiers_that_move_or_walk_a_row_are_caught(verify: Callable[..., Verdict], kind: str) -> None:
     size = 5_000
     assert MOVED[kind](verify, drafted_tree(size, Delayed(1, 0, 1))) >= size
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", [name for name in STANDALONE if name != OWN_PAIRS])
-def test_a_call_at_the_declared_vocabulary_takes_the_order_of_a_second(name: str) -> None:
-    """Four drafts a node, processor time; the listing that measures it is the section `vocab` of the speed study."""
-    root = drafted_tree(make(name).card.max_vocab or 150_000, scheme_for(make(name), Sizes(quick=False)))
-    assert seconds_of(lambda: make(name).verify(root, SamplingCoin(np.random.default_rng(0)))) < 10

@@ -19,8 +19,8 @@ from draftproof.experiments.models.pair.pair import ROLES
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
 from draftproof.experiments.models.pair.training import Plan, Recipe, Size, Trained, grown, new_model, train
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.shared.progress import Tick, bar, remark
 from draftproof.experiments.runtime import temporary
+from draftproof.experiments.shared.progress import Tick, bar, remark
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut, parse_json, read_text
 

@@ -1,1 +1,0 @@
-"""How fast everything is, measured side by side in one run: `make speed`."""

@@ -1,0 +1,101 @@
+"""Audits beside enumeration, certified bounds beside the gap that is promised, sweeps beside the time of their rows."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from draftproof.experiments import cli
+from draftproof.lp_analysis import optimum
+from draftproof.simulator import check
+from draftproof.simulator.arithmetic import FLOAT64
+from draftproof.simulator.audit import make_audit
+from draftproof.simulator.drafts import Delayed
+from draftproof.simulator.instances.families import FAMILIES
+from draftproof.simulator.laws.enumeration import enumerate_law
+from draftproof.verifiers import make
+from tests.benchmarks.conftest import seconds_of
+
+
+def chain(tokens: Sequence[int], q: Sequence[Any], p: Sequence[Any]) -> tuple[Any, int]:
+    """Token-by-token speculative sampling as a project without draftproof writes it."""
+    for place, token in enumerate(tokens):
+        if random.random() * q[place][token] >= p[place][token]:
+            rest = [max(a - b, 0) for a, b in zip(p[place], q[place], strict=True)]
+            return place, random.choices(range(len(rest)), weights=rest)[0]
+    return len(tokens), random.choices(range(len(p[-1])), weights=p[-1])[0]
+
+
+@pytest.mark.parametrize("interface", ["chain", "transformers"])
+def test_an_audit_beside_the_enumeration_of_naive(timed, full, interface):
+    function = chain
+    if interface == "transformers":
+        pytest.importorskip("torch")
+        function = pytest.importorskip("transformers.generation.utils")._speculative_sampling
+    V, length = (3, 4) if full else (2, 1)
+    scheme, audit = Delayed(1, 0, length), make_audit(function, interface)
+    instance = FAMILIES["dirichlet"].instance(V, length, np.random.default_rng(0))
+    floats = instance.converted(FLOAT64, length)
+    ours = seconds_of(partial(enumerate_law, make("naive"), floats.target, floats.draft, scheme))
+    note = f"about {audit.runs(instance, scheme):,.0f} calls"
+    timed(partial(audit.judge, instance, scheme), "enumeration", ours, rounds=1, note=note)
+
+
+@pytest.mark.parametrize(("V", "K", "L", "gap", "seconds"), [(4, 3, 5, 1e-3, 60), (4, 4, 6, 2e-3, 300)])
+def test_bounds_reach_the_promised_gap(timed, full, V, K, L, gap, seconds):
+    V, K, L = (V, K, L) if full else (2, 2, 1)
+    instance = FAMILIES["perturbed"].instance(V, L, np.random.default_rng(0))
+
+    def bounds() -> None:
+        found = optimum(
+            instance.target, instance.draft, Delayed(K, 0, L), gap=gap, seconds=float(seconds), clock=perf_counter
+        )
+        assert found.gap <= gap
+
+    timed(bounds, f"the seconds for a gap of {gap:g}", float(seconds), goal="<= 1", rounds=1)
+
+
+SWEEP = """
+[sweep]
+verifiers = ["naive", "traversal"]
+questions = ["check"]
+arithmetic = "rational"
+[[worlds]]
+family = "dirichlet"
+vocab = 3
+seeds = "0..{last}"
+[[schemes]]
+K = 2
+L2 = 2
+"""
+
+
+@pytest.mark.benchmark(timer=time.perf_counter)  # other processes work, too
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_sweep_beside_its_checks(timed, full, tmp_path, monkeypatch, capsys, jobs):
+    monkeypatch.chdir(tmp_path)
+    seeds, names, scheme = 50 if full else 2, ("naive", "traversal"), Delayed(2, 0, 2)
+    (tmp_path / "sweep.toml").write_text(SWEEP.format(last=seeds - 1))
+
+    def sweep() -> None:
+        (tmp_path / "rows.db").unlink(missing_ok=True)
+        arguments = ["draftproof", "sweep", "sweep.toml", "--store", "rows.db", "--jobs", str(jobs)]
+        monkeypatch.setattr("sys.argv", arguments)
+        assert cli.run(cli.program(["sweep"])) == 0
+
+    def checks() -> float:
+        begun = time.perf_counter()
+        for name, seed in product(names, range(seeds)):
+            instance = FAMILIES["dirichlet"].instance(3, 2, np.random.default_rng(seed))
+            assert check(make(name), instance.target, instance.draft, scheme).lossless
+        return time.perf_counter() - begun
+
+    timed(sweep, f"{seeds * len(names)} checks", checks(), rounds=3)
