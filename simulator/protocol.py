@@ -144,7 +144,7 @@ _KINDS: tuple[tuple[str, Any, str], ...] = (
 
 @dataclass(frozen=True)
 class Card:
-    """Declared facts about a verifier. Each field has a test that would expose a lie.
+    """Declared facts about a verifier. Tests hold them against what it does.
 
     needs: what a draft scheme must declare for the verifier to be lossless on its trees, None where it never is;
     `draftproof.simulator.drafts.lossless_for` lists the schemes. control: whether it is a negative control, kept for
@@ -152,7 +152,7 @@ class Card:
     exchangeable: whether its `branch`, if it has one, does not depend on the order of the drafts.
     dominates: verifiers whose block efficiency it never falls below, on any instance.
     departs: how it differs from the paper, "" if it does not.
-    max_vocab: None, or a `V` up to which one call with four drafts takes under a second.
+    max_vocab: None, or a `V` up to which one call with four drafts takes about a second.
     """
 
     name: str

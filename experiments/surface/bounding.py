@@ -46,7 +46,7 @@ class ListedBound:
 
 
 def bound(target: Any, draft: Any, scheme: Any = SCHEME) -> Any:
-    """Bounds on the block efficiency of every lossless verifier: exact and certified for delayed trees.
+    """Bounds on the block efficiency of every lossless verifier: exact rationals with a certificate for delayed trees.
 
     Arguments as for `check`; the bounds are of rational rows, to which floats are rounded. Any other scheme is bounded
     by listing its trees and cutting (`draftproof.lp_analysis.cut_bound`), in float64 without a certificate. Returns
@@ -58,7 +58,7 @@ def bound(target: Any, draft: Any, scheme: Any = SCHEME) -> Any:
 
 
 def optimum(target: Any, draft: Any, scheme: Any = SCHEME) -> Optimum:
-    """`lp_analysis.optimum` for processes and schemes as `check` takes them: delayed trees, exact, with a plan."""
+    """`lp_analysis.optimum` for delayed trees, arguments as for `check`: bounds in exact rationals, and a plan."""
     shape = as_scheme(scheme)
     if not isinstance(shape, Delayed):
         raise InvalidInput(

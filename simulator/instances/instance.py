@@ -116,7 +116,7 @@ class Instance:
         return _dumps(self.as_dict())
 
     def save(self, path: str | Path) -> None:
-        """Write the instance file; `load` gives an equal instance back."""
+        """Write the instance file; `load` gives the same rows, scheme and `about` back."""
         Path(path).write_text(self.dumps(), encoding="utf-8")
 
     @classmethod

@@ -75,7 +75,7 @@ def audit(
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: bad input."""
+    """Is FUNCTION, somebody else's verifier, lossless? Exit 0: on every instance; 1: refuted; 2: refused."""
     from draftproof.experiments.commands.audit import plan as audit_plan
     from draftproof.experiments.commands.audit import views as audit_views
     from draftproof.experiments.commands.audit.work import conduct

@@ -152,7 +152,7 @@ def find_witness(report: Report) -> Witness | None:
         return as_found
     from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
-    remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
+    remark("refuted; shrinking the witness (Ctrl-C keeps the one at hand)")
     try:
         with quiet():
             return shrink(

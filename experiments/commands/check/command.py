@@ -29,7 +29,7 @@ def check(
         int | None, typer.Option(min=1, help="Check N random instances of the family; a failure is shrunk.")
     ] = None,
     exhaustive: Annotated[
-        int | None, typer.Option(min=1, help="Check every instance whose probabilities are multiples of 1/D.")
+        int | None, typer.Option(min=1, help="Check every instance in multiples of 1/D; the last target rows are held.")
     ] = None,
     arithmetic: opt.ArithmeticName = "rational",
     engine: opt.Engine = "auto",
@@ -44,7 +44,7 @@ def check(
     ] = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Is VERIFIER lossless? Exit 0: lossless on every instance; 1: refuted, with a witness; 2: bad input.
+    """Is VERIFIER lossless? Exit 0: on every instance; 1: refuted; 2: bad input; 3: by its own structure, no proof.
 
     Without an instance and a scheme, on the standard set: every scheme that its card declares, many small shapes.
     """

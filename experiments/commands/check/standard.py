@@ -119,7 +119,7 @@ def _witness(named: NamedVerifier, found: Standard) -> Witness:
         return at_hand
     from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
-    remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
+    remark("refuted; shrinking the witness (Ctrl-C keeps the one at hand)")
     try:
         with quiet():
             return shrink(named.verifier, instance, verdict.scheme)

@@ -240,7 +240,7 @@ def find_witness(report: Report, problem: Problem) -> Witness | None:
             return as_found
         from draftproof.simulator.verdicts.search import shrink  # Hypothesis takes a while to import
 
-        remark("refuted; looking for the smallest witness (Ctrl-C keeps the one at hand)")
+        remark("refuted; shrinking the witness (Ctrl-C keeps the one at hand)")
         with quiet():
             return shrink(verifier, exact, scheme)
     except NoFunction as error:

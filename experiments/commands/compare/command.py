@@ -32,7 +32,7 @@ _CORES = os.cpu_count() or 1
 _SCHEME: Any = {"rich_help_panel": "Scheme"}
 _OUTPUT: Any = {"rich_help_panel": "Output"}
 
-Chosen = Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all.")]
+Chosen = Annotated[list[str] | None, typer.Argument(metavar="[VERIFIER]...", help="Default: all that suit the scheme.")]
 BranchRange = Annotated[str | None, typer.Option("--K", help="Branches, as 2 or 1..4.", **_SCHEME)]
 TrunkRange = Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", **_SCHEME)]
 LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.", **_SCHEME)]

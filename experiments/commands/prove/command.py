@@ -67,7 +67,10 @@ def prove(
     witness: WitnessFile = None,
     json_target: opt.JsonTarget = None,
 ) -> int:
-    """Is VERIFIER lossless for every p and q? Exit 0: proved; 1: refuted; 2: bad input; 3: not all cells are known."""
+    """Is VERIFIER lossless for all p and q of full support? Exit 0: proved; 1: refuted; 2: bad input; 3: open.
+
+    Open: not all cells are known.
+    """
     from draftproof.experiments.commands.prove import relating, views, work
 
     outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
