@@ -142,7 +142,8 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
     "swept law": {**_LAW, "kind": one_of("law"), "question": one_of("check")},
     "swept bound": {**_BOUND, "kind": one_of("bound"), "question": one_of("bound"), "shape": line, "nodes": count},
     "theorem": {
-        "verifier": line, "verdict": one_of("proved"), "identities": count, "cells": count, "seconds": number,
+        "verifier": line, "vocab_size": count, "scheme": scheme, "verdict": one_of("proved"), "identities": count,
+        "cells": count, "seconds": number,
     },
     "step": {"step": text, "result": fields({})},
     "cell": {**_CELL, "verifier": line, "shape": line, "blocks": count},

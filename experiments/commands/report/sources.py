@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from draftproof.experiments.commands.sweep.store import Row, stored_rows
@@ -41,15 +42,12 @@ def _rows_of(path: str) -> Iterator[Row]:
 
 
 def _is_store(path: str) -> bool:
-    if not Path(path).is_file():
-        return True  # which says that there is none
-    try:
-        check_size(Path(path).stat().st_size, "store", path)  # all of its rows are in memory at once
-        with Path(path).open("rb") as file:
-            start = file.read(len(_SQLITE))
-    except OSError as error:
-        raise InvalidInput(f"cannot read {cut(path)}: {error.strerror}; choose a file that can be read") from None
-    return start in (_SQLITE, b"")
+    with suppress(OSError):
+        if Path(path).is_file():
+            check_size(Path(path).stat().st_size, "store", path)  # all of its rows are in memory at once
+            with Path(path).open("rb") as file:
+                return file.read(len(_SQLITE)) in (_SQLITE, b"")
+    return True  # to be opened as one says what is wrong
 
 
 def _shape(row: Row) -> Row:

@@ -7,6 +7,7 @@ refutes, stands among the refuted; of schemes of that kind none of its rows stan
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from statistics import fmean, quantiles
@@ -92,7 +93,7 @@ def _refuted(places: Sequence[Place]) -> Iterator[dict[str, Any]]:
             "verifier": name, "control": any(place.rows[name]["control"] for place in there), "rows": len(there),
             "refuted": refuted, "deviation": worst.rows[name]["max_deviation_float"],
             "scheme": worst.row["shape"].removeprefix("delayed:") if refuted else "",
-            "command": worst.command(name) if refuted else f"draftproof check {name}",
+            "command": worst.command(name) if refuted else f"draftproof check {shlex.quote(worst.rows[name]['spec'])}",
         }  # fmt: skip
 
 
@@ -148,11 +149,10 @@ def _shares(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Mean and worst share of the optimum by verifier, of the study of shares, the best first."""
     names = dict.fromkeys(name for row in rows for name in row["shares"])
     values = {name: [row["shares"][name] for row in rows if name in row["shares"]] for name in names}
-    found = [
-        {"verifier": name, "instances": len(known), "mean": fmean(known), "worst": min(known)}
-        for name, known in values.items()
-    ]
-    return sorted(found, key=lambda row: -row["mean"])
+    about = {
+        name: {"instances": len(known), "mean": fmean(known), "worst": min(known)} for name, known in values.items()
+    }
+    return sorted(({"verifier": name, **row} for name, row in about.items()), key=lambda row: -row["mean"])
 
 
 def percent(share: float) -> str:
@@ -180,8 +180,8 @@ def _findings(summary: Mapping[str, Any]) -> Iterator[str]:
             f"on average, {best['worst']:.2%} at worst."
         )
     if theorems := summary["theorems"]:
-        names = ", ".join(dict.fromkeys(row["verifier"] for row in theorems))
-        yield f"{counted(len(theorems), 'theorem')} for all p and q: {names}."
+        proved = ", ".join(dict.fromkeys(row["verifier"] for row in theorems))
+        yield f"{counted(len(theorems), 'theorem')} for all p and q: {proved}."
 
 
 def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -193,8 +193,7 @@ def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
         f"{counted(len(names), 'verifier')} compared {how} on {counted(summary['worlds'], 'world')} "
         f"({', '.join(summary['kinds'])}) and {counted(summary['schemes'], 'draft scheme')}: {summary['rows']:,} rows."
     )
-    ranked = [row for row in verifiers if row["share"] is not None]
-    if ranked:
+    if ranked := [row for row in verifiers if row["share"] is not None]:
         best = ranked[0]
         level = [row["verifier"] for row in ranked if row["share"] >= best["share"] - CLOSE]
         others = ranked[len(level) :]
@@ -210,9 +209,8 @@ def _compared(summary: Mapping[str, Any]) -> Iterator[str]:
     caught: dict[str, list[str]] = {}
     for row in refuted:
         share = "every row" if row["refuted"] == row["rows"] else f"{row['refuted']:,} of {row['rows']:,} rows"
-        if row["refuted"]:
-            caught.setdefault(share, []).append(row["verifier"])
-    lucky = [row["verifier"] for row in refuted if not row["refuted"]]
+        caught.setdefault(share if row["refuted"] else "", []).append(row["verifier"])
+    lucky = caught.pop("", [])
     told = "; ".join(f"{', '.join(names)} ({share})" for share, names in caught.items())
     told = f"Refuted: {told}" if caught else "No verifier is refuted"
     if lucky:
