@@ -58,7 +58,7 @@ class Counterexample:
 class Relation:
     """The state of a relation between `one` and `other`. by: the functions that are compared.
 
-    cells: of the differences. judgements: the reason on each cell, in order. That the cells cover the whole domain rests
+    cells: of the differences. judgements: the reason on each cell. That the cells cover the whole domain rests
     on the solver in any case.
     """
 
