@@ -136,8 +136,8 @@ def assert_lossless(
 ) -> None:
     """Raise `AssertionError` with the witness unless a verifier, or any function that is one, is found lossless.
 
-    verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise), and where no instance and
-    no scheme is given by the standard check, in all of its instances. A plain function is
+    verifier: judged by `check` on the instance (rational unless `arithmetic` says otherwise), and where no instance is
+    given by the standard check, in all of its instances, on that scheme alone where one is given. A plain function is
     audited: options such as `interface="chain"` say how it is called, and it is judged on the default instances where
     target and draft are left out; see `draftproof.simulator.audit`.
     Raises `InvalidInput` for half an instance, and what `check` and `standard_check` raise.
@@ -147,13 +147,13 @@ def assert_lossless(
             options["arithmetic"] = arithmetic
         assert_function_lossless(verifier, target, draft, scheme, **options)
         return
-    if target is None and draft is None and scheme is None and not options:
-        report = standard_check(verifier, judge_of(verifier, arithmetic or "rational"))
+    if target is None and draft is None and not options:
+        report = standard_check(verifier, judge_of(verifier, arithmetic or "rational"), scheme=scheme)
         if report.failed is not None:
             _, verdict = report.failed
             raise AssertionError(f"{report.verifier} is not lossless on {verdict.scheme}: {verdict.violation}")
         return
     if target is None or draft is None or scheme is None or options:
-        wrong = f"it takes no {next(iter(options))}" if options else "give target, draft and scheme, or none of them"
+        wrong = f"it takes no {next(iter(options))}" if options else "give target, draft and scheme, or no instance"
         raise InvalidInput(f"{verifier.card.name} is a verifier: {wrong}")
     assert_verifier_lossless(verifier, target, draft, scheme, arithmetic or "rational", engine)

@@ -61,6 +61,9 @@ class Own:
             raise InvalidInput(f"{label} is no draft scheme: it needs `depth` and `draw(draft, coin)`")
         self._whole("depth", getattr(self.scheme, "depth", None), "the length of its longest path")
 
+    def __hash__(self) -> int:
+        return hash(type(self.scheme))  # objects of a dataclass have no hash
+
     @property
     def name(self) -> str:
         """Its own name, or that of its class."""

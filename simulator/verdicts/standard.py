@@ -1,14 +1,15 @@
 """The standard check: what a verifier has to pass where nobody says on which instance.
 
-On every scheme that the verifier declares (a control, or one that declares none: also on delayed trees) small
-shapes with V of 2 to 4 and K of 1 to 3, `V >= K + 2` among them, trunks of 0 and 1; on each shape the corner cases,
-random rational instances, and at V = 2 the grid in thirds. The cheapest come first, and the same instances every time.
-In between, what the card declares and what is offered to structured engines is compared with what `verify` does.
+On every scheme that the verifier declares (a control, or one that declares none: also on delayed trees), or on a scheme
+that is given: small shapes with V of 2 to 4 and K of 1 to 3, `V >= K + 2` among them, trunks of 0 and 1; on each shape
+the corner cases, random rational instances, and at V = 2 the grid in thirds. The cheapest come first, and the same
+instances every time. In between, what the card declares and what is offered to structured engines is compared with
+what `verify` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice, product
@@ -16,7 +17,7 @@ from itertools import islice, product
 import numpy as np
 
 from draftproof.simulator.drafts import SCHEMES, Adaptive, Delayed, lossless_for
-from draftproof.simulator.errors import InvalidInput, InvalidVerifier, UnsupportedTree
+from draftproof.simulator.errors import InvalidInput, InvalidVerifier, TooLarge, UnsupportedTree
 from draftproof.simulator.instances.families import CORNER_CASES, FAMILIES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme, Progress, Verifier
@@ -79,7 +80,8 @@ class Standard:
     @property
     def schemes(self) -> tuple[str, ...]:
         """Names of the schemes that were covered."""
-        return tuple(name for name in SCHEMES if any(scheme.name == name for _, scheme in self.covered))
+        covered = {scheme.name for _, scheme in self.covered}
+        return (*(name for name in SCHEMES if name in covered), *sorted(covered - SCHEMES.keys()))
 
     @property
     def words(self) -> str:
@@ -89,7 +91,7 @@ class Standard:
         names = ", ".join(self.schemes)
         passed_facts = (
             f"{self.instances:,} instances: {len(self.schemes)} scheme{'s'[: len(self.schemes) != 1]} ({names}), "
-            f"{shapes} shapes, V {sizes[0]}..{sizes[-1]}"
+            f"{shapes} shape{'s'[: shapes != 1]}, V {sizes[0]}..{sizes[-1]}"
             if sizes
             else f"{self.instances:,} instance{'s'[: self.instances != 1]}"
         )
@@ -122,19 +124,22 @@ def standard_check(
     late: Callable[[], bool] = lambda: False,
     progress: Progress | None = None,
     facts: bool = True,
+    scheme: DraftScheme | None = None,
 ) -> Standard:
     """Check `verifier` on the standard set until it fails, the set is done, or it is late.
 
     judge: checks an instance in place of `check`. late: whether the time is over, asked before every instance.
     progress: called with 1 after each instance. facts: whether the card is looked at, too; not for a stand-in.
+    scheme: the only one, in place of those that the card declares; its draft trees must be at most 1,000.
     Raises `InvalidVerifier` where the verifier breaks its contract or does not do what its card or its structure says,
     `InvalidInput` for one that accepts nothing.
     """
     card = verifier.card
     declared = lossless_for(card)  # as it stands before any call
     wanted = {*declared, *([Delayed.name] if card.control or not declared else [])}
-    names = tuple(name for name in SCHEMES if name in wanted)
-    jobs = [job for job in standard_jobs() if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]
+    names = tuple(name for name in SCHEMES if name in wanted) if scheme is None else (scheme.name,)
+    known = standard_jobs() if scheme is None else jobs_of(with_vocabularies(scheme))
+    jobs = [job for job in known if job.case[1].name in names and job.case[0] <= (card.max_vocab or 99)]
     report = Standard(card.name, names)
     streams = {job.case: instances_of(job.case) for job in jobs}
     for stage in (True, False):
@@ -142,7 +147,7 @@ def standard_check(
         report = _run(report, verifier, judge or judge_of(verifier), rest, streams, late, progress)
         if report.failed is not None or (stage and report.left):
             break
-        refused = [name for name in report.refused if name in declared]
+        refused = [name for name in report.refused if name in declared and scheme is None]
         if refused:
             raise InvalidVerifier(f"its card declares the scheme {refused[0]}, and verify refuses its trees")
         if stage:
@@ -210,14 +215,29 @@ def judge_of(verifier: Verifier, arithmetic: str = "rational") -> Judge:
 
 @lru_cache(maxsize=1)
 def standard_jobs() -> tuple[_Job, ...]:
-    """Every instance of the set, cheapest first; the same in every run.
+    """Every instance of the set, cheapest first; the same in every run."""
+    return jobs_of([case for name in SCHEMES for case in shapes_of(name)])
+
+
+def with_vocabularies(scheme: DraftScheme) -> list[SizedScheme]:
+    """The vocabularies at which one scheme is judged; raises `TooLarge` where even the smallest has too many trees."""
+    cases = [(size, scheme) for size in VOCABULARIES]
+    few = [case for case in cases if _trees(case) <= MOST_TREES]
+    if not few:
+        raise TooLarge(f"{scheme} has more than {MOST_TREES:,} draft trees at V = 2; name an instance")
+    return few
+
+
+def jobs_of(cases: Sequence[SizedScheme]) -> tuple[_Job, ...]:
+    """The instances of these shapes, cheapest first.
 
     Each instance of a shape counts as dearer than the one before, so that shapes take turns.
     """
     jobs = []
-    for case in (case for name in SCHEMES for case in shapes_of(name)):
+    fewest = min(map(_trees, cases))
+    for case in cases:
         trees = _trees(case)
-        first = CORE if trees <= CORE_TREES else 0
+        first = CORE if trees <= max(CORE_TREES, fewest) else 0
         jobs += [_Job(case, number < first, trees * (number + 1)) for number in range(_count(case))]
     return tuple(sorted(jobs, key=lambda job: (not job.core, job.cost)))
 

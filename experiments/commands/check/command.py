@@ -9,6 +9,7 @@ import typer
 
 from draftproof.experiments.commands.given import Given, choose_problem, with_groups
 from draftproof.experiments.shared import options as opt
+from draftproof.experiments.shared.code import PYTHON_FILE
 from draftproof.experiments.shared.consoles import console_for
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.output import check_files
@@ -47,6 +48,7 @@ def check(
     """Is VERIFIER lossless? Exit 0: on every instance; 1: refuted; 2: bad input; 3: by its own structure, no proof.
 
     Without an instance and a scheme, on the standard set: every scheme that its card declares, many small shapes.
+    Without an instance, on a scheme of yours: many small instances.
     """
     from draftproof.experiments.commands.check import views as verdicts
     from draftproof.experiments.commands.check import work as checking
@@ -54,9 +56,12 @@ def check(
 
     check_files(given.inputs, {"--json": json_target, "--witness": witness})
     named = find_verifier(verifier)
-    if (instances, exhaustive) == (None, None) and (given, shape) == (Given(), opt.Shape()):
+    own = shape.scheme is not None and PYTHON_FILE.search(shape.scheme) is not None
+    plain = opt.Shape(scheme=shape.scheme) if own else opt.Shape()
+    if (instances, exhaustive) == (None, None) and (given, shape) == (Given(), plain):
         settings = opt.choose_settings(arithmetic, engine, max_runs, max_memory, backend)
-        return check_standard(named, settings, 20.0 if seconds is None else seconds, witness, json_target)
+        scheme = shape.build() if own else None
+        return check_standard(named, settings, 20.0 if seconds is None else seconds, witness, json_target, scheme)
     if seconds is not None:
         raise InvalidInput("--seconds is the time of the standard check; leave it out, or the instance and the scheme")
     coarse = given.denominator

@@ -20,24 +20,40 @@ from draftproof.simulator.errors import DraftproofError, NoFunction, TooLarge
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.verdicts.lossless import ASSUMED, Check, Judge
-from draftproof.simulator.verdicts.standard import Standard, judge_of, standard_check, standard_jobs
+from draftproof.simulator.verdicts.standard import (
+    Standard,
+    jobs_of,
+    judge_of,
+    standard_check,
+    standard_jobs,
+    with_vocabularies,
+)
 from draftproof.simulator.verdicts.witness import Witness
 
 
 def check_standard(
-    named: NamedVerifier, settings: Settings, seconds: float, witness_file: str | None, json_target: str | None
+    named: NamedVerifier,
+    settings: Settings,
+    seconds: float,
+    witness_file: str | None,
+    json_target: str | None,
+    scheme: DraftScheme | None = None,
 ) -> int:
-    """Check, show the verdict and write what was asked for; the exit code.
+    """Check, show the verdict and write what was asked for; the exit code. scheme: of the user, the only one.
 
     Raises `TooLarge` where the time was over before the core of the set was done: that is no verdict.
     """
-    remark(f"standard check of {named.label}: up to {seconds:g} s, until refuted")
+    only = "" if scheme is None else f" on {scheme}"
+    remark(f"standard check of {named.label}{only}: up to {seconds:g} s, until refuted")
     ended = time.monotonic() + seconds
-    with bar("instances", len(standard_jobs())) as tick, named_errors(named.label):
+    with named_errors(f"{named.label}{only}"):
+        jobs = standard_jobs() if scheme is None else jobs_of(with_vocabularies(scheme))
+    with bar("instances", len(jobs)) as tick, named_errors(f"{named.label}{only}"):
         planned = isinstance(named.verifier, Planned)
         judge = _judge(named, settings)
         try:
-            found = standard_check(named.verifier, judge, lambda: time.monotonic() > ended, tick, facts=not planned)
+            late = lambda: time.monotonic() > ended  # noqa: E731
+            found = standard_check(named.verifier, judge, late, tick, facts=not planned, scheme=scheme)
         except KeyboardInterrupt:
             remark("interrupted before there was a verdict")
             return INTERRUPTED

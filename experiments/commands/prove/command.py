@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -17,9 +18,14 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
 _CORES = os.cpu_count() or 1
+#: The vocabulary of which points are looked at, too, where none is asked for: some bugs need a third token.
+LARGER = 3
 _ABOUT = "What the theorem is about"
 
-Vocab = Annotated[int, typer.Option(help="Vocabulary size V.", rich_help_panel=_ABOUT)]
+Vocab = Annotated[
+    int | None,
+    typer.Option(help="Vocabulary size V (default 2, after a look at points of V = 3).", rich_help_panel=_ABOUT),
+]
 Zeros = Annotated[bool, typer.Option("--zeros", help="Also p and q with probabilities 0.", rich_help_panel=_ABOUT)]
 Free = Annotated[
     list[str] | None,
@@ -52,7 +58,7 @@ def prove(
         str, typer.Argument(help="A name from `list` (relaxed:w=1/2 sets a parameter), or FILE.py:NAME.")
     ],
     shape: opt.Shape,
-    vocab: Vocab = 2,
+    vocab: Vocab = None,
     zeros: Zeros = False,
     free: Free = None,
     equals: Equals = None,
@@ -75,7 +81,8 @@ def prove(
 
     outputs = {"--json": json_target, "--witness": witness, "--certificate": certificate}
     check_files((verify,), {**outputs, "--resume": resume})
-    request = work.Request(find_verifier(verifier), vocab, shape.build(), zeros, tuple(free or ()), max_trees)
+    named, size = find_verifier(verifier), 2 if vocab is None else vocab
+    request = work.Request(named, size, shape.build(), zeros, tuple(free or ()), max_trees)
     console = console_for(json_target)
     if verify is not None:
         if (equals and dominates) or certificate or resume or formula or latex:
@@ -86,13 +93,16 @@ def prove(
             return views.deliver_relation_verdict(console, found, json_target)
         return views.deliver_verdict(console, work.verify_certificate(request, verify), json_target)
     if equals is None and dominates is None:
+        larger = work.tried_at(request, LARGER) if vocab is None and not free else None
+        if larger is not None and not larger.holds:
+            request = replace(request, vocab_size=LARGER)
         kept = RowFile(resume, work.KINDS)
         known = work.known_row(request, kept)
         if known is not None and certificate is None:
-            return views.deliver_row(console, known, json_target)
+            return views.deliver_row(console, known, json_target, larger)
         report = work.conduct(request, formula or latex, certificate, jobs, kept)
         work.keep_row(report, kept)
-        return views.deliver(console, report, witness, json_target, latex)
+        return views.deliver(console, replace(report, larger=larger), witness, json_target, latex)
     if (equals and dominates) or formula or latex or free:
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
     kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from draftproof.experiments.commands.prove.relating import Related
-from draftproof.experiments.commands.prove.work import Report, conditions
+from draftproof.experiments.commands.prove.work import Larger, Report, conditions
 from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import NOT_PROVED, remark
 from draftproof.experiments.shared.witnesses import save_witness, scheme_flag, show_witness, witness_fields
@@ -61,6 +61,8 @@ def deliver(
             console.print(f"  {share:.1%} of random points lie there, at most {most:.1%} at 95% confidence")
         for region in proof.open_cells[:SHOWN]:
             console.print(f"  not known where {', '.join(conditions(shape, region))}", soft_wrap=True)
+        if report.larger is not None:
+            console.print(f"  {report.larger}", soft_wrap=True)
         _show_formulas(console, report, as_latex)
     write_json(json_target, fields)
     return CODES[report.verdict]
@@ -89,10 +91,12 @@ def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
             console.print("    {}    {}".format(*shown), soft_wrap=True)
 
 
-def deliver_row(console: Console, row: dict[str, Any], json_target: str | None) -> int:
-    """A theorem that was proved before."""
+def deliver_row(console: Console, row: dict[str, Any], json_target: str | None, larger: Larger | None = None) -> int:
+    """A theorem that was proved before. larger: what was seen beside it."""
     console.print(Text(f"{row['verifier']}: LOSSLESS, as the file of rows has it", "bold green"))
     console.print(f"  {row['identities']} identities on {row['cells']} cells, proved in {row['seconds']:.1f} s")
+    if larger is not None:
+        console.print(f"  {larger}", soft_wrap=True)
     write_json(json_target, row)
     return CODES[row["verdict"]]
 

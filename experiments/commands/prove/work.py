@@ -6,7 +6,8 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from random import Random
 from typing import Any
 
 from draftproof.experiments.commands.prove.announcing import announce
@@ -18,7 +19,7 @@ from draftproof.experiments.shared.planned import Planned
 from draftproof.experiments.shared.pool import PERIOD
 from draftproof.experiments.shared.progress import bar, named_errors, remark
 from draftproof.experiments.shared.rows import RowFile, strong_id, versions
-from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge
+from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
 from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.protocol import DraftScheme
@@ -35,10 +36,12 @@ from draftproof.simulator.theorems.certificate.theorems import (
 from draftproof.simulator.theorems.proof.balance import SUM, acceptance, efficiency, places
 from draftproof.simulator.theorems.proof.explore import Explorer
 from draftproof.simulator.theorems.proof.rows import Shape
-from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove
+from draftproof.simulator.theorems.proof.theorem import Proof, fields_of, prove, tried
 
 #: Probabilities of p and q after the longest contexts: with more of them no theorem ends.
 MOST_NUMBERS = 1_000
+#: Draft trees up to which points of a larger vocabulary are looked at.
+MOST_LOOKED_AT = 200
 #: Rows that a proof keeps.
 KINDS = ("theorem", "step")
 
@@ -81,8 +84,23 @@ class FormulaCell:
 
 
 @dataclass(frozen=True)
+class Larger:
+    """What was seen at points of a larger vocabulary. points: at how many the balance holds. holds: at all of them."""
+
+    vocab_size: int
+    points: int
+    holds: bool
+
+    def __str__(self) -> str:
+        return (
+            f"at V = {self.vocab_size} it is lossless at {self.points} points of p and q, which proves nothing: "
+            f"--vocab {self.vocab_size} tries a proof"
+        )
+
+
+@dataclass(frozen=True)
 class Report:
-    """The answer, and how long it took."""
+    """The answer, and how long it took. larger: what was seen beside it, where that was asked for."""
 
     request: Request
     proof: Proof
@@ -91,6 +109,7 @@ class Report:
     processes: int = 1
     announced: Sequence[Announced] = ()
     formulas: Sequence[FormulaCell] = ()
+    larger: Larger | None = None
 
     @property
     def verdict(self) -> str:
@@ -114,8 +133,22 @@ class Report:
             "seconds": round(self.seconds, 3),
             "processes": self.processes,
             "announced": [each.as_dict() for each in self.announced],
+            "larger": None if self.larger is None else asdict(self.larger),
             "versions": versions(),
         }
+
+
+def tried_at(request: Request, size: int) -> Larger | None:
+    """What points of another vocabulary show; None where there are too many draft trees for a look, or none."""
+    request = replace(request, vocab_size=size, max_trees=MOST_LOOKED_AT)
+    try:
+        subject = subject_of(request.named, request.free, size, request.scheme)
+        shape, _ = shape_of(request, (request.named,), subject.parameters)
+    except (TooLarge, UnsupportedTree):
+        return None
+    with named_errors(request.named.label):
+        count, point = tried(subject, shape, Random(0))
+    return Larger(size, count, point is None)
 
 
 def conduct(

@@ -131,6 +131,16 @@ class Proof:
         return self.finished and self.refutation is None and not self.open_cells
 
 
+def tried(subject: Subject, shape: Shape, random: Random) -> tuple[int, Point | None]:
+    """At how many points the balance holds, and the first one at which it fails, if there is one."""
+    count = 0
+    for point in trial_points(shape, random, TRIALS):
+        if law_at_point(subject, shape, point).max_deviation(shape.instance(point).target) != 0:
+            return count, point
+        count += 1
+    return count, None
+
+
 def prove(
     subject: Subject,
     shape: Shape,
@@ -141,10 +151,10 @@ def prove(
     """Prove or refute losslessness for a shape. progress: is called with a text after each step."""
     proof = Proof(subject, shape, explorer or Explorer(Oracle(shape.ring)))
     random = Random(0)
-    for point in trial_points(shape, random, TRIALS):
-        if law_at_point(subject, shape, point).max_deviation(shape.instance(point).target) != 0:
-            proof.refutation = refutation(subject, shape, point)
-            return proof
+    _, point = tried(subject, shape, random)
+    if point is not None:
+        proof.refutation = refutation(subject, shape, point)
+        return proof
     follow(proof, progress, executor)
     if proof.refutation is None:
         proof.finished = True

@@ -227,3 +227,32 @@ def test_a_counterexample_between_verifiers_of_files_is_seen_by_the_command_that
     again = draftproof(*ran.out.partition("see it: draftproof ")[2].split(), "--json", "-")
     mine, naive = (row["block_efficiency_float"] for row in again.json["rows"])
     assert mine < naive
+
+
+WRONG_FOR_THREE = """
+from draftproof import Card, Verdict
+from draftproof.verifiers import make
+
+naive = make("naive")
+
+class Mine:
+    card = Card(name="mine", title="wrong for a third token", source=None)
+
+    def verify(self, root, coin):
+        if root.children and root.children[0] == 2:
+            return Verdict((), coin.choose(root.draft))
+        return naive.verify(root, coin)
+"""
+
+
+def test_points_of_three_tokens_are_looked_at_where_no_vocabulary_is_named(draftproof, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(WRONG_FOR_THREE)
+    shape = ("--K", 1, "--L1", 0, "--L2", 1)
+    ran = draftproof("prove", f"{file}:Mine", *shape, "--json", "-")
+    assert (ran.code, ran.json["verdict"], ran.json["vocab_size"]) == (1, "refuted", 3)
+    assert draftproof("prove", f"{file}:Mine", *shape, "--vocab", 2).code == 0
+    right = draftproof("prove", "naive", *shape)
+    assert right.code == 0
+    assert "at V = 2" in right.out
+    assert "at V = 3 it is lossless at 22 points of p and q, which proves nothing: --vocab 3" in right.out

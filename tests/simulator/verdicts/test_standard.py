@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -25,7 +25,7 @@ from draftproof.simulator import (
     assert_lossless,
     check,
 )
-from draftproof.simulator.drafts import lossless_for
+from draftproof.simulator.drafts import Own, lossless_for
 from draftproof.simulator.protocol import DraftScheme, Draws
 from draftproof.simulator.verdicts.grids import grid_size
 from draftproof.simulator.verdicts.standard import (
@@ -131,8 +131,8 @@ def test_there_are_controls_and_liars_to_find() -> None:
 def test_the_face_of_the_library_refutes_without_an_instance() -> None:
     with pytest.raises(AssertionError, match="is not lossless on delayed"):
         assert_lossless(make("block_by_weights"))
-    with pytest.raises(InvalidInput, match="or none of them"):
-        assert_lossless(make("block"), scheme=shapes_of("delayed")[0][1])
+    with pytest.raises(InvalidInput, match="or no instance"):
+        assert_lossless(make("block"), next(instances_of((2, Delayed(1, 0, 1)))).target)
 
 
 def test_an_honest_verifier_is_proved_on_the_core_and_the_rest_is_named() -> None:
@@ -266,3 +266,30 @@ def test_few_trees_are_enumerated_and_many_are_not() -> None:
         assert judge(instance, scheme).engine.startswith("enumerate" if few else "structured")
         assert judge(instance, scheme).lossless
     assert Delayed(3, 0, 2).count(instance.draft) > ENUMERATED
+
+
+@dataclass
+class TwoTokens:
+    """Two tokens from q, different ones or not."""
+
+    different: bool
+    depth: int = 1
+
+    def draw(self, draft, coin):
+        row = draft.row(())
+        first = coin.choose(row)
+        if not self.different:
+            return [(first,), (coin.choose(row),)]
+        left = np.array([0 if token == first else mass for token, mass in enumerate(row)], dtype=object)
+        return [(first,), (coin.choose(left),)] if any(left) else [(first,)]
+
+
+def test_a_scheme_of_ones_own_is_judged_on_many_instances():
+    verifier = make("specinfer")
+    found = standard_check(verifier, scheme=Own(TwoTokens(different=False)))
+    assert (found.lossless, found.instances, found.schemes) == (True, 55, ("TwoTokens",))
+    assert {size for size, _ in found.covered} == {2, 3, 4}
+    assert not standard_check(verifier, scheme=Own(TwoTokens(different=True))).lossless
+    assert_lossless(verifier, scheme=Own(TwoTokens(different=False)))
+    with pytest.raises(AssertionError, match="TwoTokens"):
+        assert_lossless(verifier, scheme=Own(TwoTokens(different=True)))
