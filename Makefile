@@ -38,8 +38,8 @@ $(VENV)/.dev: $(VENV)/.core
 run: $(VENV)/.core
 	@mkdir -p runs
 	$(BIN)/draftproof compare --text topics --vocab 4 --K 1..3 --L1 0..2 --L2 1..2 --max-nodes 5 \
-	  --arithmetic rational --resume runs/delay.jsonl --plot runs/delay.png --csv runs/delay.csv --markdown runs/delay.md
-	$(BIN)/draftproof report runs/delay.jsonl -o runs/report.html
+	  --arithmetic rational --resume runs/delay.db --plot runs/delay.png --csv runs/delay.csv --markdown runs/delay.md
+	$(BIN)/draftproof report runs/delay.db -o runs/report.html
 
 # Types are checked beside the tests: they keep one core busy for half a minute.
 test: $(VENV)/.dev

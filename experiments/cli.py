@@ -41,6 +41,7 @@ COMMANDS = {
     "gallery": "gallery.command:gallery",
     "claims": "claims.command:claims",
     "sweep": "sweep.command:sweep",
+    "rows": "rows.command:rows",
     "report": "report.command:report",
 }
 #: Exit codes beside those of verdicts (0, 1), bad input (2) and Ctrl-C: nobody reads; told to end; a fault of our own.

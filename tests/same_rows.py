@@ -180,7 +180,7 @@ COMMANDS = {
     "audit tensors": "audit tensors.py:chain --interface chain --library torch --arithmetic float32 --cases context",
     "audit what cannot be followed": "audit theirs.py:refused --interface chain",
     "compare": "compare naive specinfer block traversal layer_transport --family perturbed:s=1 --K 2 --L1 0..1"
-    " --L2 1..2 --arithmetic rational --csv table.csv --markdown table.md --latex table.tex --resume compared.jsonl",
+    " --L2 1..2 --arithmetic rational --csv table.csv --markdown table.md --latex table.tex --resume compared.db",
     "compare all on a text": f"compare --text topics --vocab 4 --K 1..2 --L2 1..2 --max-nodes 3 {_COST}",
     "compare the long run": f"compare naive spectr --text topics --vocab 4 --K 2 --L2 1..2 {_COST} --steady-state",
     "compare a user's verifier": "compare mine.py:Naive naive block --scheme mine.py:TwoFirst --arithmetic rational"
@@ -197,7 +197,7 @@ COMMANDS = {
     "claims": "claims gbv-one-path-is-block hsd-uncapped-lossless block-at-least-naive --jobs 1",
     "gallery": "gallery",
     "sweep": "sweep worlds.toml --store worlds.db --jobs 2 --export rows.csv",
-    "report": "report worlds.db compared.jsonl -o report.html",
+    "report": "report worlds.db compared.db -o report.html",
     "train-head": "train-head --pair pair --steps 10 --device cpu",
     "train-selector": f"train-selector specinfer --pair pair --K 1 --L1 0 --L2 0..1 {_COST} --exact --device cpu",
     "check models": "check traversal --pair pair --K 2 --L2 1 --roots 2",

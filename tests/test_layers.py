@@ -57,6 +57,7 @@ HOUSE = """
     lp_analysis.reference
     lp_analysis!
     experiments.shared experiments.runtime
+    experiments.grid
     experiments.policies
     experiments.surface
     experiments.claims

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from draftproof.experiments.grid.store import check_store
 from draftproof.experiments.shared.names import parse_range
 from draftproof.experiments.shared.options import JsonTarget
 from draftproof.experiments.shared.output import check_files
-from draftproof.experiments.shared.rows import check_rows
 from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.experiments.shared.text import EMBEDDED, text_files
 from draftproof.simulator.drafts import SCHEMES, Delayed
@@ -65,7 +65,7 @@ Schemes = Annotated[
 ]
 TrunkRange = Annotated[str | None, typer.Option("--L1", help="Trunk lengths.", **_SHAPE)]
 LengthRange = Annotated[str | None, typer.Option("--L2", help="Branch lengths.", **_SHAPE)]
-Resume = Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.", **_OUT)]
+Resume = Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.", **_OUT)]
 Markdown = Annotated[str | None, typer.Option("--markdown", help="Markdown table.", **_OUT)]
 Plot = Annotated[str | None, typer.Option("--plot", help="PNG of the table.", **_OUT)]
 Times = Annotated[
@@ -154,6 +154,7 @@ class FileOptions:
         return {"--resume": self.resume, "--markdown": self.markdown, "--plot": self.plot, "--times": self.times}
 
     def check(self, text: str) -> None:
-        """Raises `InvalidInput`, before the work, for files that cannot be written and for a file of no rows."""
+        """Raises `InvalidInput`, before the work, for files that cannot be written and for a file that is no store."""
         check_files(text_files(text), {**self.given(), "--json": self.json_target})
-        check_rows(self.resume)
+        if self.resume is not None:
+            check_store(self.resume)

@@ -1,6 +1,6 @@
-"""The page of claims: `python -m draftproof.experiments.pages.claims [ROWS]` tests them and writes page and instances.
+"""The page of claims: `python -m draftproof.experiments.pages.claims [ROWS.db]` tests them and writes the page.
 
-ROWS: a file of rows, so that a run that was stopped goes on where it was.
+Instances that refute stand beside it. ROWS.db: a store, so that a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import sys
 from draftproof.experiments.claims.ledger import ledger
 from draftproof.experiments.commands.claims import views, work
 from draftproof.experiments.commands.claims.verdicts import CLAIMS, INSTANCES, RECORDED, verdict
+from draftproof.experiments.grid.run import Executor, run
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import write_whole
-from draftproof.experiments.shared.rows import RowFile
 
 PAGE = CLAIMS / "README.md"
 
 
 def main(path: str | None) -> int:
     """Compute what is missing, then write; the exit code says whether all is as expected."""
-    kept = RowFile(path)
-    parts = {claim.id: work.parts_of(claim, False) for claim in ledger()}
-    if not work.run([part for each in parts.values() for part in each], kept, os.cpu_count() or 1):
+    kept = Store(path)
+    tasks = work.tasks_of(list(ledger()), {}, False)
+    if not run(tasks, kept, Executor(work.compute, os.cpu_count() or 1)):
         return 130
-    found = [verdict(claim, [kept.rows[part.strong_id] for part in parts[claim.id]]) for claim in ledger()]
+    found = [verdict(claim, [kept[part.strong_id] for part in work.parts_of(claim, False)]) for claim in ledger()]
     INSTANCES.mkdir(exist_ok=True)
     for old in INSTANCES.glob("*.json"):
         old.unlink()

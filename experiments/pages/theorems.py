@@ -1,8 +1,8 @@
-"""The page of theorems: `python -m draftproof.experiments.pages.theorems [ROWS.jsonl]` proves them and writes the page.
+"""The page of theorems: `python -m draftproof.experiments.pages.theorems [ROWS.db]` proves them and writes the page.
 
-Rows are kept in a file, so that a run that was stopped goes on where it was. A row is known by the code that it rests
+Rows are kept in a store, so that a run that was stopped goes on where it was. A row is known by the code that it rests
 on and ends with a digest of it: a row of other code is proved again, and `--check` names the rows of the page that were
-proved by code that has changed since. Seconds are of the processor, one core. `--announced ROWS.jsonl` prints what was
+proved by code that has changed since. Seconds are of the processor, one core. `--announced ROWS.db` prints what was
 said of the time to go while rows were proved, beside what came true.
 """
 
@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from draftproof.experiments.commands.prove.relating import Related, relate_two
 from draftproof.experiments.commands.prove.work import Report, Request, conduct
+from draftproof.experiments.grid.store import Store, stored_rows
 from draftproof.experiments.pages.theorem_claims import Claim, claims
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import remark
-from draftproof.experiments.shared.rows import RowFile
 from draftproof.simulator.drafts import scheme_from_dict
 from draftproof.simulator.verdicts.lossless import check
 
@@ -156,10 +156,10 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
 
 
 def main(path: str) -> None:
-    """Prove what is not in the file of rows yet, then write the page."""
-    file = RowFile(path, any_code=True)  # a row is known by the code that it rests on
+    """Prove what is not in the store of rows yet, then write the page."""
+    file = Store(path, any_code=True)  # a row is known by the code that it rests on
     for claim in claims():
-        if claim.strong_id not in file.rows:
+        if claim.strong_id not in file:
             row = row_of(claim)
             file.add(row)
             remark(f"{row['verdict']}: {claim} ({row['cpu_seconds']} s)")
@@ -167,15 +167,15 @@ def main(path: str) -> None:
     write_page(file)
 
 
-def write_page(file: RowFile) -> None:
+def write_page(file: Store) -> None:
     """The page from the rows there are."""
     known = {claim.strong_id: claim for claim in claims()}
-    rows = [file.rows[key] for key in known if key in file.rows]
-    waiting = [claim for key, claim in known.items() if key not in file.rows]
+    rows = [file[key] for key in known if key in file]
+    waiting = [claim for key, claim in known.items() if key not in file]
     write_whole(PAGE, "\n".join(lines(rows, waiting)) + "\n")
 
 
-def announced(rows: list[dict[str, Any]]) -> Iterator[str]:
+def announced(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     """What was said of the time to go, in seconds of the clock, beside what came true."""
     within = total = 0
     for row in rows:
@@ -218,6 +218,6 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
         sys.exit(report())
     if sys.argv[1:2] == ["--announced"]:
-        print("\n".join(announced(list(RowFile(sys.argv[2], any_code=True).rows.values()))))
+        print("\n".join(announced(stored_rows(sys.argv[2]))))
         sys.exit()
-    main(sys.argv[1] if len(sys.argv) > 1 else "theorems.jsonl")
+    main(sys.argv[1] if len(sys.argv) > 1 else "theorems.db")

@@ -32,6 +32,9 @@ class NamedVerifier:
     spec: str
     verifier: Verifier
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return find_verifier, (self.spec,)  # a class of a file may not be importable in another process
+
     @property
     def from_file(self) -> bool:
         """Whether it is an outsider's."""

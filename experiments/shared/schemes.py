@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import dataclasses
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -108,6 +109,9 @@ def _own(spec: str, flags: dict[str, Any]) -> Own:
         raise InvalidInput(f"{spec} is an object and takes no {min(given)}; give parameters to a class")
     file = spec.partition(".py")[0] + ".py"
     return Own(entry, {"file": spec, "hash": file_digest(file)})
+
+
+copyreg.pickle(Own, lambda scheme: (_own, (scheme_spec(scheme), {})))  # into other processes, by name
 
 
 def shape_name(scheme: DraftScheme) -> str:

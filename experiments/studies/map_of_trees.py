@@ -1,6 +1,6 @@
 """Which draft tree wins where: budgets of tokens and passes, distance of the draft, temperature.
 
-`python -m draftproof.experiments.studies.map_of_trees --resume runs/map.jsonl --plot runs/map.png`
+`python -m draftproof.experiments.studies.map_of_trees --resume runs/map.db --plot runs/map.png`
 
 For every world the schemes that fit a budget are tried: the optimum over all lossless verifiers where it can be had,
 the exact block efficiency of the pairs (scheme, verifier) that run, and what the best tree of each kind would bring if
@@ -16,11 +16,12 @@ from typing import Annotated, Any
 
 import typer
 
+from draftproof.experiments.grid.run import Executor, Task, rows_of, run
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import check_files, write_json, write_pages
 from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
-from draftproof.experiments.shared.rows import RowFile, strong_id, versions
+from draftproof.experiments.shared.rows import strong_id, versions
 from draftproof.experiments.shared.schemes import scheme_spec
-from draftproof.experiments.shared.sharing import share_after_trial
 from draftproof.experiments.studies import map_schemes, map_views
 from draftproof.experiments.studies.map_claims import claims
 from draftproof.experiments.studies.map_points import points
@@ -113,7 +114,7 @@ def main(
     seeds: Annotated[int, typer.Option(min=1, help="Worlds of every kind, distance and temperature.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Four small worlds, to see that it works.")] = False,
     pair: Annotated[str | None, typer.Option(help="Folder of `train --vocab 3`: its worlds, too.")] = None,
-    resume: Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the map.")] = None,
     markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
@@ -126,9 +127,10 @@ def main(
     wanted = list(worlds(seeds, quick))
     if pair is not None:
         wanted += trained_worlds(pair, 3, 4, PAIR_ROOTS)
-    kept = RowFile(resume)
-    complete = share_after_trial(wanted, identity, compute, kept, jobs, TRIAL, "worlds")
-    rows = [kept.rows[identity(world)] for world in wanted if identity(world) in kept.rows]
+    kept = Store(resume)
+    tasks = [Task((identity(world),), world) for world in wanted]
+    complete = run(tasks, kept, Executor(compute, jobs), "world", trial=TRIAL)
+    rows = rows_of(tasks, kept)
     if not rows:
         return INTERRUPTED
     console = console_for(json_target)

@@ -1,6 +1,6 @@
 """What choosing the shape of every block anew is worth: rules, learners, oracle and best policy, for each verifier.
 
-`python -m draftproof.experiments.studies.policies --resume runs/policies.jsonl --plot runs/policies.png`
+`python -m draftproof.experiments.studies.policies --resume runs/policies.db --plot runs/policies.png`
 
 Worlds are n-gram pairs of the committed topics, where every value is exact. One row a world and a verifier; a second
 run computes only what is missing, and several runs can share one file.
@@ -9,12 +9,13 @@ run computes only what is missing, and several runs can share one file.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import typer
 
+from draftproof.experiments.grid.run import Executor, Task, rows_of, run
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.policies.actions import shapes
 from draftproof.experiments.policies.fitted import state_scalars
 from draftproof.experiments.policies.rivals import RIVALS, choices
@@ -22,9 +23,8 @@ from draftproof.experiments.policies.worlds import at_temperature, world_of
 from draftproof.experiments.shared.latency import TimeModel, time_model
 from draftproof.experiments.shared.output import check_files, write_json, write_pages
 from draftproof.experiments.shared.problem import TextProblem
-from draftproof.experiments.shared.progress import INTERRUPTED, bar, cut_short, duration, remark
-from draftproof.experiments.shared.rows import RowFile, strong_id, versions
-from draftproof.experiments.shared.sharing import share
+from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
+from draftproof.experiments.shared.rows import strong_id, versions
 from draftproof.experiments.shared.text import TOPICS, topics_table
 from draftproof.experiments.studies import policies_views
 from draftproof.simulator.arithmetic import FLOAT64
@@ -116,36 +116,31 @@ def _rates(tables: Tables, X: Any) -> dict[str, Any]:
     return {"rivals": rates, "statics": statics}
 
 
-@dataclass(frozen=True)
-class Task:
-    """A row to compute. seconds: of one core, about."""
-
-    place: Place
-    verifier: str
-    seconds: float
-
-    @property
-    def strong_id(self) -> str:
-        """Hash of what defines the row."""
-        of = {"study": "policies 1", "verifier": self.verifier, **asdict(self.place)}
-        return strong_id({**of, "package": versions()["draftproof"], "text": topics_table().digest})
-
-    def __call__(self) -> dict[str, Any]:
-        started = time.process_time()
-        found = {"world": str(self.place), "verifier": self.verifier, **ladder(self.place, self.verifier)}
-        seconds = round(time.process_time() - started, 2)
-        return {**found, "strong_id": self.strong_id, "versions": versions(), "seconds": seconds}
+def identity(place: Place, verifier: str) -> str:
+    """Hash of what defines a row."""
+    of = {"study": "policies 1", "verifier": verifier, **asdict(place)}
+    return strong_id({**of, "package": versions()["draftproof"], "text": topics_table().digest})
 
 
-def tasks() -> list[Task]:
+def compute(about: tuple[Place, str]) -> dict[str, Any]:
+    """A row."""
+    place, verifier = about
+    started = time.process_time()
+    found = {"world": str(place), "verifier": verifier, **ladder(place, verifier)}
+    seconds = round(time.process_time() - started, 2)
+    return {**found, "strong_id": identity(place, verifier), "versions": versions(), "seconds": seconds}
+
+
+def tasks() -> list[Task[tuple[Place, str]]]:
     """All rows, the quick ones first."""
-    found = [Task(place, name, SECONDS.get(name, 5)) for name in VERIFIERS for place in PLACES]
-    found.append(Task(LARGE, "specinfer", 120))
-    return sorted(found, key=lambda task: task.seconds)
+    timed = [(place, name, SECONDS.get(name, 5)) for name in VERIFIERS for place in PLACES]
+    timed.append((LARGE, "specinfer", 120))
+    found = [Task((identity(place, name),), (place, name), seconds) for place, name, seconds in timed]
+    return sorted(found, key=lambda task: task.seconds or 0)
 
 
 def main(
-    resume: Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")] = None,
     first: Annotated[int | None, typer.Option(min=1, help="Only so many rows, the quick ones.")] = None,
     plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the gains.")] = None,
     markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
@@ -155,10 +150,9 @@ def main(
     from draftproof.experiments.shared.consoles import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
-    wanted = {task.strong_id: task for task in tasks()[:first]}
-    kept = RowFile(resume)
-    complete = run(wanted, kept)
-    rows = [kept.rows[name] for name in wanted if name in kept.rows]
+    wanted, kept = tasks()[:first], Store(resume)
+    complete = run(wanted, kept, Executor(compute))
+    rows = rows_of(wanted, kept)
     if not rows:
         return INTERRUPTED
     console = console_for(json_target)
@@ -170,21 +164,6 @@ def main(
         console, markdown_file, lambda: policies_views.markdown(rows), plot_file, lambda: policies_views.figure(rows)
     )
     return 0
-
-
-def run(wanted: Mapping[str, Task], kept: RowFile) -> bool:
-    """Compute the missing rows into `kept`; False if Ctrl-C ended it early."""
-    missing = [task for name, task in wanted.items() if name not in kept.rows]
-    remark(
-        f"{len(missing)} rows ({len(wanted) - len(missing)} more are kept from before), "
-        f"{duration(sum(task.seconds for task in missing))} of one core"
-    )
-    with bar("rows", len(wanted)) as tick:
-        try:
-            share(dict(wanted), kept, tick)
-        except KeyboardInterrupt:
-            return False
-    return True
 
 
 if __name__ == "__main__":

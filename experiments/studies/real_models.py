@@ -1,4 +1,4 @@
-"""Speed and acceptance on real models: `python -m draftproof.experiments.studies.real_models --resume runs/real.jsonl`.
+"""Speed and acceptance on real models: `python -m draftproof.experiments.studies.real_models --resume runs/real.db`.
 
 Verifiers x shapes x temperatures: block efficiency, tokens a second against autoregressive generation, where the time
 goes, acceptance and the L1 distance of p and q by depth, each beside what the exact simulator and a latency model
@@ -14,14 +14,14 @@ from typing import Annotated, Any
 
 import typer
 
+from draftproof.experiments.grid.run import finished
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
 from draftproof.experiments.shared.grouped import grouped
 from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.output import write_json, write_whole
-from draftproof.experiments.shared.progress import INTERRUPTED, bar, remark
-from draftproof.experiments.shared.rows import RowFile
-from draftproof.experiments.shared.sharing import share
+from draftproof.experiments.shared.progress import INTERRUPTED, remark
 from draftproof.simulator.drafts import Delayed
 
 VERIFIERS = ("naive", "specinfer", "block", "traversal", "path_transport")
@@ -59,16 +59,16 @@ class Study:
         return sorted({1, 2, 4, 8, *(scheme.nodes + 1 for scheme in self.schemes)})
 
 
-def run(study: Study, kept: RowFile) -> list[dict[str, Any]]:
+def run(study: Study, kept: Store) -> list[dict[str, Any]]:
     """All rows: the latency model, then for each temperature plain generation and every verifier on every shape."""
     from draftproof.experiments.models.measure import texts as measure
 
     first = study.settings[0]
     key = measure.latency_key(first, study.contexts, study.counts)
-    if key not in kept.rows:
+    if key not in kept:
         remark("warming up and measuring passes")
-        share({key: partial(measure.latency_row, first, study.contexts, study.counts)}, kept)
-    latency, work = measure.latency_of(kept.rows[key]), {}
+        finished({key: partial(measure.latency_row, first, study.contexts, study.counts)}, kept)
+    latency, work = measure.latency_of(kept[key]), {}
     for setting in study.settings:
         plain = measure.plain_key(setting, study.length)
         work[plain] = partial(measure.plain_row, setting, study.length, latency)
@@ -76,9 +76,8 @@ def run(study: Study, kept: RowFile) -> list[dict[str, Any]]:
             for named in study.verifiers:
                 speculative = measure.speculative_key(setting, named, scheme, study.length)
                 work[speculative] = partial(measure.speculative_row, setting, named, scheme, study.length, latency)
-    with bar("rows", len(work)) as tick:
-        share(work, kept, tick)
-    return [kept.rows[each] for each in (key, *work)]
+    finished(work, kept)
+    return [kept[each] for each in (key, *work)]
 
 
 def choose_study(
@@ -124,7 +123,7 @@ def main(
 
     named, shapes = chosen_verifiers(chosen or list(VERIFIERS)), shape.shapes(SHAPES)
     warps = [parse_warp(text) for text in sampling or ("temperature=.5", "temperature=1")]
-    console, kept = console_for(files.json_target), RowFile(files.resume)
+    console, kept = console_for(files.json_target), Store(files.resume)
     try:
         with open_pair(pair.wanted(seed)) as opened:
             study = choose_study(opened, named, shapes, warps, roots, Length(tokens), seed, vectors)

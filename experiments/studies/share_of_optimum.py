@@ -1,6 +1,6 @@
 """How much of the optimum each verifier attains, over families, V, K, L1 and L2.
 
-`python -m draftproof.experiments.studies.share_of_optimum --resume runs/share.jsonl --plot runs/share.png`
+`python -m draftproof.experiments.studies.share_of_optimum --resume runs/share.db --plot runs/share.png`
 
 For every instance the optimum is bounded from both sides, exactly, and the block efficiency of every verifier
 that is lossless on delayed trees comes from its structured engine. The share is efficiency over the upper bound, so it
@@ -20,10 +20,11 @@ import numpy as np
 import typer
 
 from draftproof import verifiers
+from draftproof.experiments.grid.run import Executor, Task, rows_of, run
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import check_files, number_fields, write_json, write_pages
 from draftproof.experiments.shared.progress import INTERRUPTED, cut_short
-from draftproof.experiments.shared.rows import RowFile, strong_id, versions
-from draftproof.experiments.shared.sharing import share_after_trial
+from draftproof.experiments.shared.rows import strong_id, versions
 from draftproof.experiments.studies import share_views
 from draftproof.experiments.studies.best_a import best_mixture
 from draftproof.experiments.studies.share_claims import claims
@@ -151,7 +152,7 @@ def _reach(verifier: Verifier, instance: Instance, scheme: Delayed, seed: int = 
 
 def main(
     seeds: Annotated[int, typer.Option(min=1, help="Instances of every case.")] = 8,
-    resume: Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the shares.")] = None,
     markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
@@ -162,9 +163,10 @@ def main(
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
     wanted = list(cases(seeds))
-    kept = RowFile(resume)
-    complete = share_after_trial(wanted, lambda case: case.strong_id, compute, kept, jobs, TRIAL, "instances")
-    rows = [kept.rows[case.strong_id] for case in wanted if case.strong_id in kept.rows]
+    kept = Store(resume)
+    tasks = [Task((case.strong_id,), case) for case in wanted]
+    complete = run(tasks, kept, Executor(compute, jobs), "instance", trial=TRIAL)
+    rows = rows_of(tasks, kept)
     if not rows:
         return INTERRUPTED
     console = console_for(json_target)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.experiments.commands.compare import work
-from draftproof.experiments.shared import code, rows
+from draftproof.experiments.grid import run as running
+from draftproof.experiments.grid import store
+from draftproof.experiments.shared import code
 from draftproof.experiments.shared.code import ROOT, code_digest, own_digest
 from draftproof.simulator.errors import InvalidInput
 
@@ -176,7 +177,7 @@ def test_a_module_that_is_imported_while_it_verifies_counts(ran):
 
 @pytest.mark.heavy
 def test_a_module_that_another_process_imports_counts(ran, monkeypatch, tmp_path):
-    monkeypatch.setattr(work, "PARALLEL_FROM_SECONDS", 0)
+    monkeypatch.setattr(running, "PARALLEL_FROM_SECONDS", 0)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(tmp_path / "src")]))
     Path("here/mine.py").write_text(VERIFIER.format(first="import late"))
     Path("src/late.py").write_text("")
@@ -210,7 +211,7 @@ def test_rows_of_another_draftproof_are_not_believed(draftproof, monkeypatch, co
     line = [{"here/line.py:Line": "delayed:K=1,L1=0,L2=1"}.get(word, word) for word in line]
     assert draftproof(*line).code == 0
     assert "not taken" not in draftproof(*line).err
-    monkeypatch.setattr(rows, "_ours", lambda: "another")
+    monkeypatch.setattr(store, "_ours", lambda: "another")
     assert "not taken" in draftproof(*line).err
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.commands.compare import tables
+from draftproof.experiments.grid.store import stored_rows
 from draftproof.experiments.shared.latency import time_model
 from draftproof.simulator import InvalidInput
 
@@ -244,20 +245,20 @@ def test_the_best_shape_of_each_verifier_under_a_model_of_time(draftproof):
 
 
 def test_kept_rows_serve_any_model_of_time(draftproof):
-    given = ("compare", "nss", "block", "--vocab", 2, "--resume", "rows.jsonl", "--json", "-")
+    given = ("compare", "nss", "block", "--vocab", 2, "--resume", "rows.db", "--json", "-")
     plain = draftproof(*given).json["rows"]
     timed = draftproof(*given, "--cost", "draft=1,target=10").json["rows"]
     assert [{key: row[key] for key in plain[0]} for row in timed] == plain  # seconds too: nothing was computed again
-    kept = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
-    assert {row["verifier"] for row in kept if "verifier" in row} == {"nss", "block"}
+    kept = list(stored_rows("rows.db", ["law"]))
+    assert {row["verifier"] for row in kept} == {"nss", "block"}
     assert not any("time" in row for row in kept)
 
 
 def test_the_long_run_is_a_column_of_its_own(draftproof):
     given = ("compare", "naive", "block", *TOPICS, "--vocab", 2, "--target-order", 2, "--L2", 2)
-    rows = draftproof(
-        *given, "--arithmetic", "rational", "--steady-state", "--resume", "rows.jsonl", "--json", "-"
-    ).json["rows"]
+    rows = draftproof(*given, "--arithmetic", "rational", "--steady-state", "--resume", "rows.db", "--json", "-").json[
+        "rows"
+    ]
     for row in rows:
         means = [root["block_efficiency_float"] for root in row["roots"]]
         assert min(means) <= row["steady_state_float"] <= max(means)
@@ -265,7 +266,7 @@ def test_the_long_run_is_a_column_of_its_own(draftproof):
     text = draftproof(*given, "--steady-state", "--cost", "draft=1,target=10").out
     assert "long run" in text
     assert f"{rows[0]['steady_state_float']:.4f}" in text
-    plain = draftproof(*given, "--arithmetic", "rational", "--resume", "rows.jsonl", "--json", "-").json["rows"]
+    plain = draftproof(*given, "--arithmetic", "rational", "--resume", "rows.db", "--json", "-").json["rows"]
     assert not {row["strong_id"] for row in rows} & {row["strong_id"] for row in plain}
     assert "steady_state" not in plain[0]
 

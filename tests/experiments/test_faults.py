@@ -41,8 +41,8 @@ if not sys.platform.startswith("linux"):
 ROOT = Path(__file__).resolve().parents[2]
 #: Small work is spread over processes, too: what is tried here is what becomes of them.
 PROGRAM = (
-    "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.commands.compare import work; "
-    "work.PARALLEL_FROM_SECONDS = 0.0; from draftproof.experiments.cli import main; main()"
+    "import sys; sys.argv[0] = 'draftproof'; from draftproof.experiments.grid import run; "
+    "run.PARALLEL_FROM_SECONDS = 0.0; from draftproof.experiments.cli import main; main()"
 )
 MARK = "DRAFTPROOF_FAULT_TEST"
 #: Seconds within which every process of a killed run is gone.
@@ -95,6 +95,7 @@ COMMANDS = {
     "gallery": "gallery --json a.json",
     "claims": "claims actions gbv-one-path-is-block --jobs 1 --resume r --json a.json",
     "sweep": "sweep small.toml --jobs 1 --store s.db --export a.csv --json a.json",
+    "rows": "rows made.db --export a.csv --json a.json",
     "report": "report made.db --page a.html --json a.json",
     "train": "train --out new --steps 2 --text ../text.txt --device cpu --json a.json",
     "train-head": "train-head --pair ../pair --text ../text.txt --device cpu --out new --steps 2 --json a.json",
@@ -240,7 +241,7 @@ class Case:
         (folder / "tmp").mkdir(parents=True, exist_ok=True)
         (folder / "own.py").write_text(OWN)
         (folder / "small.toml").write_text(SWEEP)
-        if self.name == "report":
+        if self.name in ("report", "rows"):
             run = Run(folder, ["sweep", "small.toml", "--jobs", "1", "--store", "made.db"])
             assert run.ended() == 0, run.err
         for file in files(self.name):

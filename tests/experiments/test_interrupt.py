@@ -10,6 +10,9 @@ import sys
 import time
 from pathlib import Path
 
+from draftproof.experiments.grid.store import stored_rows
+from tests.experiments.grid.stores import timeless
+
 COMMAND = [
     "compare",
     "nss",
@@ -27,13 +30,15 @@ COMMAND = [
     "--engine",
     "enumerate",  # work that lasts
     "--resume",
-    "rows.jsonl",
+    "rows.db",
     "--json",
     "rows.json",
 ]
 CHECK = ["check", "specinfer", "--vocab", "3", "--K", "3", "--instances", "500"]
 #: Makes a file once an instance was checked.
 TELLING = """
+from tests.experiments.grid.stores import timeless
+from draftproof.experiments.grid.store import stored_rows
 from draftproof.experiments.commands.check.work import Report
 add = Report.add
 Report.add = lambda self, *given: (add(self, *given), open("begun", "w").close())
@@ -70,12 +75,12 @@ def interrupt_when(process: subprocess.Popen, ready) -> tuple[str, str]:
 
 def test_compare_keeps_its_rows_and_goes_on_from_them(tmp_path):
     (tmp_path / "rows.json").write_text("an older result")
-    rows = tmp_path / "rows.jsonl"
+    rows = tmp_path / "rows.db"
     process = start(COMMAND, tmp_path)
-    out, err = interrupt_when(process, lambda: rows.exists() and rows.stat().st_size > 0)
+    out, err = interrupt_when(process, lambda: timeless(rows))
     assert process.returncode == 130
-    assert "kept in rows.jsonl" in err
-    kept = [row for row in map(json.loads, rows.read_text().splitlines()) if "verifier" in row]
+    assert "kept in rows.db" in err
+    kept = list(stored_rows(str(rows), ["law"]))
     assert kept[0]["verifier"] in out  # the rows so far are shown
     assert 1 <= len(kept) < 32
     assert (tmp_path / "rows.json").read_text() == "an older result"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.cli import run_command
-from draftproof.experiments.shared import sharing
-from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.grid import run as running
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.experiments.studies import map_claims, map_of_trees, map_points, map_schemes
 from draftproof.experiments.studies.map_worlds import World, distance
@@ -23,7 +23,7 @@ PAGE = Path(str(map_of_trees.__file__)).with_name("trees.md")
 
 def study(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments)])
-    monkeypatch.setattr(sharing, "spread", lambda jobs, work, calls: (work(*call) for call in calls))
+    monkeypatch.setattr(running, "spread", lambda jobs, work, calls, *_: (work(*call) for call in calls))
     with pytest.raises(SystemExit) as stop:
         run_command(map_of_trees.main)
     return int(stop.value.code or 0), capsys.readouterr()
@@ -75,7 +75,7 @@ def test_a_second_run_computes_nothing_and_says_the_same(monkeypatch, capsys, tm
     assert "0 worlds (4 more are kept" in second.err
     assert json.loads(Path("a.json").read_text())["points"] == json.loads(Path("b.json").read_text())["points"]
     assert Path("m.png").read_bytes().startswith(b"\x89PNG")
-    rows = list(RowFile("rows").rows.values())
+    rows = list(Store("rows").values())
     assert Path("m.md").read_text().endswith(map_claims.claims(rows))
     assert first.out.splitlines()[0] == second.out.splitlines()[0]
 

@@ -10,7 +10,7 @@ import pytest
 
 from draftproof.experiments.cli import run_command
 from draftproof.experiments.commands.sweep import asked
-from draftproof.experiments.commands.sweep.store import Store
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.studies.matched import command, views
 
 SMALL = """
@@ -80,7 +80,7 @@ def test_the_grids_are_six_kinds_at_four_temperatures_and_all_shapes_as_far_as_e
 def test_tables_are_those_of_the_rows_and_of_the_report(study, draftproof):
     code, out = study("--store", "m.db", "--markdown", "m.md", "--json", "m.json")
     assert code == 0
-    assert "96 rows, 96 to compute" in out.err  # four worlds, four schemes, five verifiers and a bound
+    assert "96 rows: about" in out.err  # four worlds, four schemes, five verifiers and a bound
     summary, text = json.loads(Path("m.json").read_text()), Path("m.md").read_text()
     assert text in out.out
     assert summary["matched"] == draftproof("report", "m.db", "--json", "-").json["matched"]
@@ -97,8 +97,8 @@ def test_tables_are_those_of_the_rows_and_of_the_report(study, draftproof):
 def test_it_goes_on_where_it_stopped_and_shows_its_own_rows_alone(study, interrupted):
     with interrupted(3) as done:
         code, out = study("--store", "m.db")
-    assert (code, "run again to go on" in out.err) == (130, True)
-    assert len(Store("m.db").rows) == sum(len(group.asked) for group in done)
+    assert (code, "rows; they are kept in m.db" in out.err) == (130, True)
+    assert len(Store("m.db")) == sum(len(group.asked) for group in done)
     assert study("--store", "m.db")[0] == 0
     other = SMALL.replace('"dirichlet"', '"equal"')
     Path(command.CELLS).write_text(other)

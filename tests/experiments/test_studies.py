@@ -9,8 +9,8 @@ import pytest
 
 from draftproof import verifiers
 from draftproof.experiments.cli import run_command
-from draftproof.experiments.shared import sharing
-from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.grid import run as running
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.studies import share_claims, share_of_optimum, share_views, speed
 
 
@@ -20,7 +20,7 @@ def few(monkeypatch, tmp_path):
     monkeypatch.setattr(share_of_optimum, "DEPTHS", ((0, 1), (1, 1)))
     monkeypatch.setattr(share_of_optimum, "VOCABULARIES", (2,))
     monkeypatch.setattr(share_of_optimum, "PATHS", (2,))
-    monkeypatch.setattr(sharing, "spread", lambda jobs, work, calls: (work(*call) for call in calls))
+    monkeypatch.setattr(running, "spread", lambda jobs, work, calls, *_: (work(*call) for call in calls))
 
 
 def study(monkeypatch, capsys, *arguments):
@@ -51,8 +51,8 @@ def test_rows_hold_shares_that_no_lossless_verifier_exceeds(few):
 
 
 def test_a_second_run_computes_nothing_and_says_the_same(few, monkeypatch, capsys):
-    code, first = study(monkeypatch, capsys, "--seeds", 1, "--resume", "rows.jsonl", "--json", "a.json")
-    again, second = study(monkeypatch, capsys, "--seeds", 1, "--resume", "rows.jsonl", "--json", "b.json")
+    code, first = study(monkeypatch, capsys, "--seeds", 1, "--resume", "rows.db", "--json", "a.json")
+    again, second = study(monkeypatch, capsys, "--seeds", 1, "--resume", "rows.db", "--json", "b.json")
     assert (code, again) == (0, 0)
     assert first.out == second.out
     assert "0 instances (8 more are kept" in second.err
@@ -60,11 +60,11 @@ def test_a_second_run_computes_nothing_and_says_the_same(few, monkeypatch, capsy
 
 
 def test_files_are_written(few, monkeypatch, capsys):
-    code, _ = study(monkeypatch, capsys, "--seeds", 1, "--plot", "s.png", "--markdown", "s.md", "--resume", "r.jsonl")
+    code, _ = study(monkeypatch, capsys, "--seeds", 1, "--plot", "s.png", "--markdown", "s.md", "--resume", "r.db")
     assert code == 0
     assert Path("s.png").read_bytes().startswith(b"\x89PNG")
     assert Path("s.md").read_text().startswith("| verifier")
-    rows = list(RowFile("r.jsonl").rows.values())
+    rows = list(Store("r.db").values())
     assert "path_transport" in Path("s.md").read_text()
     assert Path("s.md").read_text().endswith(share_claims.claims(rows))
     assert share_views.summarise(rows).keys() == rows[0]["shares"].keys()

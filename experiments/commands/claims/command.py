@@ -13,11 +13,9 @@ from draftproof.experiments.shared.consoles import console_for
 from draftproof.experiments.shared.output import check_files, write_json
 
 _CORES = os.cpu_count() or 1
-#: Below so many seconds of work the cost of starting processes is not worth it.
-PARALLEL_FROM = 4.0
 Names = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims; all where none is named.")]
 Deep = Annotated[bool, typer.Option("--deep", help="Twenty times the instances, larger trees too; hours.")]
-Resume = Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.")]
+Resume = Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
 Folder = Annotated[
     str | None, typer.Option("--folder", help="For instances that refute and do not come along (default: here).")
@@ -36,26 +34,20 @@ def claims(
     from draftproof.experiments.claims.ledger import ledger
     from draftproof.experiments.commands.claims import views, work
     from draftproof.experiments.commands.claims.verdicts import RECORDED, verdict
-    from draftproof.experiments.shared.progress import INTERRUPTED, duration, remark
-    from draftproof.experiments.shared.rows import RowFile
+    from draftproof.experiments.grid.run import Executor, rows_of, run
+    from draftproof.experiments.grid.store import Store
+    from draftproof.experiments.shared.progress import cut_short
     from draftproof.simulator.errors import InvalidInput
 
     check_files((), {"--json": json_target, "--resume": resume})
     if folder is not None and not Path(folder).is_dir():
         raise InvalidInput(f"--folder {folder} is no folder; make it first")
     chosen = [work.claim_named(name) for name in dict.fromkeys(names)] if names else list(ledger())
-    kept = RowFile(resume)
-    parts = {claim.id: work.parts_of(claim, deep) for claim in chosen}
-    missing = {claim: [part for part in each if part.strong_id not in kept.rows] for claim, each in parts.items()}
-    count, seconds = sum(map(len, missing.values())), work.expected(missing, views.recorded(RECORDED), deep)
-    jobs = jobs if seconds > PARALLEL_FROM else 1
-    about = f"{len(chosen)} claim{'s' * (len(chosen) > 1)}, {count} rows to compute"
-    remark(f"{about}: {duration(seconds / jobs)} on {jobs} process{'es' if jobs > 1 else ''}")
-    if not work.run([part for each in parts.values() for part in each], kept, jobs):
-        where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them for next time"
-        remark(f"interrupted after {len(kept.rows)} rows{where}")
-        return INTERRUPTED
-    found = [verdict(claim, [kept.rows[part.strong_id] for part in parts[claim.id]]) for claim in chosen]
+    kept = Store(resume)
+    tasks = work.tasks_of(chosen, views.recorded(RECORDED), deep)
+    if not run(tasks, kept, Executor(work.compute, jobs), about=f"{len(chosen)} claim{'s' * (len(chosen) > 1)}"):
+        return cut_short(len(rows_of(tasks, kept)), len(tasks), "rows", resume)
+    found = [verdict(claim, [kept[part.strong_id] for part in work.parts_of(claim, deep)]) for claim in chosen]
     rows: list[dict[str, Any]] = [views.fields(each, views.kept_instance(each, folder)) for each in found]
     write_json(json_target, {"claims": rows})
     console = console_for(json_target)

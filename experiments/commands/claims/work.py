@@ -9,9 +9,8 @@ from typing import Any
 
 from draftproof.experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Look, Measured, Open, Statement
 from draftproof.experiments.claims.ledger import ledger
-from draftproof.experiments.shared.progress import bar
-from draftproof.experiments.shared.rows import RowFile, strong_id, versions
-from draftproof.experiments.shared.sharing import computed, unclaimed
+from draftproof.experiments.grid.run import Task
+from draftproof.experiments.shared.rows import strong_id, versions
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme
@@ -138,28 +137,14 @@ def _fails(test: Statement, instance: Instance, scheme: DraftScheme) -> bool:
     return not look.holds
 
 
-def run(parts: Sequence[Part], kept: RowFile, jobs: int) -> bool:
-    """Compute the missing rows into `kept`, the longest first as far as that is known; False if Ctrl-C ended it."""
-    missing = [part for part in parts if part.strong_id not in kept.rows]
-    with bar("parts of claims", len(parts)) as tick:
-        tick(len(parts) - len(missing))
-        try:
-            ours = unclaimed(missing, lambda part: kept.claim(part.strong_id), lambda _: tick(1))
-            for row in computed(ours, compute, min(jobs, len(missing))):
-                kept.add(row)
-                tick(1)
-        except KeyboardInterrupt:
-            return False
-    return True
-
-
-def expected(missing: Mapping[str, Sequence[Part]], recorded: Mapping[str, Mapping[str, Any]], deep: bool) -> float:
-    """Rough seconds of one process for these parts, by what each claim took when the page was made."""
+def tasks_of(claims: Sequence[Claim], recorded: Mapping[str, Mapping[str, Any]], deep: bool) -> list[Task[Part]]:
+    """The parts of claims. recorded: what each claim took when the page was made, which tells what it takes here."""
     usual = [row["seconds"] for row in recorded.values()]
     mean = sum(usual) / len(usual) if usual else 2.0
-    total = 0.0
-    for claim, parts in missing.items():
-        rows = parts_of(claim_named(claim), False)
-        each = (recorded[claim]["seconds"] if claim in recorded else mean) / max(len(rows), 1)
-        total += sum(each * (DEEP if part.deep else 1) for part in parts)
-    return total
+    tasks = []
+    for claim in claims:
+        seconds = recorded[claim.id]["seconds"] if claim.id in recorded else mean
+        each = seconds / max(len(parts_of(claim, False)), 1)
+        parts = parts_of(claim, deep)
+        tasks += [Task((part.strong_id,), part, each * (DEEP if part.deep else 1)) for part in parts]
+    return tasks

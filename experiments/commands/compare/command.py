@@ -15,6 +15,7 @@ from draftproof.experiments.commands.compare.files import write_files
 from draftproof.experiments.commands.compare.optimum_rows import with_optimum
 from draftproof.experiments.commands.compare.policies import RANGES, Wanted, policy_rows, wanted_policies
 from draftproof.experiments.commands.given import Given, choose_problem, with_groups
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared import options as opt
 from draftproof.experiments.shared.consoles import chosen_verifiers, console_for
 from draftproof.experiments.shared.latency import TimeModel, time_model
@@ -22,8 +23,7 @@ from draftproof.experiments.shared.measured import planned
 from draftproof.experiments.shared.names import parse_range
 from draftproof.experiments.shared.output import check_files, write_json
 from draftproof.experiments.shared.problem import FileProblem, Problem, TextProblem
-from draftproof.experiments.shared.progress import INTERRUPTED, remark
-from draftproof.experiments.shared.rows import RowFile
+from draftproof.experiments.shared.progress import cut_short
 from draftproof.experiments.shared.schemes import scheme_spec
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
@@ -59,7 +59,7 @@ Policies = Annotated[
         **_SCHEME,
     ),
 ]
-Resume = Annotated[str | None, typer.Option(help="File of rows: kept as they come, reused next time.", **_OUTPUT)]
+Resume = Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.", **_OUTPUT)]
 ByRoot = Annotated[bool, typer.Option("--by-root", help="A second table, root by root.", **_OUTPUT)]
 Csv = Annotated[str | None, typer.Option("--csv", help="CSV file.", **_OUTPUT)]
 Latex = Annotated[str | None, typer.Option("--latex", help="LaTeX table.", **_OUTPUT)]
@@ -112,16 +112,16 @@ def compare(
     wanted = wanted_policies(policy, problem, given.pair, named or chosen_verifiers(None), schemes, arithmetic, costs)
     if steady and given.text is None:
         raise InvalidInput("--steady-state needs processes that go on for ever; add --text FILE")
-    tasks = planning.all_tasks(problem, named, schemes, settings, best)
-    kept = RowFile(resume, ("law", "bound"))
-    complete = comparing.compute_all(problem, tasks, settings, kept, given.options)
-    found = with_optimum([kept.rows[task.strong_id] for task in tasks if task.strong_id in kept.rows])
+    cells = planning.all_cells(problem, named, schemes, settings, best)
+    kept = Store(resume, ("law", "bound"))
+    complete = comparing.compute_all(problem, cells, settings, kept, given.options)
+    found = with_optimum([kept[cell.strong_id] for cell in cells if cell.strong_id in kept])
     rows = [{**row, **costs.row_fields(row)} for row in found["rows"]] if costs else found["rows"]
     policies, complete = _policies(wanted, rows) if complete else ([], False)
     console = console_for(json_target)
     _show(console, rows, policies, f"{problem}, {arithmetic}", by_root)
     if not complete:
-        return _interrupted(rows, len(tasks), resume)
+        return cut_short(len(rows), len(cells), "rows", resume)
     return _write(console, {**found, "rows": rows, "policies": policies}, str(problem), json_target, files)
 
 
@@ -172,16 +172,6 @@ def _show(
         console.print(tables.policies_table(policies))
     if by_root:
         console.print(tables.roots_table(rows))
-
-
-def _interrupted(rows: Sequence[dict[str, Any]], wanted: int, resume: str | None) -> int:
-    """Say what there is after Ctrl-C."""
-    if not rows:
-        remark("interrupted before the first row was done")
-        return INTERRUPTED
-    where = f"; they are kept in {resume}" if resume else "; --resume FILE would keep them for next time"
-    remark(f"interrupted after {len(rows)} of {wanted} rows{where}; no other file was written")
-    return INTERRUPTED
 
 
 def _write(

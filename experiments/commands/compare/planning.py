@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from draftproof.experiments.grid.run import Task
 from draftproof.experiments.shared.bounds import Goal, expected_seconds
 from draftproof.experiments.shared.consoles import chosen_verifiers
 from draftproof.experiments.shared.cost import Settings, Workload, check_runs, expected_cost
@@ -32,27 +33,18 @@ QUICK_PATHS, QUICK_SECONDS = 256, 120.0
 
 
 @dataclass(frozen=True)
-class BoundTask:
-    """One bound to compute: a shape, and the expected cost."""
+class Cell:
+    """One row: a verifier on a scheme, or, where there is none, the optimum of a delayed one; and what it costs."""
 
-    scheme: Delayed
-    strong_id: str
-    cost: Workload
-
-
-@dataclass(frozen=True)
-class Task:
-    """One row to compute: a verifier (by the text it was asked for), a shape, and the expected cost."""
-
-    verifier: NamedVerifier
+    verifier: NamedVerifier | None
     scheme: DraftScheme
     strong_id: str
     cost: Workload
 
-    @property
-    def outside(self) -> bool:
-        """Whether code of others takes part."""
-        return self.verifier.from_file or isinstance(self.scheme, Own)
+    def task(self) -> Task[Cell]:
+        """The same for a grid."""
+        outside = self.verifier is not None and (self.verifier.from_file or isinstance(self.scheme, Own))
+        return Task((self.strong_id,), self, self.cost.seconds, frozenset(() if outside else (self.strong_id,)))
 
 
 def shapes(
@@ -85,27 +77,27 @@ def shape_label(scheme: DraftScheme) -> str:
     return ", ".join(str(fields[key]) for key in ("K", "L1", "L2")) if "K" in fields else str(scheme)
 
 
-def all_tasks(
+def all_cells(
     problem: Problem,
     chosen: Sequence[NamedVerifier] | None,
     schemes: Sequence[DraftScheme],
     settings: Settings,
     bounds: bool | None,
-) -> list[Task | BoundTask]:
-    """Every row and every bound to compute; bounds: as for `bound_tasks`, chosen: None for the whole registry."""
-    return [*row_tasks(problem, chosen, schemes, settings), *bound_tasks(problem, schemes, bounds)]
+) -> list[Cell]:
+    """Every row and every bound to compute; bounds: as for `bound_cells`, chosen: None for the whole registry."""
+    return [*law_cells(problem, chosen, schemes, settings), *bound_cells(problem, schemes, bounds)]
 
 
-def row_tasks(
+def law_cells(
     problem: Problem, chosen: Sequence[NamedVerifier] | None, schemes: Sequence[DraftScheme], settings: Settings
-) -> list[Task]:
+) -> list[Cell]:
     """Every row to compute with its estimated cost; raises `TooLarge` for one that does not fit.
 
     chosen: None for the whole registry; of that a verifier that is made for other trees, or refuses those of a scheme,
     is left out and named.
     """
     arithmetic = arithmetic_named(settings.arithmetic)
-    tasks = []
+    cells = []
     known: dict[str, dict[Any, float]] = {}
     refused: dict[str, list[DraftScheme]] = {}
     roots_of = lru_cache(lambda depth: problem.roots(depth, arithmetic))
@@ -136,11 +128,11 @@ def row_tasks(
                 **({"device": settings.device} if settings.device else {}),
             }
             total = replace(cost, steps=cost.steps * len(roots), seconds=cost.seconds * len(roots))
-            tasks.append(Task(named, scheme, strong_id(fields), total))
+            cells.append(Cell(named, scheme, strong_id(fields), total))
     for label, left_out in refused.items():
         others = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         remark(f"{label} is not for trees of {left_out[0]}{others}: left out")
-    return tasks
+    return cells
 
 
 def is_for_others(card: Card, scheme: DraftScheme) -> bool:
@@ -149,9 +141,9 @@ def is_for_others(card: Card, scheme: DraftScheme) -> bool:
     return ours and not card.control and bool(lossless_for(card)) and scheme.name not in lossless_for(card)
 
 
-def bound_tasks(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[BoundTask]:
+def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[Cell]:
     """The optimum of every delayed shape; wanted: None for those that are quick, False for none."""
-    tasks = []
+    cells = []
     for scheme in schemes if wanted is not False else ():
         if not isinstance(scheme, Delayed):
             continue
@@ -167,11 +159,11 @@ def bound_tasks(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool |
             "gap": GOAL.gap,
         }
         seconds = expected * len(roots)
-        tasks.append(BoundTask(scheme, strong_id(fields), Workload("bound", "", len(roots), seconds)))
-    if wanted is None and sum(task.cost.seconds for task in tasks) > QUICK_SECONDS:
-        remark(f"the optimum of {len(tasks)} shapes is left out; --optimum computes it")
+        cells.append(Cell(None, scheme, strong_id(fields), Workload("bound", "", len(roots), seconds)))
+    if wanted is None and sum(cell.cost.seconds for cell in cells) > QUICK_SECONDS:
+        remark(f"the optimum of {len(cells)} shapes is left out; --optimum computes it")
         return []
-    return tasks
+    return cells
 
 
 def _identity(problem: Problem, roots: Sequence[Case], scheme: DraftScheme) -> list[Any]:

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from draftproof.experiments.commands.given import with_groups
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared import options as opt
 from draftproof.experiments.shared.consoles import console_for
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.output import check_files
-from draftproof.experiments.shared.rows import RowFile
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.theorems.proof.relations import DOMINATES, EQUALS
 
@@ -43,7 +43,7 @@ Latex = Annotated[bool, typer.Option("--latex", help="The formulas as LaTeX.")]
 Certificate = Annotated[str | None, typer.Option(help="Write the certificate to this file.", rich_help_panel="Output")]
 Verify = Annotated[str | None, typer.Option(help="Check this certificate, without a search; exit 1 if it is rejected.")]
 Resume = Annotated[
-    str | None, typer.Option(help="File of rows: a theorem that stands there, or a step of one, is not proved again.")
+    str | None, typer.Option(help="Store of rows: a theorem that stands there, or a step of one, is not proved again.")
 ]
 MaxTrees = Annotated[int, typer.Option(min=1, help="Refuse more draft trees.", rich_help_panel="How to compute")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.", rich_help_panel="How to compute")]
@@ -96,7 +96,7 @@ def prove(
         larger = work.tried_at(request, LARGER) if vocab is None and not free else None
         if larger is not None and not larger.holds:
             request = replace(request, vocab_size=LARGER)
-        kept = RowFile(resume, work.KINDS)
+        kept = Store(resume, work.KINDS)
         known = work.known_row(request, kept)
         if known is not None and certificate is None:
             return views.deliver_row(console, known, json_target, larger)
@@ -107,6 +107,6 @@ def prove(
         raise InvalidInput("--equals and --dominates are theorems of their own; give one of them, without the others")
     kind, other = (EQUALS, equals) if equals else (DOMINATES, str(dominates))
     related = relating.relate_two(
-        request, kind, find_verifier(str(other)), certificate, jobs, RowFile(resume, work.KINDS)
+        request, kind, find_verifier(str(other)), certificate, jobs, Store(resume, work.KINDS)
     )
     return views.deliver_relation(console, related, witness, json_target)

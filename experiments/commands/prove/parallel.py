@@ -1,4 +1,4 @@
-"""The steps of a proof over processes, and kept in a file of rows, so that a proof that was ended goes on where it was.
+"""The steps of a proof over processes, kept in a store of rows, so that a proof that was ended goes on where it was.
 
 A step is a draft tree whose cells are found, or a balance that is shown to be zero. Each is found by itself and the
 same wherever it is found, so the theorem, its cells and its certificate do not depend on the number of processes.
@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from draftproof.experiments.commands.prove.free import subject_of
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.pool import spread
 from draftproof.experiments.shared.progress import duration, remark
-from draftproof.experiments.shared.rows import RowFile, strong_id
+from draftproof.experiments.shared.rows import strong_id
 from draftproof.experiments.shared.schemes import find_scheme, scheme_spec
 from draftproof.simulator.drafts import Own
 from draftproof.simulator.protocol import DraftScheme
@@ -66,13 +67,13 @@ class Place:
 class Workshop:
     """Does the steps in `jobs` processes; see `proof.ProofExecutor`. about: what is proved, and by which code.
 
-    kept: counts the steps that the file of rows had. announced: what was said about steps, and what came true.
+    kept: counts the steps that the store of rows had. announced: what was said about steps, and what came true.
     """
 
     place: Place
     jobs: int
     about: Mapping[str, Any]
-    file: RowFile
+    file: Store
     kept: int = 0
     processes: int = 1
     announced: list[Announced] = field(default_factory=list)
@@ -91,11 +92,11 @@ class Workshop:
     ) -> Iterator[Step]:
         """Results by number: those from before, then here until it is known that processes are worth it, then there."""
         names = [strong_id({**self.about, "step": kind, "task": task}) for task in tasks]
-        known = [number for number, name in enumerate(names) if name in self.file.rows]
+        known = [number for number, name in enumerate(names) if name in self.file]
         self.kept += len(known)
         for number in known:
-            yield number, self.file.rows[names[number]]["result"]
-        missing = [number for number in range(len(tasks)) if names[number] not in self.file.rows]
+            yield number, self.file[names[number]]["result"]
+        missing = [number for number in range(len(tasks)) if names[number] not in self.file]
         for number, result in self._found(kind.partition(" of ")[0], tasks, missing, start, given):
             row = {"kind": "step", "strong_id": names[number], "step": kind.partition(" of ")[0], "result": result}
             self.file.add(row)

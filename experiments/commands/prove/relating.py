@@ -11,10 +11,11 @@ from typing import Any
 from draftproof.experiments.commands.prove.announcing import announce
 from draftproof.experiments.commands.prove.parallel import Announced, Both
 from draftproof.experiments.commands.prove.work import Request, certificate_about, shape_of, steps_trusted, workshop_of
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.progress import bar, named_errors
-from draftproof.experiments.shared.rows import RowFile, versions
+from draftproof.experiments.shared.rows import versions
 from draftproof.simulator.theorems.certificate.relations import RelationCheck, checked_relation, relation_certificate
 from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
 from draftproof.simulator.theorems.proof.explore import Explorer
@@ -69,18 +70,18 @@ def relate_two(
     other: NamedVerifier,
     certificate: str | None = None,
     jobs: int = 1,
-    kept: RowFile | None = None,
+    kept: Store | None = None,
 ) -> Related:
     """The relation between two verifiers, with progress.
 
-    certificate: a file for its certificate. jobs: processes. kept: the file of rows that keeps every step.
+    certificate: a file for its certificate. jobs: processes. kept: the store of rows that keeps every step.
     """
     shape, trees = shape_of(request, (request.named, other), ())
     announce(shape, trees)
     start = time.perf_counter()
     one, two = (Subject.of(named.verifier) for named in (request.named, other))
     label = f"{request.named.label} {kind} {other.label}"
-    kept = kept or RowFile(None)
+    kept = Store(None) if kept is None else kept
     mine, theirs = (workshop_of(each, jobs, kept) for each in (request, replace(request, named=other)))
     steps = 2 * trees + len(shape.contexts)
     with named_errors(label), bar(f"{label}, {shape}", steps, even=False) as tick, steps_trusted(mine, theirs):

@@ -93,7 +93,7 @@ def _show_formulas(console: Console, report: Report, as_latex: bool) -> None:
 
 def deliver_row(console: Console, row: dict[str, Any], json_target: str | None, larger: Larger | None = None) -> int:
     """A theorem that was proved before. larger: what was seen beside it."""
-    console.print(Text(f"{row['verifier']}: LOSSLESS, as the file of rows has it", "bold green"))
+    console.print(Text(f"{row['verifier']}: LOSSLESS, as the store has it", "bold green"))
     console.print(f"  {row['identities']} identities on {row['cells']} cells, proved in {row['seconds']:.1f} s")
     if larger is not None:
         console.print(f"  {larger}", soft_wrap=True)

@@ -13,12 +13,13 @@ from typing import Any
 from draftproof.experiments.commands.prove.announcing import announce
 from draftproof.experiments.commands.prove.free import subject_of
 from draftproof.experiments.commands.prove.parallel import Announced, Place, Workshop
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.output import write_whole
 from draftproof.experiments.shared.planned import Planned
 from draftproof.experiments.shared.pool import PERIOD
 from draftproof.experiments.shared.progress import bar, named_errors, remark
-from draftproof.experiments.shared.rows import RowFile, strong_id, versions
+from draftproof.experiments.shared.rows import strong_id, versions
 from draftproof.simulator.errors import DraftproofError, InvalidInput, TooLarge, UnsupportedTree
 from draftproof.simulator.files import cut, parse_json, read_text
 from draftproof.simulator.instances.processes import table_entries
@@ -156,11 +157,11 @@ def conduct(
     formulas: bool = False,
     certificate: str | None = None,
     jobs: int = 1,
-    kept: RowFile | None = None,
+    kept: Store | None = None,
 ) -> Report:
     """The proof, with progress; raises `InvalidInput` or `TooLarge` before any work that cannot end well.
 
-    jobs: processes. kept: the file of rows that keeps every step.
+    jobs: processes. kept: the store of rows that keeps every step.
     """
     subject = subject_of(request.named, request.free, request.vocab_size, request.scheme)
     shape, trees = shape_of(request, (request.named,), subject.parameters)
@@ -177,15 +178,15 @@ def conduct(
     return Report(request, proof, trees, time.perf_counter() - start, workshop.processes, workshop.announced, cells)
 
 
-def workshop_of(request: Request, jobs: int, kept: RowFile | None) -> Workshop:
+def workshop_of(request: Request, jobs: int, kept: Store | None) -> Workshop:
     """Where the steps of a theorem are done."""
     place = Place.of(request.named.spec, request.vocab_size, request.scheme, request.zeros, request.free)
-    return Workshop(place, jobs, request.identity, kept or RowFile(None))
+    return Workshop(place, jobs, request.identity, Store(None) if kept is None else kept)
 
 
 @contextmanager
 def steps_trusted(*workshops: Workshop) -> Iterator[None]:
-    """What fails inside because of steps that a file of rows had is told of that file."""
+    """What fails inside because of steps that a store of rows had is told of that file."""
     try:
         yield
     except DraftproofError:
@@ -206,22 +207,21 @@ def verify_certificate(request: Request, path: str) -> CertificateCheck:
         return checked(fields, subject, shape)
 
 
-def known_row(request: Request, kept: RowFile) -> dict[str, Any] | None:
-    """The row of this theorem in a file of rows; where another run proves it just now, once that is done."""
+def known_row(request: Request, kept: Store) -> dict[str, Any] | None:
+    """The row of this theorem in a store of rows; where another run proves it just now, once that is done."""
     known = strong_id(request.identity)
     if kept.claim(known) == "theirs":
         remark("another run proves this theorem; waiting for it")
         while kept.claim(known) == "theirs":
             time.sleep(PERIOD)
-    return kept.rows.get(known)
+    return kept.get(known)
 
 
-def keep_row(report: Report, kept: RowFile) -> None:
-    """Add a theorem to a file of rows; what is refuted or open is asked again next time."""
+def keep_row(report: Report, kept: Store) -> None:
+    """Add a theorem to a store of rows; what is refuted or open is asked again next time."""
     if report.verdict == "proved":
         known = strong_id(report.request.identity)
-        kept.refresh()
-        if known not in kept.rows:  # proved again for its certificate, or by another run meanwhile
+        if known not in kept:  # proved again for its certificate, or by another run meanwhile
             kept.add({"kind": "theorem", **report.as_json(), "strong_id": known})
 
 

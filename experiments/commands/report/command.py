@@ -13,7 +13,7 @@ from draftproof.simulator.files import printable
 
 Places = Annotated[
     list[str],
-    typer.Argument(metavar="STORE...", help="The store of a sweep, and files of rows that --resume kept."),
+    typer.Argument(metavar="STORE...", help="Stores of rows, of sweep --store and of --resume."),
 ]
 Page = Annotated[str | None, typer.Option("--page", "-o", help="The report, one file of HTML.")]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from draftproof.experiments.commands.sweep.store import Row
+from draftproof.experiments.grid.store import Row
 
 #: Efficiencies closer than this count as equal: float64 sums of some thousand terms.
 CLOSE = 1e-9

@@ -17,7 +17,7 @@ from draftproof.experiments.commands.compare.picture import NAMED, best_budget, 
 from draftproof.experiments.commands.report.matched import comparisons, matched
 from draftproof.experiments.commands.report.ordering import agreement, ordering
 from draftproof.experiments.commands.report.places import CLOSE, Place, by_shape, kind, places_of
-from draftproof.experiments.commands.sweep.store import Row
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.shared.progress import counted
 from draftproof.verifiers import REGISTRY
 

@@ -1,23 +1,21 @@
-"""The rows of a sweep, group by group: all verifiers on one world and scheme, computed and kept together."""
+"""The tasks of a sweep: all verifiers on one world and scheme, whose rows are computed and kept together."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from draftproof.experiments.commands.compare.planning import BoundTask, Task, is_for_others
+from draftproof.experiments.commands.compare.planning import Cell, is_for_others
 from draftproof.experiments.commands.compare.work import Workplace
 from draftproof.experiments.commands.sweep.asked import Asked, World
-from draftproof.experiments.commands.sweep.store import Row, Store
+from draftproof.experiments.grid.run import Task
+from draftproof.experiments.grid.store import Row
 from draftproof.experiments.shared.bounds import expected_seconds
 from draftproof.experiments.shared.cost import Settings, Workload, check_runs, expected_cost
 from draftproof.experiments.shared.names import find_verifier, from_file
-from draftproof.experiments.shared.progress import bar
 from draftproof.experiments.shared.rows import strong_id, versions
 from draftproof.experiments.shared.schemes import find_scheme, scheme_spec
-from draftproof.experiments.shared.sharing import computed, unclaimed
 from draftproof.simulator.arithmetic import arithmetic_named
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge, UnsupportedTree
@@ -37,40 +35,34 @@ class Group:
     arithmetic: str
     asked: tuple[tuple[str, str | None], ...]
 
-    @property
-    def ids(self) -> list[str]:
-        """The ids of its rows."""
-        return [name for name, _ in self.asked]
-
-    @property
-    def name(self) -> str:
-        """What it is claimed by."""
-        return strong_id({"rows": self.ids})
+    def task(self, seconds: float) -> Task[Group]:
+        """The same for a grid."""
+        own = frozenset(name for name, spec in self.asked if not from_file(f"{spec or ''} {self.scheme}"))
+        return Task(tuple(name for name, _ in self.asked), self, seconds, own)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All groups, what is left out because a verifier is not for a scheme, and the seconds of one process."""
+    """All groups, and what is left out because a verifier is not for a scheme."""
 
-    groups: tuple[Group, ...]
+    tasks: tuple[Task[Group], ...]
     left_out: tuple[str, ...]
-    seconds: float
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return sum(len(group.asked) for group in self.groups)
+        return sum(len(task.ids) for task in self.tasks)
 
 
 def plan(asked: Asked) -> Plan:
     """The groups of a sweep; raises `TooLarge` for rows that would not be begun, where the sweep has no limits."""
     costs = _Costs(asked)
-    groups, left_out, seconds = [], dict[str, None](), 0.0
+    tasks, left_out = [], dict[str, None]()
     for world in asked.worlds:
         base = {"world": dict(world.source), "arithmetic": asked.arithmetic, **versions()}
         for scheme in asked.schemes:
             about = {**base, "scheme": scheme.as_dict()}
-            rows: list[tuple[str, str | None]] = []
+            rows, seconds = list[tuple[str, str | None]](), 0.0
             for named in asked.verifiers if "check" in asked.questions else ():
                 cost = None if is_for_others(named.verifier.card, scheme) else costs.of(world, named.spec, scheme)
                 if cost is None:
@@ -86,8 +78,8 @@ def plan(asked: Asked) -> Plan:
                     rows.append((strong_id({**about, "question": "bound"}), None))
                     seconds += cost
             if rows:
-                groups.append(Group(world, scheme_spec(scheme), asked.arithmetic, tuple(rows)))
-    return Plan(tuple(groups), tuple(left_out), seconds)
+                tasks.append(Group(world, scheme_spec(scheme), asked.arithmetic, tuple(rows)).task(seconds))
+    return Plan(tuple(tasks), tuple(left_out))
 
 
 class _Costs:
@@ -162,40 +154,8 @@ def compute(group: Group) -> list[Row]:
     rows = []
     for name, spec in group.asked:
         started = time.perf_counter()
-        if spec is None:
-            assert isinstance(scheme, Delayed)
-            found = workplace.row(BoundTask(scheme, name, _FREE))
-        else:
-            found = workplace.row(Task(find_verifier(spec), scheme, name, _FREE))
+        found = workplace.row(Cell(None if spec is None else find_verifier(spec), scheme, name, _FREE))
         kept = {key: value for key, value in found.items() if key not in _TIMED}
-        question = "bound" if spec is None else "check"
-        about = {"question": question, "shape": group.scheme, "nodes": scheme.nodes}
-        about |= {"options": group.world.given.options}
-        rows.append({**kept, **about, "seconds": round(time.perf_counter() - started, 4)})
+        kept |= {"kind": f"swept {kept['kind']}", "options": group.world.given.options}
+        rows.append({**kept, "seconds": round(time.perf_counter() - started, 4)})
     return rows
-
-
-#: `computing(groups)`: the rows of groups, in any order, group by group.
-Compute = Callable[[Iterator[Group | None]], Iterator[list[Row]]]
-
-
-def run(groups: Sequence[Group], store: Store, computing: Compute) -> bool:
-    """Compute what is missing into the store; False if Ctrl-C ended it early."""
-    missing = [group for group in groups if not store.has(group.ids)]
-    outside = {name for group in missing for name, spec in group.asked if from_file(f"{spec or ''} {group.scheme}")}
-    with bar("rows", sum(len(group.asked) for group in groups)) as tick:
-        tick(sum(len(group.asked) for group in groups) - sum(len(group.asked) for group in missing))
-        try:
-            claim, there = lambda group: store.claim(group.name, group.ids), lambda group: tick(len(group.asked))
-            for rows in computing(unclaimed(missing, claim, there)):
-                store.add(rows, outside)
-                tick(len(rows))
-        except KeyboardInterrupt:
-            return False
-    return True
-
-
-def on_processes(jobs: int) -> Compute:
-    """Groups spread over processes of this machine, or computed here if one is enough."""
-
-    return lambda groups: computed(groups, compute, jobs)

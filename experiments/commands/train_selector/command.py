@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.models import options as opt
 from draftproof.experiments.policies.actions import shapes_of
 from draftproof.experiments.shared.consoles import console_for
@@ -14,7 +15,6 @@ from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.options import JsonTarget
 from draftproof.experiments.shared.output import check_files, write_json
 from draftproof.experiments.shared.progress import INTERRUPTED, remark
-from draftproof.experiments.shared.rows import RowFile, check_rows
 from draftproof.experiments.shared.text import EMBEDDED, text_files
 from draftproof.simulator.errors import InvalidInput
 
@@ -67,7 +67,7 @@ def train_selector(
     Labels are exact where the verifier goes from the top down and tables are small, else means over sampled trees.
     """
     check_files(text_files(text), {"--resume": resume, "--json": json_target})
-    check_rows(resume)
+    kept = Store(resume)
     if folder is None and target is None:
         raise InvalidInput(
             "no pair is named; give the folder of one that draftproof trained, --pair, or --target and --draft"
@@ -90,7 +90,7 @@ def train_selector(
     times = None if cost is None else time_model(cost)
     if times is not None:
         times.check(actions)
-    console, kept = console_for(json_target), RowFile(resume)
+    console = console_for(json_target)
     try:
         report = train(wanted, kept_in, named, actions, warps, times, (roots, trees, seed), exact, kept)
     except KeyboardInterrupt:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from draftproof.experiments.grid.run import finished
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.models.expect.expected import LABELS, deepest, labels
 from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.measure.passes import measured_times
@@ -35,9 +37,8 @@ from draftproof.experiments.models.selector.training import (
 )
 from draftproof.experiments.shared.latency import TimeModel
 from draftproof.experiments.shared.names import NamedVerifier
-from draftproof.experiments.shared.progress import bar, duration, named_errors, remark
-from draftproof.experiments.shared.rows import RowFile, strong_id
-from draftproof.experiments.shared.sharing import share
+from draftproof.experiments.shared.progress import bar, named_errors, remark
+from draftproof.experiments.shared.rows import strong_id
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Context, Verifier
@@ -100,7 +101,7 @@ def spread_roots(tokens: Sequence[int], count: int) -> list[Context]:
     ]
 
 
-def make_selector(opened: Opened, folder: str, plan: Plan, kept: RowFile) -> dict[str, Any]:
+def make_selector(opened: Opened, folder: str, plan: Plan, kept: Store) -> dict[str, Any]:
     """Label, train, judge and save; the report as plain data."""
     started = time.perf_counter()
     pair, digest = opened.pair, pair_digest(opened.pair)
@@ -147,7 +148,7 @@ def shared_out(given: Labelled, plan: Plan) -> tuple[Any, Any, Any]:
     return learning, ~learning & ~judging, judging
 
 
-def labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept: RowFile) -> Labelled:
+def labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept: Store) -> Labelled:
     """All roots under every setting, with their labels and what is known before them."""
     common: dict[str, Any] = {"pair": digest, "dtype": str(pair.dtype), "verifier": plan.verifier.identity}
     common |= {"kind": "label", "actions": [list(_shape(each)) for each in plan.actions], "versions": model_versions()}
@@ -160,19 +161,12 @@ def labelled(pair: Pair, digest: str, plan: Plan, roots: Sequence[Context], kept
         for key, (warp, root) in zip(keys, given, strict=True)
     }
     what = "exact" if plan.trees is None else f"the mean over {plan.trees} sampled trees"
-    missing = [key for key in work if key not in kept.rows]
-    remark(f"{len(work):,} labels of {len(plan.actions)} actions, {what}; {len(work) - len(missing):,} are kept")
-    with named_errors(plan.verifier.label), bar("labels", len(work)) as tick:
-        tick(len(work) - len(missing))
-        share({key: work[key] for key in missing[:TRIAL]}, kept, tick)
-        if len(missing) > TRIAL:
-            mean = sum(kept.rows[key]["seconds"] for key in missing[:TRIAL]) / TRIAL
-            remark(f"{len(missing) - TRIAL:,} more labels, {duration((len(missing) - TRIAL) * mean)}")
-        share({key: work[key] for key in missing[TRIAL:]}, kept, tick)
+    with named_errors(plan.verifier.label):
+        finished(work, kept, "label", f"{len(plan.actions)} actions, {what}", TRIAL)
     views = [view for warp in plan.warps for view in views_of(pair, roots, warp, plan.times)]
     return Labelled(
         Inputs.of(views, [warp for warp, _ in given], hidden_widths(pair)),
-        np.array([kept.rows[key]["tokens"] for key in keys]),
+        np.array([kept[key]["tokens"] for key in keys]),
         np.array([plan.times.time(action.as_dict()) for action in plan.actions]),
         np.repeat(np.arange(len(plan.warps)), len(roots)),
     )
@@ -221,7 +215,7 @@ def train(
     times: TimeModel | None,
     amount: tuple[int, int, int],
     exact: bool | None,
-    kept: RowFile,
+    kept: Store,
 ) -> dict[str, Any]:
     """folder: of the selector. amount: roots, trees a label, seed. times: None to measure them. exact: see `planned`.
 

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from rich.console import Console
 
+from draftproof.experiments.grid.run import finished
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.models.expect.expected import VALIDATED, planned_scheme
 from draftproof.experiments.models.expect.tables import root_case
 from draftproof.experiments.models.expect.truncated import Truncated, truncated_of
@@ -38,9 +40,7 @@ from draftproof.experiments.models.validate.law import law_key, law_row, power_f
 from draftproof.experiments.shared.names import NamedVerifier, find_verifier
 from draftproof.experiments.shared.output import write_json, write_whole
 from draftproof.experiments.shared.progress import bar, named_errors, remark
-from draftproof.experiments.shared.rows import RowFile
 from draftproof.experiments.shared.schemes import shape_name
-from draftproof.experiments.shared.sharing import share
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -170,7 +170,7 @@ def greedy_fields(validation: Validation, prompt: Sequence[int]) -> dict[str, An
     return {"tokens": len(text), "runs": len(validation.cells), "differ": differ, "passed": not differ}
 
 
-def law_rows(validation: Validation, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
+def law_rows(validation: Validation, tables: Sequence[Case], kept: Store) -> list[dict[str, Any]]:
     """The law test of every verifier; rows that are kept already are not run again."""
     setting, length = validation.setting, law_length(validation)
     runs, level = validation.root_runs, validation.law_level
@@ -181,8 +181,7 @@ def law_rows(validation: Validation, tables: Sequence[Case], kept: RowFile) -> l
             )
             for each, schemes in validation.tested
         }
-        share(work, kept)
-    return [kept.rows[key] for key in work]
+        return finished(work, kept, shown=False)
 
 
 def law_length(validation: Validation) -> int:
@@ -199,7 +198,7 @@ def law_power(validation: Validation, tables: Sequence[Case]) -> dict[str, Any]:
     }
 
 
-def cell_rows(validation: Validation, tables: Sequence[Case], kept: RowFile) -> list[dict[str, Any]]:
+def cell_rows(validation: Validation, tables: Sequence[Case], kept: Store) -> list[dict[str, Any]]:
     """Every cell, scheme by scheme; rows that are kept already are not run again."""
     truncated = cache(partial(truncated_of, validation.setting))
     work = {
@@ -208,9 +207,7 @@ def cell_rows(validation: Validation, tables: Sequence[Case], kept: RowFile) -> 
         )
         for each, scheme in validation.cells
     }
-    with bar("cells", len(work)) as tick:
-        share(work, kept, tick)
-    return [kept.rows[key] for key in work]
+    return finished(work, kept, "cell")
 
 
 def _cell(
@@ -306,7 +303,7 @@ def run(
     lossy: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything, printed part by part; the report as plain data. lossy: verifiers that are known to be."""
-    kept, report = RowFile(resume), {**about(opened, validation), "known_lossy": list(lossy)}
+    kept, report = Store(resume), {**about(opened, validation), "known_lossy": list(lossy)}
     views.show_pair(console, report)
     remark(f"tables of p and q after {len(validation.setting.roots)} roots")
     tables = tables_of(validation)

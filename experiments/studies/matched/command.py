@@ -16,9 +16,10 @@ from typing import Annotated
 import typer
 
 from draftproof.experiments.commands.sweep import asked, work
-from draftproof.experiments.commands.sweep.store import Store
+from draftproof.experiments.grid.run import Executor, run
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.output import check_files, write_json, write_whole
-from draftproof.experiments.shared.progress import INTERRUPTED, duration, remark
+from draftproof.experiments.shared.progress import cut_short
 from draftproof.experiments.studies.matched import views
 
 HERE = Path(__file__).parent
@@ -43,26 +44,17 @@ def main(
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
     """Compute what is missing of the matched comparison, and print its tables."""
+    from draftproof.experiments.commands.report.sources import by_kind
     from draftproof.experiments.commands.report.summary import summarise
     from draftproof.experiments.shared.consoles import console_for
 
     check_files((), {"--store": store, "--markdown": markdown, "--json": json_target})
-    plans = [work.plan(grid(LARGE if large else CELLS, pair))]
-    plans += [work.plan(grid(DEEP))] if deep else []
-    groups = [group for plan in plans for group in plan.groups]
-    kept = Store(store)
-    missing = [group for group in groups if not kept.has(group.ids)]
-    rows = sum(plan.rows for plan in plans)
-    left = sum(len(group.asked) for group in missing)
-    seconds = sum(plan.seconds for plan in plans) * left / max(rows, 1) / jobs
-    remark(f"{rows:,} rows, {left:,} to compute: {duration(seconds)} on {jobs} process{'es' * (jobs > 1)}")
-    if not work.run(missing, kept, work.on_processes(min(jobs, len(missing) or 1))):
-        remark(f"interrupted; {len(kept.rows):,} rows are kept in {store}: run again to go on")
-        kept.close()
-        return INTERRUPTED
-    ours = {name for group in groups for name in group.ids}
-    own = [row for row in kept.all_rows() if row["strong_id"] in ours]
-    summary = summarise({kind: [row for row in own if row["kind"] == kind] for kind in ("law", "bound")})
+    grids = [grid(LARGE if large else CELLS, pair), *([grid(DEEP)] if deep else ())]
+    tasks, kept = [task for each in grids for task in work.plan(each).tasks], Store(store)
+    names = sorted({name for task in tasks for name in task.ids})
+    if not run(tasks, kept, Executor(work.compute, jobs)):
+        return cut_short(sum(name in kept for name in names), len(names), "rows", store)
+    summary = summarise(by_kind(kept[name] for name in names))
     kept.close()
     text = views.markdown(summary)
     console_for(json_target).print(text, soft_wrap=True, markup=False, highlight=False)

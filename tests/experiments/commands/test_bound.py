@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from draftproof.experiments.commands.bound import work as bounds
+from draftproof.experiments.grid.store import stored_rows
 from draftproof.simulator.drafts import TopK
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
@@ -176,10 +177,10 @@ def test_the_optimum_can_be_left_out_and_is_kept_with_the_rows(draftproof):
     without = json.loads(draftproof("compare", "block", *SMALL, "--no-optimum", "--json", "-").out)
     assert without["rows"][0]["optimum"] is None
     assert without["bounds"] == []
-    first = draftproof("compare", "block", *SMALL, "--resume", "rows.jsonl")
-    again = draftproof("compare", "block", *SMALL, "--resume", "rows.jsonl")
+    first = draftproof("compare", "block", *SMALL, "--resume", "rows.db")
+    again = draftproof("compare", "block", *SMALL, "--resume", "rows.db")
     assert first.code == again.code == 0
-    assert len(Path("rows.jsonl").read_text().splitlines()) == 3  # the header, a bound and a row
+    assert sorted(row["kind"] for row in stored_rows("rows.db")) == ["bound", "law"]
     assert "2 more are kept" in again.err
 
 

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 
 from draftproof.experiments.commands.compare import picture
 from draftproof.experiments.commands.compare.picture import best_budget, delay_figure, delay_lines, telling
-from draftproof.experiments.commands.compare.planning import row_tasks
+from draftproof.experiments.commands.compare.planning import law_cells
 from draftproof.experiments.commands.compare.tables import as_csv, as_latex, as_markdown
 from draftproof.experiments.commands.compare.work import Workplace
+from draftproof.experiments.grid.store import stored_rows
 from draftproof.experiments.shared.cost import Settings
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.problem import FamilyProblem
@@ -105,29 +106,17 @@ def test_average_over_roots_is_the_weighted_mean_and_the_mixture_variance(draftp
 
 
 def test_resume_reuses_rows_and_computes_only_what_is_missing(draftproof, tmp_path):
-    given = ("--vocab", 2, "--resume", "rows.jsonl", "--json", "-")
+    given = ("--vocab", 2, "--resume", "rows.db", "--json", "-")
     first = draftproof("compare", "nss", "naive", *given).json["rows"]
     second = draftproof("compare", "nss", "naive", "block", *given).json["rows"]
     assert second[:2] == first  # seconds included: they were not computed again
-    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 5  # a header, three verifiers, the optimum
+    assert len(list(stored_rows("rows.db"))) == 4  # three verifiers, the optimum
     other = draftproof("compare", "nss", *given, "--seed", 1).json["rows"]
     assert other[0]["strong_id"] != first[0]["strong_id"]
 
 
-def test_a_row_cut_short_is_computed_again(draftproof, tmp_path):
-    file = tmp_path / "rows.jsonl"
-    given = ("compare", "nss", "naive", "--vocab", 2, "--resume", file, "--json", "-")
-    draftproof(*given)
-    whole = file.read_text()
-    file.write_text(whole[:-40])
-    ran = draftproof(*given)
-    assert ran.code == 0
-    assert len(ran.json["rows"]) == 2
-    assert draftproof(*given).code == 0
-
-
 def test_several_processes_give_the_rows_of_one(draftproof, monkeypatch, tmp_path):
-    monkeypatch.setattr("draftproof.experiments.commands.compare.work.PARALLEL_FROM_SECONDS", 0.0)
+    monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
     given = ("compare", "naive", "relaxed:w=1/2", "--vocab", 2, "--arithmetic", "rational", "--json", "-")
     alone, together = (draftproof(*given, "--jobs", jobs).json["rows"] for jobs in (1, 2))
     for row in (*alone, *together):
@@ -232,7 +221,7 @@ def test_a_file_whose_verifier_changed_is_computed_again(draftproof, tmp_path):
     )
     source += "    def verify(self, root, coin):\n        return Verdict((), coin.choose(root.target))\n"
     (tmp_path / "v.py").write_text(source)
-    given = ("compare", "v.py:V", "--vocab", 2, "--resume", "rows.jsonl", "--json", "-")
+    given = ("compare", "v.py:V", "--vocab", 2, "--resume", "rows.db", "--json", "-")
     assert draftproof(*given).json["rows"][0]["lossless"] is True
     (tmp_path / "v.py").write_text(source.replace("root.target", "root.draft"))
     assert draftproof(*given).json["rows"][0]["lossless"] is False
@@ -257,7 +246,7 @@ def test_rows_become_floats_once_for_a_run_whatever_the_number_of_verifiers(monk
     problem, settings = FamilyProblem("dirichlet", 2, 0, 2**16), Settings("float64", engine, 10**6, 2**30)
 
     def conversions(*names):
-        tasks = row_tasks(problem, [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)
+        tasks = law_cells(problem, [find_verifier(name) for name in names], [Delayed(2, 0, 2)], settings)
         place = Workplace(problem, settings)
         converted.clear()
         rows = [place.row(task) for task in tasks]

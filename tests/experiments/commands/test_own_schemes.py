@@ -62,7 +62,7 @@ def test_check(run):
 
 @pytest.mark.parametrize("jobs", by_turns([1, 2], 2, 1))
 def test_compare_in_one_process_and_in_several(run, monkeypatch, jobs):
-    monkeypatch.setattr("draftproof.experiments.commands.compare.work.PARALLEL_FROM_SECONDS", 0.0)
+    monkeypatch.setattr("draftproof.experiments.grid.run.PARALLEL_FROM_SECONDS", 0.0)
     own = run(f"compare specinfer naive --scheme mine.py:Twice:k=3 --arithmetic rational --jobs {jobs} --json -")
     ours = run("compare specinfer naive --K 3 --L2 1 --arithmetic rational --no-optimum --json -")
     assert own.code == 0

@@ -188,15 +188,15 @@ def test_the_certificate_of_a_relation_is_written_and_checked(draftproof, tmp_pa
 def test_a_theorem_that_stands_in_the_file_of_rows_is_not_proved_again(draftproof, monkeypatch):
     from draftproof.experiments.commands.prove import work
 
-    first = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.jsonl", "--json", "-")
+    first = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
     monkeypatch.setattr(work, "prove", None)
-    again = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.jsonl", "--json", "-")
+    again = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
     assert again.code == 0
     assert again.json["seconds"] == first.json["seconds"]
     states = iter(["theirs", "theirs", "ours"])
-    monkeypatch.setattr(work.RowFile, "claim", lambda *_: next(states))
+    monkeypatch.setattr(work.Store, "claim", lambda *_: next(states))
     monkeypatch.setattr(work, "PERIOD", 0)
-    waited = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.jsonl", "--json", "-")
+    waited = draftproof("prove", "naive", *ONE_STEP, "--resume", "rows.db", "--json", "-")
     assert waited.json["seconds"] == first.json["seconds"]
     assert "another run proves this theorem" in waited.err
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 from draftproof.experiments.commands.prove import parallel, work
 from draftproof.experiments.commands.prove.parallel import _Pace, _size
 from draftproof.experiments.commands.prove.work import Request, conduct
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.names import find_verifier
-from draftproof.experiments.shared.rows import RowFile
 from draftproof.simulator.drafts import Delayed
+from tests.experiments.grid.stores import change
 
 STEPS = ("--K", 1)  # four draft trees and seven balances
 
@@ -64,11 +66,10 @@ def test_two_processes_relate_two_verifiers_alike(draftproof, tmp_path, many, re
 
 
 def test_a_relation_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
-    about = ("prove", "block", "--dominates", "naive", *STEPS, "--jobs", 1, "--resume", "rows.jsonl")
+    about = ("prove", "block", "--dominates", "naive", *STEPS, "--jobs", 1, "--resume", "rows.db")
     assert draftproof(*about, "--certificate", "whole.json").code == 0
-    lines = (tmp_path / "rows.jsonl").read_text().splitlines(keepends=True)
-    assert len(lines) == 1 + 2 * 4 + 6  # header, draft trees of both, one difference for every context but the root
-    (tmp_path / "rows.jsonl").write_text("".join(lines[:-1]))
+    assert len(Store("rows.db")) == 2 * 4 + 6  # draft trees of both, one difference for every context but the root
+    change("rows.db", "delete from rows where rowid = (select max(rowid) from rows)")
     done = []
     explored, judged = parallel.explored, parallel.judged
     monkeypatch.setattr(parallel, "explored", lambda *given: done.append("tree") or explored(*given))
@@ -89,15 +90,15 @@ def test_a_relation_that_fails_is_not_proved_over_processes(draftproof, many, mo
 
 
 def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_path, monkeypatch):
-    whole = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "whole.jsonl", "--certificate", "whole.json")
+    whole = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "whole.db", "--certificate", "whole.json")
     assert whole.code == 0
-    lines = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)
-    assert len(lines) == 1 + 4 + 7 + 1  # header, draft trees, balances, the theorem
-    (tmp_path / "part.jsonl").write_text("".join(lines[:4]) + lines[4][:40])
+    assert len(Store("whole.db")) == 4 + 7 + 1  # draft trees, balances, the theorem
+    shutil.copy("whole.db", "part.db")
+    change("part.db", "delete from rows where rowid > 4; update rows set row = substr(row, 1, 40) where rowid = 4")
     done = []
     explored = parallel.explored
     monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
-    ran = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "part.jsonl", "--certificate", "part.json")
+    ran = draftproof("prove", "block", *STEPS, "--jobs", 1, "--resume", "part.db", "--certificate", "part.json")
     assert ran.code == 0
     assert len(done) == 1
     assert (tmp_path / "part.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
@@ -105,16 +106,16 @@ def test_a_proof_that_was_ended_goes_on_with_the_steps_it_had(draftproof, tmp_pa
 
 def test_steps_of_other_code_are_not_taken(tmp_path, monkeypatch):
     request = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), False, (), 100)
-    rows = str(tmp_path / "rows.jsonl")
-    assert conduct(request, kept=RowFile(rows)).verdict == "proved"
-    assert work.known_row(request, RowFile(rows)) is None  # the theorem itself is kept by the command
+    rows = str(tmp_path / "rows.db")
+    assert conduct(request, kept=Store(rows)).verdict == "proved"
+    assert work.known_row(request, Store(rows)) is None  # the theorem itself is kept by the command
     done = []
     explored = parallel.explored
     monkeypatch.setattr(parallel, "explored", lambda *given: done.append(1) or explored(*given))
-    conduct(request, kept=RowFile(rows))
+    conduct(request, kept=Store(rows))
     assert done == []
-    monkeypatch.setattr("draftproof.experiments.shared.rows._ours", lambda: "another")
-    conduct(request, kept=RowFile(rows))
+    monkeypatch.setattr("draftproof.experiments.grid.store._ours", lambda: "another")
+    conduct(request, kept=Store(rows))
     assert done == [1, 1]
 
 

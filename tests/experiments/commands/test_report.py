@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sqlite3
-from contextlib import closing
 from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
@@ -19,9 +17,10 @@ from draftproof.experiments.commands.report.ordering import agreement, ordering
 from draftproof.experiments.commands.report.page import page
 from draftproof.experiments.commands.report.places import Place, places_of
 from draftproof.experiments.commands.report.summary import summarise
-from draftproof.experiments.commands.sweep.store import Store
+from draftproof.experiments.grid.store import Store
 from draftproof.verifiers import REGISTRY
 from tests.experiments.commands.test_sweep import SMALL
+from tests.experiments.grid.stores import DAMAGE, change
 
 
 @pytest.fixture
@@ -39,9 +38,9 @@ def drawn(draftproof):
     """The same of a comparison that has a picture."""
     names = ("naive", "block", "hsd", "specinfer", "traversal", "layer_transport", "gbv", "threshold")
     shapes = ("--K", "1..2", "--L1", "0..1", "--L2", "1..2", "--max-nodes", 3, "--roots", 2)
-    given = ("--text", "topics", "--vocab", 3, *shapes, "--resume", "rows.jsonl")
+    given = ("--text", "topics", "--vocab", 3, *shapes, "--resume", "rows.db")
     assert draftproof("compare", *names, *given).code == 0
-    ran = draftproof("report", "rows.jsonl", "-o", "drawn.html", "--json", "-")
+    ran = draftproof("report", "rows.db", "-o", "drawn.html", "--json", "-")
     return ran.json, Path("drawn.html").read_text(encoding="utf-8")
 
 
@@ -141,8 +140,8 @@ def test_commands_of_own_files_and_instances_print_their_rows_again(draftproof, 
     instance["draft"] = {"": ["1/2", "1/2"]}
     (tmp_path / "given.json").write_text(json.dumps(instance))
     line = ("own.py:Mine", "naive", "--scheme", "own.py:Two", "--instance", "given.json", "--arithmetic", "rational")
-    [first, second] = draftproof("compare", *line, "--resume", "rows.jsonl", "--json", "-").json["rows"]
-    summary = draftproof("report", "rows.jsonl", "--json", "-", "-o", "own.html").json
+    [first, second] = draftproof("compare", *line, "--resume", "rows.db", "--json", "-").json["rows"]
+    summary = draftproof("report", "rows.db", "--json", "-", "-o", "own.html").json
     assert {row["verifier"]: row["mean"] for row in summary["verifiers"]} == {
         row["verifier"]: row["block_efficiency_float"] for row in (first, second)
     }
@@ -302,8 +301,8 @@ def test_what_has_no_rows_is_one_line(draftproof, tmp_path):
     assert "there is no store none.db" in ran.err
     (tmp_path / "other.json").write_text('{"a": 1}\n')
     assert draftproof("report", "other.json").code == 2
-    (tmp_path / "empty.jsonl").write_text('{"format": "draftproof rows 1", "version": "0.1.0"}\n')
-    ran = draftproof("report", "empty.jsonl")
+    (tmp_path / "empty.db").touch()
+    ran = draftproof("report", "empty.db")
     assert (ran.code, "has no rows that a report shows" in ran.err) == (2, True)
 
 
@@ -313,8 +312,8 @@ def test_rows_of_compare_say_what_the_same_rows_of_a_sweep_say(made, draftproof)
         names = [row["verifier"] for row in summary["verifiers"]]
         shape = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20, "--seed", seed, "--optimum")
         for scheme in dict.fromkeys(row["scheme"] for row in summary["by_scheme"]):
-            assert draftproof("compare", *names, "--scheme", scheme, *shape, "--resume", "rows.jsonl").code in (0, 1)
-    again = draftproof("report", "rows.jsonl", "--json", "-").json
+            assert draftproof("compare", *names, "--scheme", scheme, *shape, "--resume", "rows.db").code in (0, 1)
+    again = draftproof("report", "rows.db", "--json", "-").json
     others = {row["verifier"]: row for row in summary["verifiers"]}
     assert {row["verifier"] for row in again["verifiers"]} == others.keys() != set()
     for row in again["verifiers"]:
@@ -330,8 +329,8 @@ def test_rows_of_compare_say_what_the_same_rows_of_a_sweep_say(made, draftproof)
 
 def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
     given = ("--text", "topics", "--vocab", 3, "--K", 2, "--L1", 0, "--L2", "1..2", "--roots", 1)
-    assert draftproof("compare", "naive", "block", "traversal_insertion_order", *given, "--resume", "r.jsonl").code == 0
-    findings = draftproof("report", "r.jsonl", "--json", "-").json["findings"]
+    assert draftproof("compare", "naive", "block", "traversal_insertion_order", *given, "--resume", "r.db").code == 0
+    findings = draftproof("report", "r.db", "--json", "-").json["findings"]
     [named] = [text for text in findings if "traversal_insertion_order" in text]
     assert named == (
         "No verifier is refuted; not lossless either, though no row here shows it: traversal_insertion_order."
@@ -339,16 +338,14 @@ def test_a_control_that_no_row_refutes_is_no_finding_of_its_own(draftproof):
 
 
 def test_cells_of_models_shares_and_theorems_are_sections(draftproof, tmp_path):
-    from draftproof.experiments.shared.rows import RowFile
-
-    kept = RowFile("rows.jsonl")
+    kept = Store("rows.db")
     cell = {"verifier": "block", "shape": "1, 0, 2", "predicted": 2.5, "measured": 2.4, "total_error": 0.05, "z": -2.0}
     kept.add({**cell, "blocks": 1000, "kind": "cell", "strong_id": "a" * 24})
     kept.add({"shares": {"block": 0.9, "gbv": 0.95}, "kind": "share", "strong_id": "b" * 24})
     kept.add({"shares": {"block": 0.8, "gbv": 0.97}, "kind": "share", "strong_id": "c" * 24})
-    line = ("prove", "naive", "--vocab", 2, "--K", 1, "--L1", 0, "--L2", 1, "--resume", "proved.jsonl")
+    line = ("prove", "naive", "--vocab", 2, "--K", 1, "--L1", 0, "--L2", 1, "--resume", "proved.db")
     assert draftproof(*line).code == 0
-    ran = draftproof("report", "rows.jsonl", "proved.jsonl", "-o", "r.html", "--json", "-")
+    ran = draftproof("report", "rows.db", "proved.db", "-o", "r.html", "--json", "-")
     assert ran.json["findings"] == [
         "On real models: 1 cell, 1 within 4 standard errors of the prediction; the farthest is block on 1, 0, 2, "
         "z = -2.00.",
@@ -367,18 +364,14 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
-    with closing(sqlite3.connect("sweep.db", isolation_level=None)) as file:
-        file.execute("update rows set digest = digest + 1 where strong_id = (select min(strong_id) from rows)")
+    change("sweep.db", DAMAGE)
     given = ("--text", "topics", "--vocab", 3, "--K", 1, "--L1", 0, "--L2", 1, "--roots", 1, "--no-optimum")
-    assert draftproof("compare", "naive", *given, "--resume", "rows.jsonl").code == 0
-    with Path("rows.jsonl").open("a") as lines:
-        lines.write('{"half')
+    assert draftproof("compare", "naive", *given, "--resume", "rows.db").code == 0
     before = files(tmp_path)
-    ran = draftproof("report", "sweep.db", "rows.jsonl")
+    ran = draftproof("report", "sweep.db", "rows.db")
     assert ran.code == 0
     assert "1 row changed" in ran.err
-    assert "rows.jsonl line 3 is cut short" in ran.err
-    assert draftproof("sweep", "--export", "rows.csv").code == 0
+    assert draftproof("rows", "sweep.db", "--export", "rows.csv").code == 0
     Path("rows.csv").unlink()
     assert files(tmp_path) == before
 
@@ -386,57 +379,8 @@ def test_what_is_read_is_left_as_it_is(draftproof, made, tmp_path):
 def test_a_store_that_is_written_just_now_is_read(draftproof, made):
     summary, _ = made
     store = Store("sweep.db")
-    store.add([{**next(store.all_rows()), "seconds": 5.0}])
+    store.add({**next(iter(store.values())), "seconds": 5.0})
     assert Path("sweep.db-wal").exists()
     ran = draftproof("report", "sweep.db", "--json", "-")
     assert ran.json["findings"] == summary["findings"]
     store.close()
-
-
-FOREIGN = (
-    "create table meta (key text, value text)",
-    "create table photos (id integer)",
-    "create table rows (strong_id text)",
-    "create table meta (key text primary key, value text not null) without rowid; "
-    "create view rows as with recursive n(x) as (select 1 union all select x + 1 from n) select x as strong_id, "
-    "'check' as question, '{}' as row, '{}' as code, 0 as digest, 0 as seconds from n",
-)
-
-
-@pytest.mark.parametrize("script", FOREIGN)
-@pytest.mark.parametrize("command", [("report", "theirs.db"), ("sweep", "s.toml", "--store", "theirs.db")])
-def test_a_database_of_somebody_else_is_named_and_left_as_it_is(draftproof, tmp_path, script, command):
-    (tmp_path / "s.toml").write_text(SMALL)
-    with closing(sqlite3.connect("theirs.db")) as file:
-        file.executescript(script)
-    before = files(tmp_path)
-    ran = draftproof(*command)
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "theirs.db is no store of a sweep" in ran.err
-    assert files(tmp_path) == before
-
-
-@pytest.mark.parametrize("command", [("report", "theirs.db"), ("sweep", "s.toml", "--store", "theirs.db")])
-@pytest.mark.parametrize("mode", ["delete", "wal"])
-def test_a_locked_database_is_named_at_once(draftproof, tmp_path, monkeypatch, command, mode):
-    monkeypatch.setattr("draftproof.experiments.commands.sweep.store.AT_ONCE", 0)
-    (tmp_path / "s.toml").write_text(SMALL)
-    with closing(sqlite3.connect("theirs.db", isolation_level=None)) as file:
-        file.executescript(f"pragma journal_mode = {mode}; pragma locking_mode = exclusive; create table a (b)")
-        file.execute("begin exclusive")
-        ran = draftproof(*command)
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "theirs.db is locked by another program" in ran.err
-
-
-@pytest.mark.parametrize("name", [":memory:", "file:x.db?mode=memory", "file:x.db", ""])
-def test_a_name_that_sqlite_takes_for_something_else_is_refused(draftproof, tmp_path, name):
-    (tmp_path / "s.toml").write_text(SMALL)
-    for line in (
-        ("report", name),
-        ("sweep", "s.toml", "--store", name),
-        ("sweep", "--export", "a.csv", "--store", name),
-    ):
-        ran = draftproof(*line)
-        assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]

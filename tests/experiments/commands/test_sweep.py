@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -15,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from draftproof.experiments.commands.sweep import asked, work
-from draftproof.experiments.commands.sweep.export import COLUMNS
-from draftproof.experiments.commands.sweep.store import Store
-from draftproof.simulator.errors import InvalidInput
+from draftproof.experiments.grid.exchange import COLUMNS
+from tests.experiments.grid.stores import DAMAGE, change, timeless
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = """\
@@ -52,13 +50,6 @@ def small(tmp_path, monkeypatch) -> str:
 
 def swept(draftproof, file, *arguments):
     return draftproof("sweep", file, "--jobs", 1, *arguments)
-
-
-def texts(path) -> dict[str, str]:
-    store = Store(str(path))
-    found = store.texts()
-    store.close()
-    return found
 
 
 def test_a_plan_says_rows_and_computes_nothing(draftproof, small):
@@ -139,12 +130,12 @@ def test_a_python_file_is_run_where_the_command_line_allows_it_and_never_for_a_p
     assert not Path("ran").exists()
     assert swept(draftproof, small, "--allow-code").code == 0
     assert Path("ran").exists()
-    assert len(texts("sweep.db")) == ROWS
+    assert len(timeless("sweep.db")) == ROWS
 
 
 def test_a_store_alone_is_exported(draftproof, small):
     assert swept(draftproof, small).code == 0
-    ran = draftproof("sweep", "--export", "again.csv")
+    ran = draftproof("rows", "sweep.db", "--export", "again.csv")
     assert ran.code == 0
     assert f"again.csv: {ROWS} rows" in ran.out
     assert len(Path("again.csv").read_text().splitlines()) == ROWS + 1
@@ -162,77 +153,27 @@ def test_rows_are_found_again(draftproof, small, monkeypatch):
     monkeypatch.setattr(work, "compute", lambda group: pytest.fail("computed again"))
     ran = swept(draftproof, small)
     assert ran.code == 0
-    assert "0 to compute" in ran.err
+    assert f"0 rows ({ROWS} more are kept" in ran.err
 
 
 def test_after_ctrl_c_what_was_done_is_kept_and_the_rest_is_the_same(draftproof, small, interrupted):
     assert swept(draftproof, small, "--store", "whole.db").code == 0
     with interrupted(2) as done:
         assert swept(draftproof, small, "--store", "part.db").code == 130
-    kept = texts("part.db")
-    assert sorted(kept) == sorted(name for group in done for name in group.ids)
+    kept = timeless("part.db")
+    assert sorted(kept) == sorted(name for group in done for name, _ in group.asked)
     assert swept(draftproof, small, "--store", "part.db").code == 0
-    assert texts("part.db") == texts("whole.db")
-
-
-def test_a_full_disk_keeps_the_rows_before(draftproof, small):
-    groups = work.plan(asked.read(small)).groups
-    store = Store("full.db")
-    store.add(work.compute(groups[0]))
-    store._file.execute(f"pragma max_page_count = {store._file.execute('pragma page_count').fetchone()[0]}")
-    rest = [row for group in groups[1:] for row in work.compute(group)]
-    words = r"cannot write full\.db: database or disk is full; the rows before are kept"
-    with pytest.raises(InvalidInput, match=words):
-        store.add(rest)
-    kept = store.texts()
-    assert set(groups[0].ids) <= set(kept) == store.rows
-    store.close()
-    assert swept(draftproof, small, "--store", "full.db").code == 0
-    assert len(texts("full.db")) == ROWS
+    assert timeless("part.db") == timeless("whole.db")
 
 
 def test_a_damaged_row_is_named_and_computed_again(draftproof, small):
     assert swept(draftproof, small).code == 0
-    before = texts("sweep.db")
-    with sqlite3.connect("sweep.db") as file:
-        name = min(before)
-        file.execute("update rows set row = replace(row, 'rational', 'ration4l') where strong_id = ?", (name,))
-        file.execute("update rows set digest = digest + 1 where strong_id = ?", (name,))
-    file.close()
+    before = timeless("sweep.db")
+    change("sweep.db", DAMAGE)
     ran = swept(draftproof, small)
     assert ran.code == 0
-    assert f"row {name} was changed" in ran.err
-    assert texts("sweep.db") == before
-
-
-def test_a_store_that_is_just_being_made_is_empty(tmp_path):
-    """What a reader finds between the first bytes of a new store and its tables."""
-    with sqlite3.connect(tmp_path / "new.db") as file:
-        file.execute("pragma journal_mode = wal")
-    file.close()
-    assert texts(tmp_path / "new.db") == {}
-
-
-def test_a_group_that_another_process_computes_is_left_to_it(small):
-    group = work.plan(asked.read(small)).groups[0]
-    store = Store("shared.db")
-    script = (
-        "import sys; from draftproof.experiments.commands.sweep.store import Store; store = Store('shared.db'); "
-        f"print(store.claim({group.name!r}, {group.ids!r}), flush=True); sys.stdin.read()"
-    )
-    other = subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert other.stdout is not None
-    assert other.stdout.readline() == b"ours\n"
-    assert store.claim(group.name, group.ids) == "theirs"
-    other.kill()
-    other.communicate()
-    assert store.claim(group.name, group.ids) == "ours"  # its claim ended with it
-    store.add(work.compute(group))
-    assert store.claim(group.name, group.ids) == "there"
-    store.close()
+    assert "does not match its digest" in ran.err
+    assert timeless("sweep.db") == before
 
 
 @pytest.mark.parametrize(
@@ -262,12 +203,11 @@ def test_what_is_wrong_is_named_with_its_line(draftproof, tmp_path, old, new, wo
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "there is nothing to do; give a FILE.toml"),
-        (("small.toml", "--export", "rows.xls"), "the name must end in .csv or .parquet"),
+        ((), "Missing argument 'FILE.toml'"),
+        (("small.toml", "--export", "rows.xls"), "the name must end in one of .jsonl, .csv"),
         (("small.toml", "--store", "small.toml"), "give every file its own name"),
         (("none.toml",), "cannot read sweep none.toml"),
-        (("--export", "rows.csv", "--store", "none.db"), "there is no store none.db"),
-        (("small.toml", "--store", "text.db"), "text.db is no store of a sweep, or one of another version"),
+        (("small.toml", "--store", "text.db"), "text.db is no store of rows, or one of another version"),
     ],
 )
 def test_what_cannot_be_is_one_line(draftproof, small, arguments, words):
@@ -289,22 +229,17 @@ def test_no_kill_loses_a_finished_row_and_two_writers_share_the_work(tmp_path):
     before: dict[str, str] = {}
     for _ in range(3):
         run = subprocess.Popen([*command, "--store", "hurt.db", "--jobs", "2"], start_new_session=True, **own)
-        while run.poll() is None and len(made(tmp_path / "hurt.db")) <= len(before):
+        while run.poll() is None and len(timeless(tmp_path / "hurt.db")) <= len(before):
             time.sleep(0.05)
         run.send_signal(signal.SIGKILL)
         run.wait()
-        now = texts(tmp_path / "hurt.db")
+        now = timeless(tmp_path / "hurt.db")
         assert before.items() < now.items()
         before = now
     both = [subprocess.Popen([*command, "--store", "hurt.db", "--jobs", "1"], **own) for _ in range(2)]
     assert [each.wait() for each in both] == [0, 0]
     assert subprocess.run([*command, "--store", "whole.db", "--jobs", "1"], check=False, **own).returncode == 0
-    assert texts(tmp_path / "hurt.db") == texts(tmp_path / "whole.db")
-
-
-def made(path) -> dict[str, str]:
-    """The rows of a store that somebody writes; none before there is one."""
-    return texts(path) if path.exists() else {}
+    assert timeless(tmp_path / "hurt.db") == timeless(tmp_path / "whole.db")
 
 
 @pytest.mark.heavy
@@ -316,13 +251,13 @@ def test_a_cluster_that_loses_a_worker_has_the_same_rows(tmp_path, monkeypatch):
     command = [sys.executable, "-m", "draftproof.experiments.cli", "sweep", "big.toml"]
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         run = subprocess.Popen([*command, "--store", "dask.db", "--dask", cluster.scheduler_address])
-        while not made(tmp_path / "dask.db"):
+        while not timeless(tmp_path / "dask.db"):
             time.sleep(0.2)
             assert run.poll() is None
         os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
         assert run.wait() == 0
     assert subprocess.run([*command, "--store", "here.db", "--jobs", "1"], check=False).returncode == 0
-    assert texts("dask.db") == texts("here.db")
+    assert timeless("dask.db") == timeless("here.db")
 
 
 def test_without_dask_or_a_scheduler_it_is_one_line(draftproof, small, monkeypatch):

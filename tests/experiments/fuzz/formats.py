@@ -18,10 +18,12 @@ from draftproof.experiments.commands.report.sources import read
 from draftproof.experiments.commands.report.summary import summarise
 from draftproof.experiments.commands.sweep import work
 from draftproof.experiments.commands.sweep.asked import read as asked_of
-from draftproof.experiments.commands.sweep.store import Store
+from draftproof.experiments.grid.exchange import import_lines, lines
+from draftproof.experiments.grid.run import Executor, run
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.latency import time_model
 from draftproof.experiments.shared.names import find_verifier
-from draftproof.experiments.shared.rows import RowFile, strong_id
+from draftproof.experiments.shared.rows import strong_id
 from draftproof.experiments.shared.text import read_counted
 from draftproof.lp_analysis import certificate, check_file, dumps, optimum
 from draftproof.simulator import FAMILIES, Delayed, Instance
@@ -65,14 +67,13 @@ def formats(folder: Path) -> dict[str, Format]:
     made = FAMILIES["dirichlet"].instance(2, 2, np.random.default_rng(0), 20)
     given = Instance(made.target, made.draft, Delayed(2, 0, 2))
     found = optimum(given.target, given.draft, Delayed(2, 0, 2))
-    file = folder / "rows.jsonl"
-    RowFile(str(file)).add({"strong_id": strong_id({"n": 1}), "value": "43/21"})
+    number = {"strong_id": strong_id({"n": 1}), "value": "43/21"}
     times = {"draft": {"1": 1.0, "4": 1.3}, "target": {"0": 10, "8": 10.5}}
     asked = Request(find_verifier("naive"), 2, Delayed(1, 0, 1), zeros=False, free=(), max_trees=100)
     conduct(asked, certificate=str(folder / "theorem.json"))
     (folder / "sweep.toml").write_text(SWEEP, encoding="utf-8")
     store = Store(str(folder / "sweep.db"))
-    work.run(work.plan(asked_of(str(folder / "sweep.toml"))).groups, store, work.on_processes(1))
+    run(work.plan(asked_of(str(folder / "sweep.toml"))).tasks, store, Executor(work.compute))
     store.close()
     return {
         "sweep": Format(SWEEP.encode(), _planned),
@@ -80,7 +81,7 @@ def formats(folder: Path) -> dict[str, Format]:
         "instance": Format(given.dumps().encode(), Instance.load),
         "certificate": Format(dumps(certificate(given.target, given.draft, found)).encode(), check_file),
         "theorem": Format((folder / "theorem.json").read_bytes(), partial(verify_certificate, asked)),
-        "rows": Format(file.read_bytes(), RowFile),
+        "rows": Format("".join(lines([number])).encode(), lambda path: import_lines(path, Store(None))),
         "cost": Format(json.dumps(times).encode(), time_model),
         "plan": Format(json.dumps(found.plan.as_dict()).encode(), _plan),
         "text": Format(("the cat sat on the mat é\n" * 20).encode(), _pair_of_text),

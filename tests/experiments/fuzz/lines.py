@@ -26,7 +26,7 @@ from draftproof.experiments import cli, commands
 from draftproof.experiments.shared import drawing, progress
 from tests.experiments.fuzz.mutations import CHARACTERS, MEMORY, SECONDS
 
-#: Valid lines, most of them quick. Files: an instance, a certificate, a file of rows, times, a text, a verifier.
+#: Valid lines, most of them quick. Files: an instance, a certificate, a store of rows, times, a text, a verifier.
 LINES = tuple(
     line.split()
     for line in """
@@ -44,7 +44,7 @@ LINES = tuple(
     check specinfer --scheme specinfer_config:widths=2 --vocab 2
     check naive --scheme own.py:Own --vocab 2
     compare nss naive --vocab 2 --K 1..2 --L1 0..1 --L2 1 --jobs 1 --max-nodes 4
-    compare nss block --vocab 2 --K 2 --L2 1 --jobs 1 --resume rows.jsonl --csv out.csv --markdown out.md
+    compare nss block --vocab 2 --K 2 --L2 1 --jobs 1 --resume rows.db --csv out.csv --markdown out.md
     compare nss --vocab 2 --K 1 --L2 1..2 --jobs 1 --cost draft=1,branch=.1,target=10,node=.05 --no-optimum
     compare nss --vocab 2 --K 1 --L2 1 --jobs 1 --cost times.json --optimum --by-root --budget 1
     compare naive --text text.txt --vocab 2 --K 1 --L2 1 --jobs 1 --steady-state
@@ -54,11 +54,12 @@ LINES = tuple(
     bound --verify certificate.json --instance given.json --json -
     bound --instance given.json --K 2 --L2 1 --plot out.png
     matrix naive block --instances 1
+    rows rows.db --import rows.jsonl --export out.csv --json -
     precision naive --vocab 2 --K 1 --L2 1 --precision float32,float16 --denominator 64
     audit own.py:first --interface tree --cases context --L2 1 --K 1 --library numpy --witness w.json
     audit own.py:first --argument a=1 --instances 1 --vocab 2 --K 1 --L2 1 --processing temperature=1,top_k=2 --boundary
     prove block --K 1 --L2 1 --zeros --formula --latex --json -
-    prove naive --K 1 --L2 1 --resume rows.jsonl --certificate out.cert --max-trees 10
+    prove naive --K 1 --L2 1 --resume rows.db --certificate out.cert --max-trees 10
     prove naive --K 1 --L2 1 --equals block --vocab 2
     prove naive --K 1 --L2 1 --verify theorem.json
     --max-input 1 check block --instance given.json
@@ -73,7 +74,7 @@ MODEL_LINES = tuple(
     for line in """
     train --out pair.json --steps 2 --text text.txt --vocab 4 --tokenizer letters --device cpu --seed 1
     validate naive block --target nowhere --draft nowhere --roots 2 --blocks 5 --K 1 --L2 1 --sampling temperature=1
-    validate naive --pair rows.jsonl --replace naive=relaxed --lossy naive --sampling top_k=3 --vectors torch --quick
+    validate naive --pair rows.db --replace naive=relaxed --lossy naive --sampling top_k=3 --vectors torch --quick
     """.strip().splitlines()
 )
 OWN = """

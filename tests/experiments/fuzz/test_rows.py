@@ -11,15 +11,14 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
-from math import isfinite
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from draftproof.experiments.commands.sweep import store as stores
-from draftproof.experiments.shared import rows as files
+from draftproof.experiments.grid import exchange
+from draftproof.experiments.grid import store as stores
 from tests.experiments.fuzz.formats import SWEEP
 from tests.experiments.fuzz.mutations import CHARACTERS, mutated_row
 
@@ -36,48 +35,30 @@ REPORT = ("report", "-o", "r.html", "--json", "r.json")
 
 @dataclass(frozen=True)
 class Kept:
-    """A file of rows or a store. lines: commands that read it, which end with its name."""
+    """A store or a file of JSON lines. lines: commands that read it, which end with its name."""
 
     path: Path
     rows: list[dict[str, Any]]
-    write: Callable[[Path, list[dict[str, Any]]], None]
     lines: tuple[tuple[object, ...], ...]
 
-
-def write_file(path: Path, rows: list[dict[str, Any]]) -> None:
-    lines = [{"format": files.FORMAT, "version": "0"}, *({**row, "digest": files._digest(row)} for row in rows)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-
-COLUMNS = ("strong_id", "question", "verifier", "scheme", "row", "code", "seconds")
-
-
-def write_store(path: Path, rows: list[dict[str, Any]]) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as file:
-        file.execute("delete from rows")
-        for row in rows:
-            values = [_column(row.get(name, "")) for name in COLUMNS]
-            digest = stores._crc(values[4], values[5])
-            file.execute(
-                "insert or replace into rows values (?, ?, ?, ?, ?, ?, ?, ?)", (*values[:6], digest, values[6])
-            )
+    def write(self, rows: list[dict[str, Any]]) -> None:
+        """The same file with these rows, each with a digest that matches."""
+        if self.path.suffix == ".jsonl":
+            self.path.write_text("".join(exchange.lines(rows)))
+            return
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as file:
+            file.execute("delete from rows")
+            for row in rows:
+                fields = {key: value for key, value in row.items() if key != stores.CODE}
+                values = (
+                    *(_text(row.get(name, "")) for name in ("strong_id", "kind")),
+                    json.dumps(fields), json.dumps(row.get(stores.CODE, {}), sort_keys=True),
+                )  # fmt: skip
+                file.execute("insert or replace into rows values (?, ?, ?, ?, ?)", (*values, stores._digest(*values)))
 
 
-def _column(value: Any) -> Any:
-    """What SQLite takes: there is no NaN in it."""
-    plain = isinstance(value, str) or (isinstance(value, float) and isfinite(value))
-    return value if plain else json.dumps(value, sort_keys=True)
-
-
-def read_store(path: Path) -> list[dict[str, Any]]:
-    with closing(sqlite3.connect(path)) as file:
-        found = [dict(zip(COLUMNS, row, strict=True)) for row in file.execute(f"select {','.join(COLUMNS)} from rows")]
-    return [{**row, "row": json.loads(row["row"]), "code": json.loads(row["code"])} for row in found]
-
-
-def read_file(path: Path) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-    return [{key: value for key, value in row.items() if key != "digest"} for row in found]
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 @pytest.fixture
@@ -85,25 +66,25 @@ def kept(draftproof) -> list[Kept]:
     """What the commands keep, with the commands that read it again."""
     pytest.importorskip("z3")
     Path("s.toml").write_text(SWEEP)
-    for line in ((*COMPARE, "--resume", "rows.jsonl"), (*FLOATS, "--resume", "rows.jsonl"), (*SWEPT, "s.db"),
-                 (*PROVE, "--resume", "proof.jsonl"), (*RELATE, "--resume", "proof.jsonl")):  # fmt: skip
+    for line in ((*COMPARE, "--resume", "rows.db"), (*FLOATS, "--resume", "rows.db"), (*SWEPT, "s.db"),
+                 (*PROVE, "--resume", "proof.db"), (*RELATE, "--resume", "proof.db")):  # fmt: skip
         assert draftproof(*line).code == 0
-    models = files.RowFile("models.jsonl")
+    models = stores.Store("models.db")
     cell = {"verifier": "block", "shape": "1, 0, 2", "predicted": 2.5, "measured": 2.4, "total_error": 0.05, "z": -2.0}
     models.add({**cell, "blocks": 1000, "kind": "cell", "strong_id": "a" * 24})
     models.add({"shares": {"block": 0.9, "gbv": 0.95}, "kind": "share", "strong_id": "b" * 24})
-    exports = [
-        ("sweep", "--export", name, "--store") for name in ("a.csv", "a.parquet")[: 1 + bool(find_spec("pyarrow"))]
-    ]
+    models.close()
+    assert draftproof("rows", "s.db", "--export", "rows.jsonl").code == 0
+    suffixes = ("csv", "md", "tex", "jsonl", *(["parquet"] if find_spec("pyarrow") else []))
+    exports = [("rows", "--export", f"a.{suffix}") for suffix in suffixes]
     resumed = [(*line, "--resume") for line in (COMPARE, FLOATS)]
     proofs = [(*line, "--resume") for line in (PROVE, (*PROVE, "--certificate", "p.cert"), RELATE)]
-    rows, proof, store, models = map(Path, ("rows.jsonl", "proof.jsonl", "s.db", "models.jsonl"))
-    return [
-        Kept(rows, read_file(rows), write_file, (REPORT, *resumed)),
-        Kept(proof, read_file(proof), write_file, tuple(proofs)),
-        Kept(store, read_store(store), write_store, (REPORT, SWEPT, *exports)),
-        Kept(models, read_file(models), write_file, (REPORT,)),
-    ]
+    lines = {
+        "rows.db": (REPORT, *resumed), "proof.db": tuple(proofs), "s.db": (REPORT, SWEPT, *exports),
+        "models.db": (REPORT, *exports), "rows.jsonl": (("rows", "new.db", "--import"),),
+    }  # fmt: skip
+    read = {name: "s.db" if name == "rows.jsonl" else name for name in lines}
+    return [Kept(Path(name), list(stores.stored_rows(read[name], code=True)), each) for name, each in lines.items()]
 
 
 def fuzz(
@@ -116,7 +97,7 @@ def fuzz(
         number = random.randrange(len(each.rows))
         rows = [mutated_row(row, random) if at == number else row for at, row in enumerate(each.rows)]
         line = (*random.choice(each.lines), each.path)
-        each.write(each.path, rows)
+        each.write(rows)
         ran = draftproof(*line)
         counts[ran.code] += 1
         told = [text for text in ran.err.splitlines() if text.startswith("draftproof: ")]
@@ -136,7 +117,7 @@ def test_changed_rows_are_believed_or_refused(kept, draftproof, record_property,
 
 def test_the_rows_that_changes_begin_with_are_taken(kept, draftproof):
     for each in kept:
-        each.write(each.path, each.rows)
+        each.write(each.rows)
         for line in each.lines:
             ran = draftproof(*line, each.path)
             assert (ran.code, "not taken" in ran.err, "digest" in ran.err) == (0, False, False), ran.err

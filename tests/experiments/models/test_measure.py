@@ -108,7 +108,7 @@ def test_the_study_prints_draws_and_resumes(
         "--roots",
         2,
     )
-    given = ("naive", "traversal", *models, *shapes, "--resume", "rows.jsonl")
+    given = ("naive", "traversal", *models, *shapes, "--resume", "rows.db")
     code, first = study(
         monkeypatch, capsys, *given, "--plot", "a.png", "--markdown", "a.md", "--json", "a.json", "--times", "t.json"
     )

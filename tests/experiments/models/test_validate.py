@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.models.loop import reading
 from draftproof.experiments.models.loop.caches import Remembered
 from draftproof.experiments.models.loop.loop import Loop
@@ -19,7 +20,6 @@ from draftproof.experiments.models.validate import cells, checks, run, views
 from draftproof.experiments.models.validate.cells import Effort, cell_key
 from draftproof.experiments.models.validate.run import Validation
 from draftproof.experiments.shared.names import NamedVerifier, find_verifier
-from draftproof.experiments.shared.rows import RowFile
 from draftproof.experiments.shared.text import EMBEDDED, read_text
 from draftproof.simulator import Card, Coin, Delayed, DraftNode, InvalidInput, Verdict, check
 from draftproof.simulator.instances.case import Case
@@ -60,7 +60,7 @@ def tables(validation: Validation) -> list[Case]:
 
 
 def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation, tables: list[Case]) -> None:
-    rows = run.cell_rows(validation, tables, RowFile(None))
+    rows = run.cell_rows(validation, tables, Store(None))
     table = run.table_fields(rows)
     assert len(rows) == table["cells"] == len(NAMES) * len(SHAPES)
     assert table["passed"]
@@ -79,7 +79,7 @@ def test_every_cell_and_the_whole_table_are_as_predicted(validation: Validation,
 def test_the_verdict_of_a_cell_is_that_of_an_exact_check(tiny_pair: Pair, tables: list[Case]) -> None:
     scheme = Delayed(2, 0, 1)
     validation = replace(validation_of(tiny_pair, naive="relaxed:w=1/4"), schemes=(scheme,), effort=Effort(blocks=40))
-    rows = run.cell_rows(validation, tables, RowFile(None))
+    rows = run.cell_rows(validation, tables, Store(None))
     assert {row["verdict"] for row in rows} == {"exact"}
     for row, each in zip(rows, validation.verifiers, strict=True):
         found = []
@@ -99,7 +99,7 @@ def test_a_verdict_that_takes_too_long_is_that_of_floats(
 ) -> None:
     monkeypatch.setattr(cells, "EXACT_SECONDS", 1e-6)
     validation = replace(validation_of(tiny_pair), schemes=SHAPES[:1], effort=Effort(blocks=40))
-    rows = run.cell_rows(validation, tables, RowFile(None))
+    rows = run.cell_rows(validation, tables, Store(None))
     assert {(row["verdict"], row["lossless"]) for row in rows} == {("to rounding", True)}
 
 
@@ -124,7 +124,7 @@ def test_a_planted_bias_fails_the_same_table(
     tiny_pair: Pair, tables: list[Case], claim: str, liar: str, moves_the_mean: bool
 ) -> None:
     validation = replace(validation_of(tiny_pair, **{claim: liar}), schemes=SHAPES[:1], effort=Effort(goal=0.015))
-    rows = run.cell_rows(validation, tables, RowFile(None))
+    rows = run.cell_rows(validation, tables, Store(None))
     table = run.table_fields(rows)
     assert not table["passed"]
     assert [each["verifier"] for each in table["failed"]] == [f"{claim} (runs {liar})"]
@@ -137,7 +137,7 @@ def test_a_planted_bias_fails_the_same_table(
 
 def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) -> None:
     validation = replace(validation_of(tiny_pair, naive="relaxed:w=1/4", gbv="naive_from_target"), law_runs=3_000)
-    rows = run.law_rows(validation, tables, RowFile(None))
+    rows = run.law_rows(validation, tables, Store(None))
     assert {row["verifier"]: row["refuted"] for row in rows} == {
         "naive (runs relaxed:w=1/4)": True,
         "specinfer": False,
@@ -153,16 +153,16 @@ def test_the_law_test_refutes_liars_only(tiny_pair: Pair, tables: list[Case]) ->
 def test_rows_that_are_kept_are_not_run_again(
     validation: Validation, tables: list[Case], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, short = str(tmp_path / "rows.jsonl"), replace(validation, schemes=SHAPES[:1], law_runs=100)
+    path, short = str(tmp_path / "rows.db"), replace(validation, schemes=SHAPES[:1], law_runs=100)
     parts = run.cell_rows, run.law_rows
-    first = [part(short, tables, RowFile(path)) for part in parts]
+    first = [part(short, tables, Store(path)) for part in parts]
 
     def never(*_: Any) -> Any:
         raise AssertionError("run again")
 
     monkeypatch.setattr(run, "measure", never)
     monkeypatch.setattr(run, "law_row", never)
-    assert [part(short, tables, RowFile(path)) for part in parts] == first
+    assert [part(short, tables, Store(path)) for part in parts] == first
 
 
 def test_what_defines_a_cell_is_in_its_key(validation: Validation, exact_pair: Pair) -> None:
@@ -238,7 +238,7 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
     assert not validation.exact(validation.schemes[0])
     tables = run.tables_of(validation)
     assert [each.target.depth for each in tables] == [0, 0]
-    rows = run.cell_rows(validation, tables, RowFile(None))
+    rows = run.cell_rows(validation, tables, Store(None))
     assert run.table_fields(rows)["passed"]
     for row in rows:
         assert row["prediction"] == "600 sampled trees"
@@ -249,13 +249,13 @@ def test_large_vocabularies_are_predicted_from_sampled_trees(random_pair: Any) -
         assert row["truncated"]["kept"] == 35  # 39**3 numbers are below 60,000
         assert 0 < row["truncated"]["outside_draft"] < 1
     assert run.law_length(validation) == 1
-    assert not any(row["refuted"] for row in run.law_rows(validation, tables, RowFile(None)))
+    assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))
 
 
 def test_torch_vectors_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> None:
     validation = validation_of(tiny_pair, names=("specinfer", "traversal"))
     validation = replace(validation, setting=replace(validation.setting, vectors="torch"), effort=Effort(blocks=400))
-    rows = run.cell_rows(validation, tables, RowFile(None))
+    rows = run.cell_rows(validation, tables, Store(None))
     assert {row["vectors"] for row in rows} == {"torch"}
     assert run.table_fields(rows)["passed"]
 
@@ -264,15 +264,15 @@ def test_greedy_sampling_has_no_variance_and_still_compares(tiny_pair: Pair) -> 
     greedy = validation_of(tiny_pair)
     greedy = replace(greedy, setting=replace(greedy.setting, warp=Warp(0)), schemes=SHAPES[:1], law_runs=50)
     tables = run.tables_of(greedy)
-    rows = run.cell_rows(greedy, tables, RowFile(None))
+    rows = run.cell_rows(greedy, tables, Store(None))
     assert {(row["z"], row["total_error"]) for row in rows} == {(0.0, 0.0)}
     assert run.table_fields(rows)["passed"]
-    assert not any(row["refuted"] for row in run.law_rows(greedy, tables, RowFile(None)))
+    assert not any(row["refuted"] for row in run.law_rows(greedy, tables, Store(None)))
 
 
 def test_the_picture_and_the_page_hold_every_cell(validation: Validation, tables: list[Case]) -> None:
     short = replace(validation, schemes=SHAPES[:1])
-    rows = run.cell_rows(short, tables, RowFile(None))
+    rows = run.cell_rows(short, tables, Store(None))
     assert views.figure(rows, "caption").startswith(b"\x89PNG")
     page = views.markdown(rows, run.table_fields(rows))
     assert sum(f"`{name}`" in page for name in NAMES) == len(NAMES)
@@ -290,10 +290,10 @@ def test_the_full_table_of_eight_verifiers_and_four_shapes_is_as_predicted(tiny_
 
     validation = replace(validation_of(tiny_pair, roots=4, names=EIGHT), schemes=FOUR, effort=Effort(), law_runs=4_000)
     tables = run.tables_of(validation)
-    table = run.table_fields(run.cell_rows(validation, tables, RowFile(None)))
+    table = run.table_fields(run.cell_rows(validation, tables, Store(None)))
     assert table["cells"] == 32
     assert table["largest_error"] < 0.02
     assert table["passed"]
-    assert not any(row["refuted"] for row in run.law_rows(validation, tables, RowFile(None)))
+    assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))
     power = run.law_power(validation, tables)["found"]
     assert all(each["share"] >= 0.9 for each in power)

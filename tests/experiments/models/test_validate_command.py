@@ -57,7 +57,7 @@ def briefly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 def test_a_pair_is_validated_and_rows_are_kept(
     draftproof: Callable[..., Any], models: tuple[object, ...], briefly: Callable[[], None]
 ) -> None:
-    given = ("validate", "naive", "block", *models, *FEW, "--resume", "rows.jsonl")
+    given = ("validate", "naive", "block", *models, *FEW, "--resume", "rows.db")
     ran = draftproof(*given, "--json", "a.json", "--markdown", "a.md", "--plot", "a.png", "--times", "t.json")
     assert ran.code == 0
     report = json.loads(Path("a.json").read_text())
@@ -158,7 +158,7 @@ def test_a_lossy_verifier_fails_unless_it_is_known(
 ) -> None:
     briefly()
     few = ("--roots", 1, "--blocks", 60, "--law-runs", 20, "--K", 1, "--L2", 1)
-    given = ("validate", "naive", "naive_from_target", *models, *few, "--resume", "rows.jsonl")
+    given = ("validate", "naive", "naive_from_target", *models, *few, "--resume", "rows.db")
     ran = draftproof(*given, "--json", "a.json")
     report = json.loads(Path("a.json").read_text())
     assert [(row["verifier"], row["lossless"], row["verdict"]) for row in report["rows"]] == [
@@ -230,9 +230,9 @@ def test_an_interrupted_run_says_where_its_rows_are(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "cell_rows", interrupted)
-    ran = draftproof("validate", "naive", *models, *FEW, "--resume", "rows.jsonl", "--json", "a.json")
+    ran = draftproof("validate", "naive", *models, *FEW, "--resume", "rows.db", "--json", "a.json")
     assert ran.code == 130
-    assert "interrupted; rows so far are kept in rows.jsonl" in ran.err
+    assert "interrupted; rows so far are kept in rows.db" in ran.err
     assert not Path("a.json").exists()
 
 

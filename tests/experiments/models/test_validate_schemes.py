@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.models.expect.expected import planned_scheme
 from draftproof.experiments.models.loop.setting import setting, under_test
 from draftproof.experiments.models.pair.pair import Pair
@@ -15,7 +16,6 @@ from draftproof.experiments.models.validate import run, views
 from draftproof.experiments.models.validate.cells import Effort
 from draftproof.experiments.models.validate.run import Validation
 from draftproof.experiments.shared.names import find_verifier
-from draftproof.experiments.shared.rows import RowFile
 from draftproof.simulator import Delayed, InvalidInput
 from draftproof.simulator.drafts import DySpec, Eagle2, Sequoia, SpecHub, lossless_for
 from draftproof.simulator.instances.case import Case
@@ -55,7 +55,7 @@ def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
     ]
     assert len(planned.left_out) == 16 - len(planned.cells)
     assert len(views.left_out_lines([{"verifier": "a", "shape": "x"}, {"verifier": "b", "shape": "x"}])) == 1
-    rows = run.cell_rows(planned, tables, RowFile(None))
+    rows = run.cell_rows(planned, tables, Store(None))
     table = run.table_fields(rows)
     assert table["passed"]
     assert table["largest_z"] < 4
@@ -63,7 +63,7 @@ def test_other_schemes_are_as_predicted(tiny_pair: Pair, tables: list[Case]) -> 
     assert {row["lossless"] for row in rows} == {True}
     assert "| scheme " in views.markdown(rows, table)
     assert run.same_anyway(planned)["greedy"]["runs"] == 8
-    assert not any(row["refuted"] for row in run.law_rows(planned, tables, RowFile(None)))
+    assert not any(row["refuted"] for row in run.law_rows(planned, tables, Store(None)))
 
 
 def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
@@ -71,7 +71,7 @@ def test_a_verifier_that_runs_in_place_of_another_is_found_on_other_schemes(
 ) -> None:
     validation = validation_of(tiny_pair, names=("traversal", "nss"), traversal="naive")
     validation = replace(validation, schemes=OTHERS[:2], effort=Effort(blocks=3000))
-    rows = run.cell_rows(validation, tables, RowFile(None))
+    rows = run.cell_rows(validation, tables, Store(None))
     failed = run.table_fields(rows)["failed"]
     assert failed == [{"verifier": "traversal (runs naive)", "shape": "dyspec(nodes=2)"}]
 
@@ -81,7 +81,7 @@ def test_deep_trees_are_sampled_beside_shallow_ones_from_tables(tiny_pair: Pair)
     validation = replace(validation, schemes=(Delayed(1, 0, 1), DySpec(8)), effort=Effort(blocks=60))
     assert validation.depth == 1
     tables = run.tables_of(validation)
-    rows = run.cell_rows(validation, tables, RowFile(None))
+    rows = run.cell_rows(validation, tables, Store(None))
     assert [row["prediction"] for row in rows] == ["exact", "60 sampled trees"]
     assert all(abs(row["z"]) < 4 for row in rows)
 
@@ -92,7 +92,7 @@ def test_exact_cells_and_sampled_ones_stand_in_one_table(random_pair: Any, vocab
     made = setting(random_pair(vocab=vocab), Warp(), [(1, 2, 3)], seed=0)
     schemes = Delayed(1, 0, 1), Delayed(1, 0, depth)
     validation = Validation(made, tuple(under_test([find_verifier("naive")], {})), schemes, Effort(blocks=40))
-    rows = run.cell_rows(validation, run.tables_of(validation), RowFile(None))
+    rows = run.cell_rows(validation, run.tables_of(validation), Store(None))
     assert [row["truncated"] is None for row in rows] == [True, vocab == 8]
     page = views.markdown(rows, run.table_fields(rows))
     assert ("top tokens" in page) == (vocab == 40)
@@ -122,8 +122,8 @@ def test_many_pairs_of_scheme_and_verifier_are_as_predicted(tiny_pair: Pair) -> 
     validation = replace(validation, schemes=OTHERS, effort=Effort(), law_runs=4_000)
     tables = run.tables_of(validation)
     validation, _ = run.with_plans(validation, tables)
-    table = run.table_fields(run.cell_rows(validation, tables, RowFile(None)))
+    table = run.table_fields(run.cell_rows(validation, tables, Store(None)))
     claimed = [scheme for name in names for scheme in OTHERS if scheme.name in lossless_for(make(name).card)]
     assert table["cells"] == len(claimed) > 10
     assert table["passed"]
-    assert not any(row["refuted"] for row in run.law_rows(validation, tables, RowFile(None)))
+    assert not any(row["refuted"] for row in run.law_rows(validation, tables, Store(None)))

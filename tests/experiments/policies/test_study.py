@@ -36,9 +36,9 @@ def study(monkeypatch, capsys, *arguments):
 
 
 def test_rows_resume_and_the_tables_come_from_them(few, monkeypatch, capsys):
-    given = ("--resume", "r.jsonl", "--markdown", "p.md", "--plot", "p.png", "--json", "a.json")
+    given = ("--resume", "r.db", "--markdown", "p.md", "--plot", "p.png", "--json", "a.json")
     code, first = study(monkeypatch, capsys, *given)
-    again, second = study(monkeypatch, capsys, "--resume", "r.jsonl")
+    again, second = study(monkeypatch, capsys, "--resume", "r.db")
     assert (code, again) == (0, 0)
     assert second.out == first.out.partition("picture: ")[0]
     assert "0 rows (5 more are kept from before)" in second.err
@@ -57,7 +57,7 @@ def test_shapes_and_rows_of_the_study():
     found = policies.schemes(4)
     assert len(found) == len(set(found)) == 22
     assert all(isinstance(each, Delayed) and each.depth <= 4 for each in found)
-    names = [task.strong_id for task in policies.tasks()]
+    names = [task.ids for task in policies.tasks()]
     assert len(set(names)) == len(names)
     world = policies.PLACES[1].world()
     assert np.asarray(world.target.states, dtype=float).max(1).mean() > 0.7  # colder than the text

@@ -139,8 +139,8 @@ _CELL = dict.fromkeys(("predicted", "measured", "total_error", "z"), number)
 KINDS: Mapping[str, Mapping[str, Kind]] = {
     "law": {**_LAW, "roots": many(fields(_ROOT), 1)},
     "bound": _BOUND,
-    "swept law": {**_LAW, "kind": one_of("law"), "question": one_of("check")},
-    "swept bound": {**_BOUND, "kind": one_of("bound"), "question": one_of("bound"), "shape": line, "nodes": count},
+    "swept law": _LAW,
+    "swept bound": _BOUND,
     "theorem": {
         "verifier": line, "vocab_size": count, "scheme": scheme, "verdict": one_of("proved"), "identities": count,
         "cells": count, "seconds": number,
@@ -179,11 +179,11 @@ def _same(value: Any, rounded: Any) -> bool:
         return False
 
 
-def check_row(row: Any, kind: str | None = None) -> dict[str, Any]:
-    """The row, if it is one of its kind; raises `InvalidInput` saying what is wrong. kind: by default what it says."""
+def check_row(row: Any) -> dict[str, Any]:
+    """The row, if it is one of its kind; raises `InvalidInput` saying what is wrong."""
     if not isinstance(row, dict) or not text(row.get("strong_id")):
         raise InvalidInput("it is no row: it has no strong_id")
-    kind = kind or str(row.get("kind"))
+    kind = str(row.get("kind"))
     if kind in KINDS:
         wanted = {**KINDS[kind], **{name: each for name, each in _OPTIONAL.items() if name in row}}
         if wrong := wrong_field(row, wanted):

@@ -1,0 +1,94 @@
+"""A grid on a Dask cluster: the same tasks, computed by workers elsewhere, kept here as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from draftproof.experiments.grid.run import Executor
+from draftproof.experiments.grid.store import Row
+from draftproof.experiments.shared.code import add_used, with_files
+from draftproof.experiments.shared.pool import PERIOD
+from draftproof.experiments.shared.progress import remark
+from draftproof.simulator.errors import InvalidInput
+
+T = TypeVar("T")
+#: Tasks that are underway for each thread of the cluster: enough that none waits for this process.
+AHEAD = 3
+#: Workers that may be lost over one task before it is given up.
+LOSSES = 10
+#: Seconds within which a scheduler answers.
+PATIENCE = 20
+
+
+@dataclass(frozen=True)
+class Cluster(Executor[T]):
+    """Sends tasks to the scheduler at an address; raises `InvalidInput` where there is none.
+
+    What a lost worker had is computed by another, and a slow task holds none of the rest.
+    """
+
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            import distributed  # noqa: F401
+        except ImportError:
+            raise InvalidInput("--dask needs dask and distributed; install draftproof with the extra dask") from None
+
+    def rows(self, tasks: Iterator[T | None], processes: int) -> Iterator[Row | list[Row]]:
+        import distributed
+
+        try:
+            client: Any = distributed.Client(self.address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise InvalidInput(
+                f"no scheduler answers at {self.address}: {error}; start one with dask scheduler"
+            ) from None
+        try:
+            yield from self._computed(client, tasks)
+        except distributed.KilledWorker as error:
+            raise InvalidInput(f"workers were lost again and again: {error}; rows so far are kept") from None
+        finally:
+            client.close()
+
+    def _computed(self, client: Any, tasks: Iterator[T | None]) -> Iterator[Row | list[Row]]:
+        import distributed
+
+        done: Any = distributed.as_completed(loop=client.loop)
+        underway = 0
+        for task in tasks:
+            if task is not None:
+                done.add(client.submit(with_files, self.compute, task, pure=False, retries=LOSSES))
+                underway += 1
+            elif not underway:
+                time.sleep(PERIOD)
+            while underway and (task is None or underway >= AHEAD * _threads(client)):
+                future = next(done)
+                underway -= 1
+                yield _result(future)
+                if task is None:
+                    break
+        while underway:
+            yield _result(next(done))
+            underway -= 1
+
+
+def _result(future: Any) -> Row | list[Row]:
+    rows, files = future.result()
+    future.release()
+    add_used(files)
+    return rows  # type: ignore[no-any-return]
+
+
+def _threads(client: Any) -> int:
+    """Threads of all workers now; waits for the first one."""
+    told = False
+    while not (count := sum(client.nthreads().values())):
+        if not told:
+            remark("the cluster has no workers yet; waiting for one")
+            told = True
+        time.sleep(PERIOD)
+    return int(count)

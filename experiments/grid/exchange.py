@@ -1,0 +1,199 @@
+"""Rows in other files than a store: JSON lines in both directions; CSV, Parquet, Markdown and LaTeX as tables."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from draftproof.experiments.grid.kinds import check_depth, check_row
+from draftproof.experiments.grid.store import CODE, Row, Store, stored_rows
+from draftproof.experiments.runtime import temporary
+from draftproof.experiments.shared.output import csv_cell, latex_text, write_whole
+from draftproof.experiments.shared.progress import remark
+from draftproof.experiments.shared.schemes import scheme_spec
+from draftproof.simulator.drafts import scheme_from_dict
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import cut, parse_json, printable, read_bytes
+
+#: How a file of JSON lines begins.
+FORMAT = "draftproof rows 1"
+#: Bad lines that are named one by one.
+NAMED = 3
+#: The columns of laws and bounds, with their kinds; exact numbers are text such as 91/36, with a float beside them.
+COLUMNS: Mapping[str, type] = {
+    "question": str, "world": str, "family": str, "vocab_size": int, "seed": int, "verifier": str, "scheme": str,
+    "K": int, "L1": int, "L2": int, "nodes": int, "arithmetic": str, "lossless": bool,
+    "block_efficiency": str, "block_efficiency_float": float, "variance_float": float,
+    "max_deviation": str, "max_deviation_float": float, "lower": str, "lower_float": float, "upper": str,
+    "upper_float": float, "gap_float": float, "seconds": float, "strong_id": str,
+}  # fmt: skip
+FORMATS = (".jsonl", ".csv", ".parquet", ".md", ".tex")
+_QUESTIONS = {"law": "check", "swept law": "check", "bound": "bound", "swept bound": "bound"}
+
+
+def check_export(path: str | None) -> None:
+    """Raises `InvalidInput` for a name that says no format, or one that needs what is not installed."""
+    if path is None:
+        return
+    suffix = Path(path).suffix
+    if suffix not in FORMATS:
+        raise InvalidInput(f"--export {path}: the name must end in one of {', '.join(FORMATS)}")
+    if suffix == ".parquet":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            raise InvalidInput(f"--export {path}: Parquet needs pyarrow; install it, or export a .csv") from None
+
+
+def export(store: str, path: str) -> int:
+    """Write all rows of a store to a file, whole or not at all; returns how many there are."""
+    check_export(path)
+    suffix = Path(path).suffix
+    if suffix == ".jsonl":
+        rows = list(stored_rows(store, code=True))
+        write_whole(path, "".join(lines(rows)))
+        return len(rows)
+    table = [cells(row) for row in stored_rows(store)]
+    columns = COLUMNS if all(row.keys() == COLUMNS.keys() for row in table) else _columns_of(table)
+    if suffix == ".parquet":
+        _parquet(table, columns, Path(path))
+    else:
+        write_whole(path, _TEXTS[suffix](table, list(columns)))
+    return len(table)
+
+
+def lines(rows: Sequence[Row]) -> Iterator[str]:
+    """Rows as JSON lines after a header, each with a digest."""
+    yield json.dumps({"format": FORMAT, "version": version("draftproof")}) + "\n"
+    for row in rows:
+        yield json.dumps({**row, "digest": _digest(row)}) + "\n"
+
+
+def import_lines(path: str, store: Store) -> int:
+    """Keep the rows of a file of JSON lines that a store does not have; returns how many they are.
+
+    A line that is cut short or does not match its digest is named and left out; one whose digest matches and that is no
+    row of its kind is refused.
+    """
+    header, *rest = read_bytes(path, "rows").split(b"\n")
+    if not header.startswith(json.dumps({"format": FORMAT}).encode()[:-1]):
+        raise InvalidInput(f"{cut(path)} is no file of rows (line 1 does not say so); choose another file")
+    rows, bad = dict[str, Row](), 0
+    for number, line in enumerate(rest, 2):
+        row = _row(line, f"{cut(path)} line {number}")
+        if row is not None:
+            rows[row["strong_id"]] = row
+        elif line and FORMAT.encode() not in line:  # a second header is of a run that began at the same time
+            bad += 1
+            if bad <= NAMED:
+                remark(f"{cut(path)} line {number} is cut short or was changed: its digest does not match; left out")
+    if bad > NAMED:
+        remark(f"{cut(path)}: {bad - NAMED:,} more lines like that")
+    new = [row for name, row in rows.items() if name not in store]
+    store.add(*new)
+    return len(new)
+
+
+def _row(line: bytes, place: str) -> Row | None:
+    """The row of a line; None where it is none of JSON, or its digest does not match."""
+    try:
+        row = parse_json(line.decode("utf-8"), "row")
+        if not isinstance(row, dict) or "digest" not in row:
+            return None
+        check_depth(row)
+        if row.pop("digest") != _digest(row):
+            return None
+        return check_row({CODE: {}, **row})
+    except UnicodeDecodeError:
+        return None
+    except InvalidInput as error:
+        if isinstance(error.__context__, json.JSONDecodeError):
+            return None
+        raise InvalidInput(f"{place}: {error}; take that line out") from None
+
+
+def _digest(row: Row) -> str:
+    return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def cells(row: Row) -> dict[str, Any]:
+    """One row as cells: the columns of laws and bounds, None where it has none; of other kinds what is no list."""
+    kind = row.get("kind")
+    if kind not in _QUESTIONS:
+        return {name: value for name, value in row.items() if isinstance(value, str | int | float)}
+    source, scheme, shape = row["source"], row["scheme"], shape_fields(row)
+    found = {
+        **row, **{key: scheme.get(key) for key in ("K", "L1", "L2")}, "world": json.dumps(source, sort_keys=True),
+        "family": source.get("family"), "vocab_size": source.get("vocab_size"), "seed": source.get("seed"),
+        "scheme": shape["shape"], "nodes": shape["nodes"], "question": _QUESTIONS[kind],
+    }  # fmt: skip
+    return {name: found.get(name) for name in COLUMNS}
+
+
+def shape_fields(row: Row) -> dict[str, Any]:
+    """The scheme of a law or a bound as text, and its tokens."""
+    if "file" in row["scheme"]:
+        return {"shape": row["scheme"]["file"], "nodes": row.get("nodes")}
+    scheme = scheme_from_dict(row["scheme"])
+    return {"shape": scheme_spec(scheme), "nodes": scheme.nodes}
+
+
+def _columns_of(table: Sequence[Row]) -> dict[str, type]:
+    """All columns of rows of several kinds; text where their values are of several."""
+    kinds: dict[str, set[type]] = {}
+    for row in table:
+        for name, value in row.items():
+            kinds.setdefault(name, set()).update(() if value is None else (type(value),))
+    return {name: COLUMNS.get(name) or (of.pop() if len(of) == 1 else str) for name, of in kinds.items()}
+
+
+def _csv(table: Sequence[Row], columns: Sequence[str]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in table)
+    return text.getvalue()
+
+
+def _markdown(table: Sequence[Row], columns: Sequence[str]) -> str:
+    body = [[_shown(row.get(name)).replace("|", "\\|") for name in columns] for row in table]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (columns, ["---"] * len(columns), *body))
+
+
+def _latex(table: Sequence[Row], columns: Sequence[str]) -> str:
+    body = [columns, *([_shown(row.get(name)) for name in columns] for row in table)]
+    text = "".join(" & ".join(map(latex_text, line)) + " \\\\\n" for line in body)
+    return f"\\begin{{tabular}}{{{'l' * len(columns)}}}\n{text}\\end{{tabular}}\n"
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else printable(str(value))
+
+
+_TEXTS: Mapping[str, Callable[[Sequence[Row], Sequence[str]], str]] = {
+    ".csv": _csv,
+    ".md": _markdown,
+    ".tex": _latex,
+}
+
+
+def _parquet(table: Sequence[Row], columns: Mapping[str, type], path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    kinds = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    rows = [{name: _value(row.get(name), kind) for name, kind in columns.items()} for row in table]
+    with temporary(path.parent, path.name) as new:
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema), new)
+        new.replace(path)
+
+
+def _value(value: Any, kind: type) -> Any:
+    return str(value) if kind is str and value is not None else value

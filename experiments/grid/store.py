@@ -1,0 +1,370 @@
+"""The store of rows: one SQLite file whose finished rows outlive whatever happens to those who write.
+
+Why SQLite with a write-ahead log: rows that are added together are there whole or not at all, whatever is killed or
+full; a second writer waits for milliseconds, readers for nobody; it comes with Python. Rows stand as text with a
+digest, so that a damaged one is found and computed again. What a run computes now is told by locks of a file beside
+the store, which end with the process that holds them.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from draftproof.experiments.grid.kinds import check_depth, check_row
+from draftproof.experiments.shared.code import outside_files, own_digest, unchanged
+from draftproof.experiments.shared.progress import counted, remark
+from draftproof.experiments.shared.rows import versions
+from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.files import check_size, cut, parse_json
+
+try:
+    import fcntl
+except ImportError:  # a system without record locks: runs cannot share a store there
+    fcntl = None  # type: ignore[assignment]
+
+#: The field of a row of another file with the code that it was computed by, and what stands there for ours.
+CODE, OURS = "computed_by", "draftproof"
+FORMAT = "draftproof rows 2"
+_TABLES = """
+create table if not exists meta (key text primary key, value text not null) without rowid;
+create table if not exists rows (
+    strong_id text primary key, kind text not null, row text not null, code text not null, digest text not null
+);
+"""
+_SELECT = "select strong_id, kind, row, code, digest from rows"
+#: Seconds for which a writer waits for another, and for which a file may be locked before it is opened at all.
+PATIENCE, AT_ONCE = 60.0, 1.0
+#: Damaged rows that are named one by one.
+NAMED = 3
+#: The byte of the file of locks that is held while a store is opened: those of claims come before it.
+_OPENING = 2**40
+Row = dict[str, Any]
+
+
+class Store(Mapping[str, Row]):
+    """Rows by their `strong_id`; in memory where there is no path. Raises `InvalidInput` for a file that is no store.
+
+    It has the rows that the code as it is now has computed, those of other runs as soon as they are there. A file is
+    made when the first row is claimed or added.
+    """
+
+    def __init__(self, path: str | None, kinds: Collection[str] = (), any_code: bool = False) -> None:
+        """kinds: of rows that are wanted; all by default. any_code: also rows that other code has computed."""
+        self._path = None if path is None else Path(path)
+        self._kinds, self._any_code = kinds, any_code
+        self._rows: dict[str, Row | None] = {}  # None: it stands in the file
+        self._believed: dict[object, bool] = {}
+        self._file: sqlite3.Connection | None = None
+        self._locks: int | None = None
+        if path is not None and check_store(path):
+            self._opened()
+
+    def __getitem__(self, name: str) -> Row:
+        if name not in self:
+            raise KeyError(name)
+        row = self._rows[name]
+        if row is not None:
+            return row
+        assert self._path is not None
+        with _told(self._path, "read"):
+            [found] = self._opened().execute(f"{_SELECT} where strong_id = ?", (name,))
+        return _checked(self._path, *found[:3])
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._rows and self._file is not None and self._path is not None:
+            with _told(self._path, "read"):
+                found = self._file.execute(f"{_SELECT} where strong_id = ?", (name,)).fetchone()
+            if found is not None and _is_whole(*found) and self._is_wanted(found[1], found[3], outside_files()):
+                self._rows[found[0]] = None
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, *rows: Row, own: Collection[str] = ()) -> None:
+        """Keep rows, all or none; once this returns a kill loses none, a power cut the last ones at most.
+
+        own: ids of rows that depend on no code of others, even where some is loaded. A row that says by which code it
+        was computed is kept as it is. Raises `InvalidInput` where it cannot be written.
+        """
+        if self._path is None:
+            self._rows.update((row["strong_id"], row) for row in rows)
+            return
+        code = {outside: code_fields(outside) for outside in (False, True)}
+        values = [_stored(row, code[row["strong_id"] not in own]) for row in rows]
+        file = self._opened()
+        with _told(self._path, "write"):
+            file.execute("begin immediate")
+            try:
+                file.executemany("insert or replace into rows values (?, ?, ?, ?, ?)", values)
+                file.execute("commit")
+            except BaseException:
+                if file.in_transaction:
+                    file.execute("rollback")
+                raise
+        self._rows.update((row["strong_id"], None) for row in rows if CODE not in row)
+
+    def claim(self, *names: str) -> str:
+        """`there` for rows that are kept, `theirs` where another run computes them now, else `ours` from now on.
+
+        A claim ends with the process that made it, or with this store.
+        """
+        if self._path is not None:
+            self._opened()
+        ours = self._locks is None or _lock(self._locks, int(names[0][:10], 16))
+        if all(name in self for name in names):  # asked after the claim: whoever had it before has written by now
+            return "there"
+        return "ours" if ours else "theirs"
+
+    def close(self) -> None:
+        """Put everything into the one file."""
+        file, self._file = self._file, None
+        locks, self._locks = self._locks, None
+        if file is not None:
+            file.close()
+        if locks is not None:
+            os.close(locks)
+
+    def __del__(self) -> None:
+        with suppress(AttributeError, sqlite3.Error, OSError):  # where opening it failed
+            self.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._file is None:
+            assert self._path is not None
+            self._locks = _open_locks(f"{self._path}.claims")
+            with _told(self._path, "write"), _held(self._locks):
+                file = _connected(str(self._path), timeout=PATIENCE)
+                file.execute("pragma journal_mode = wal")
+                file.execute("pragma synchronous = normal")  # to wait for the disk took 9 % of rows of 100 ms
+                file.executescript(_TABLES)  # a store that is just being made has none yet
+                file.execute("insert or ignore into meta values ('format', ?)", (FORMAT,))
+            with _told(self._path, "read"):
+                self._take(file)
+            self._file = file
+        return self._file
+
+    def _take(self, file: sqlite3.Connection) -> None:
+        """The rows that are wanted and whole; what is damaged is named."""
+        assert self._path is not None
+        damaged, other, loaded = 0, 0, outside_files()
+        for name, kind, text, code, digest in file.execute(_SELECT):
+            if not _is_whole(name, kind, text, code, digest):
+                damaged += 1
+                if damaged <= NAMED:
+                    remark(f"{cut(self._path)}: row {cut(name)} does not match its digest; it is computed again")
+            elif self._is_wanted(kind, code, loaded):
+                self._rows[name] = None
+            else:
+                other += not self._kinds or kind in self._kinds
+        if damaged > NAMED:
+            remark(f"{cut(self._path)}: {damaged - NAMED:,} more rows like that")
+        if other:
+            remark(f"{cut(self._path)}: {counted(other, 'row')} of other code or libraries are not taken")
+
+    def _is_wanted(self, kind: str, code: str, loaded: Mapping[str, str]) -> bool:
+        if self._kinds and kind not in self._kinds:
+            return False
+        state = code, frozenset(loaded.items())
+        if not self._any_code and state not in self._believed:
+            self._believed[state] = _of_this_code(parse_json(code, "code"), loaded)
+        return self._any_code or self._believed[state]
+
+
+def stored_rows(path: str, kinds: Collection[str] = (), code: bool = False) -> Iterator[Row]:
+    """Every row of a store, in the order of ids, by whatever code; nothing is written. Raises `InvalidInput`.
+
+    code: with the code that each was computed by.
+    """
+    if not os.path.lexists(path):
+        raise InvalidInput(f"there is no store {cut(path)}; give one that --resume or sweep --store made")
+    if not check_store(path):
+        return
+    damaged = 0
+    with _told(Path(path), "read"), closing(_read_only(Path(path))) as file:
+        for name, kind, text, by, digest in file.execute(f"{_SELECT} order by strong_id"):
+            if not _is_whole(name, kind, text, by, digest):  # it may be found in one way and not in another
+                damaged += 1
+            elif not kinds or kind in kinds:
+                yield _checked(Path(path), name, kind, text) | ({CODE: parse_json(by, "code")} if code else {})
+    if damaged:
+        remark(f"{cut(path)}: {counted(damaged, 'row')} changed: the digest does not match; what made it mends it")
+
+
+def check_store(path: str) -> bool:
+    """Whether a store is there and has its tables; raises `InvalidInput` for anything else, at once.
+
+    A run that is killed may leave an empty file, or the first table alone.
+    """
+    place = Path(path)
+    if not path or path.startswith((":", "file:")):
+        raise InvalidInput(f"{path!r} is no file for a store; give the name of one")
+    if not os.path.lexists(place):
+        return False
+    way = _other_file(place) if place.is_file() else "choose another file"
+    foreign = InvalidInput(f"{cut(path)} is no store of rows, or one of another version; {way}")
+    if not place.is_file():
+        raise foreign
+    try:
+        with closing(_read_only(place)) as file:
+            tables = _schema(file)
+            form = file.execute("select value from meta where key = 'format'").fetchone() if tables else None
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise InvalidInput(f"{cut(path)} is locked by another program; wait for that to end") from None
+        if "no such" in str(error):
+            raise foreign from None
+        raise InvalidInput(f"cannot read {cut(path)}: {error}; choose another file") from None
+    except sqlite3.Error:
+        raise foreign from None
+    except OSError as error:
+        raise InvalidInput(f"cannot read {cut(path)}: {error.strerror}; choose another file") from None
+    with closing(sqlite3.connect(":memory:")) as ours:
+        ours.executescript(_TABLES)
+        wanted = _schema(ours)
+    if not tables <= wanted or form not in (None, (FORMAT,)):
+        raise foreign
+    return tables == wanted
+
+
+def _other_file(place: Path) -> str:
+    """The way out for a file that is no store."""
+    with suppress(OSError), place.open("rb") as file:
+        if file.read(24).startswith(b'{"format": "draftproof'):
+            return f"draftproof rows STORE --import {cut(place)} takes in rows of JSON lines"
+    return "choose another file"
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    """A database to be read only. A store that nobody writes is taken as it is: locks would need files beside."""
+    with path.open("rb") as file:
+        ahead = file.read(20)[18:] == b"\x02\x02" and not Path(f"{path}-wal").exists()
+    how = "mode=ro&immutable=1" if ahead else "mode=ro"
+    return _connected(f"{path.absolute().as_uri()}?{how}", timeout=AT_ONCE, uri=True)
+
+
+def _connected(name: str, timeout: float, uri: bool = False) -> sqlite3.Connection:
+    file = sqlite3.connect(name, timeout, isolation_level=None, uri=uri)
+    file.text_factory = lambda text: text.decode("utf-8", "replace")  # one damaged byte is no reason to read nothing
+    return file
+
+
+def _schema(file: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    return set(file.execute("select type, name, sql from sqlite_master where name not like 'sqlite_%'"))
+
+
+@contextmanager
+def _told(path: Path, what: str) -> Iterator[None]:
+    """What SQLite raises inside, in one line."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        way = (
+            "it is damaged: choose another file"
+            if what == "read"
+            else "the rows before are kept, make room and run again"
+        )
+        raise InvalidInput(f"cannot {what} {cut(path)}: {error}; {way}") from None
+
+
+def _stored(row: Row, by: Mapping[str, str]) -> tuple[str, ...]:
+    code = json.dumps(row.get(CODE, by), sort_keys=True)
+    text = json.dumps({key: value for key, value in row.items() if key != CODE})
+    values = row["strong_id"], str(row.get("kind", "")), text, code
+    return *values, _digest(*values)
+
+
+def _digest(*values: str) -> str:
+    return hashlib.sha256("\n".join(values).encode()).hexdigest()[:16]
+
+
+def _is_whole(*values: object) -> bool:
+    try:
+        return all(isinstance(value, str) for value in values) and _digest(*map(str, values[:-1])) == values[-1]
+    except UnicodeEncodeError:
+        return False
+
+
+def _checked(path: Path, name: str, kind: str, text: str) -> Row:
+    """A row as it stands in a store; raises `InvalidInput` where it is none of its kind."""
+    check_size(len(text), f"row {cut(name)} of", path)
+    try:
+        row = parse_json(text, "row")
+        check_depth(row)
+        row = check_row(row)
+        if (name, kind) != (row["strong_id"], str(row.get("kind", ""))):
+            raise InvalidInput("it is filed as another row")
+    except InvalidInput as error:
+        raise InvalidInput(f"{cut(path)} row {cut(name)}: {error}; choose another file") from None
+    return row
+
+
+#: Libraries with solvers, and their modules, where they are installed.
+SOLVERS = {"scipy": "scipy", "highspy": "highspy", "z3-solver": "z3"}
+
+
+@cache
+def _ours() -> str:
+    """A digest of our own code and of the libraries that it computes with."""
+    solvers = {name: version(name) for name in SOLVERS if find_spec(SOLVERS[name])}
+    return hashlib.sha256(f"{own_digest()} {json.dumps({**versions(), **solvers})}".encode()).hexdigest()[:16]
+
+
+def code_fields(outside: bool = True) -> dict[str, str]:
+    """The code that computes here: ours, and files of others. outside: whether those take part."""
+    return {OURS: _ours(), **(outside_files() if outside else {})}
+
+
+def _of_this_code(code: object, loaded: Mapping[str, str]) -> bool:
+    """Whether what was computed by that code would be computed by it now. loaded: `outside_files` of this process."""
+    if not isinstance(code, dict) or code.get(OURS) != _ours():
+        return False
+    files = {path: digest for path, digest in code.items() if path != OURS}
+    return not files or unchanged(files, loaded)
+
+
+def _open_locks(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise InvalidInput(f"cannot open {cut(path)}: {error.strerror}; choose a folder that can be written") from None
+
+
+def _lock(descriptor: int, place: int) -> bool:
+    """Whether this process now has the lock of one byte, or had it before; it ends with the process."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN)  # a file system without locks cannot share
+    return True
+
+
+@contextmanager
+def _held(descriptor: int) -> Iterator[None]:
+    """The lock of those who open a store, waited for: two that make one at the same time would not wait otherwise."""
+    if fcntl is None:
+        yield
+        return
+    with suppress(OSError):
+        fcntl.lockf(descriptor, fcntl.LOCK_EX, 1, _OPENING)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _OPENING)

@@ -1,0 +1,282 @@
+"""Stores of rows: nothing lost, nothing believed that was changed, nobody else's file touched, work shared by runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from draftproof.experiments.grid import store as stores
+from draftproof.experiments.grid.run import Executor, Task, run
+from draftproof.experiments.grid.store import Store, stored_rows
+from draftproof.experiments.models.options import FileOptions
+from draftproof.experiments.shared.rows import strong_id
+from draftproof.experiments.shared.text import EMBEDDED
+from draftproof.simulator.errors import InvalidInput
+from tests.experiments.grid.stores import DAMAGE, change
+
+COMPARE = ("compare", "nss", "--vocab", 2, "--L2", 1, "--no-optimum", "--arithmetic", "rational", "--resume", "r.db")
+
+
+def row(number: int) -> dict[str, Any]:
+    return {"strong_id": strong_id({"n": number}), "value": "43/21", "n": number, "kind": "number", "seconds": 0.5}
+
+
+def written(path: Path, count: int = 3) -> None:
+    kept = Store(str(path))
+    for number in range(count):
+        kept.add(row(number))
+    kept.close()
+
+
+def numbers(kept: Store) -> list[int]:
+    return [each["n"] for each in kept.values()]
+
+
+@pytest.mark.parametrize("content", ['{"scheme": "mine"}', "my notes\nmore notes", "[]", "\n\n", "SQLite format 3\0 ."])
+def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(draftproof, content):
+    Path("r.db").write_text(content)
+    ran = draftproof(*COMPARE)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "r.db is no store of rows, or one of another version; choose another file" in ran.err
+    assert Path("r.db").read_text() == content
+    assert os.listdir() == ["r.db"]
+
+
+def test_json_lines_are_refused_with_the_command_that_takes_them_in(draftproof):
+    Path("r.db").write_text('{"format": "draftproof rows 1", "version": "0.1.0"}\n')
+    ran = draftproof(*COMPARE)
+    assert (ran.code, "draftproof rows STORE --import r.db takes in rows" in ran.err) == (2, True)
+
+
+def test_a_changed_row_is_named_and_computed_again(draftproof):
+    first = draftproof(*COMPARE, "--json", "-").json["rows"][0]["block_efficiency"]
+    change("r.db", f"update rows set row = replace(row, '{first}', '9')")
+    again = draftproof(*COMPARE, "--json", "-")
+    assert again.json["rows"][0]["block_efficiency"] == first
+    assert again.err.count("does not match its digest; it is computed again") == 1
+    third = draftproof(*COMPARE, "--json", "-")
+    assert third.json["rows"][0]["block_efficiency"] == first
+    assert "digest" not in third.err
+
+
+@pytest.mark.parametrize("column", ["strong_id", "kind", "row", "code", "digest"])
+@pytest.mark.parametrize("value", ["'x'", "x'ff'", "cast(x'80' as text)", "1.5"])
+def test_a_change_of_any_column_is_found(tmp_path, capsys, column, value):
+    path = tmp_path / "r.db"
+    written(path)
+    change(path, f"update rows set {column} = {value} where rowid = 2")
+    assert numbers(Store(str(path))) == [0, 2]
+    assert capsys.readouterr().err.count("does not match its digest") == 1
+    assert [each["n"] for each in stored_rows(str(path))] in ([0, 2], [2, 0])
+
+
+def test_files_of_validate_are_looked_at_before_the_work(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(Path("r.db"))
+    change("r.db", DAMAGE)
+    FileOptions(resume="r.db").check(EMBEDDED)
+    assert capsys.readouterr().err == ""  # the row is named once: where it is read
+    Path("other").write_text("notes")
+    with pytest.raises(InvalidInput, match="is no store of rows"):
+        FileOptions(resume="other").check(EMBEDDED)
+
+
+def test_no_part_of_a_store_that_was_cut_short_is_believed_wrongly(tmp_path):
+    path = tmp_path / "r.db"
+    written(path, 40)
+    whole = path.read_bytes()
+    read = 0
+    for length in range(0, len(whole), 1000):
+        path.write_bytes(whole[:length])
+        try:
+            found = list(Store(str(path)).values())
+        except InvalidInput:  # too little of it is there
+            continue
+        read += 1
+        assert found == [row(each["n"]) for each in found]
+    assert read > 0
+
+
+def test_what_is_added_together_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    kept = Store(str(tmp_path / "r.db"))
+    kept.add(row(0))
+    monkeypatch.setattr(stores, "_stored", lambda each, by, own=stores._stored: own(each, by)[: 5 - each["n"] // 2])
+    with pytest.raises(InvalidInput, match="cannot write"):
+        kept.add(row(1), row(2))
+    assert numbers(kept) == numbers(Store(str(tmp_path / "r.db"))) == [0]
+
+
+CLAIMING = (
+    "import json, sys; from draftproof.experiments.grid.store import Store; kept = Store(sys.argv[1]); "
+    "row = json.loads(sys.argv[2]); print(kept.claim(row['strong_id']), flush=True); "
+    "sys.stdin.readline(); kept.add(row)"
+)
+
+
+def claiming(path: Path, number: int) -> subprocess.Popen[str]:
+    """Another run, which claims a row and adds it when it is told to."""
+    command = [sys.executable, "-c", CLAIMING, str(path), json.dumps(row(number))]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "ours\n"
+    return other
+
+
+def test_two_runs_share_the_work_and_a_claim_ends_with_its_process(tmp_path):
+    path = tmp_path / "r.db"
+    written(path, 1)
+    with claiming(path, 1) as other:
+        kept, mine = Store(str(path)), row(1)["strong_id"]
+        assert kept.claim(row(0)["strong_id"]) == "there"
+        assert kept.claim(mine) == "theirs"
+        assert kept.claim(row(2)["strong_id"]) == "ours"
+        other.kill()
+        other.wait()
+        assert kept.claim(mine) == "ours"
+
+
+def test_rows_of_other_runs_are_waited_for_and_not_computed(tmp_path):
+    path = tmp_path / "r.db"
+    written(path, 1)
+    made: list[int] = []
+
+    def compute(number: int) -> dict[str, Any]:
+        made.append(number)
+        if number == 3:  # all that is ours is done: the other one may go on
+            assert other.stdin is not None
+            other.stdin.write("\n")
+            other.stdin.flush()
+        return row(number)
+
+    with claiming(path, 1) as other:
+        kept = Store(str(path))
+        assert run([Task((row(number)["strong_id"],), number) for number in range(4)], kept, Executor(compute))
+    assert made == [2, 3]
+    assert set(numbers(kept)) == {0, 1, 2, 3}
+
+
+def test_many_who_make_one_store_at_the_same_time_wait_for_each_other(tmp_path):
+    script = (
+        "import sys; from draftproof.experiments.grid.store import Store; sys.stdin.readline(); "
+        "kept = Store(sys.argv[1]); kept.add({'strong_id': sys.argv[2] * 12}); kept.close()"
+    )
+    runs = [
+        subprocess.Popen([sys.executable, "-c", script, tmp_path / "r.db", f"{n:x}"], stdin=subprocess.PIPE)
+        for n in range(6)
+    ]
+    for each in runs:
+        assert each.stdin is not None
+        each.stdin.write(b"\n")
+        each.stdin.flush()
+    for each in runs:
+        each.communicate()
+    assert [each.returncode for each in runs] == [0] * 6
+    assert len(Store(str(tmp_path / "r.db"))) == 6
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
+def test_devices_and_pipes_are_no_stores(draftproof):
+    os.mkfifo("pipe")
+    for path in ("/dev/full", "/dev/zero", "pipe", "x" * 300):
+        for command in (("compare", "nss", "--vocab", 2, "--L2", 1), ("validate", "naive")):
+            ran = draftproof(*command, "--resume", path)
+            assert ran.code == 2
+            assert ran.err.strip().splitlines()[-1].startswith("draftproof: ")
+            assert "training" not in ran.err  # it is said before the work
+
+
+@pytest.mark.parametrize("name", [":memory:", "file:x.db?mode=memory", "file:x.db", ""])
+def test_a_name_that_sqlite_takes_for_something_else_is_refused(draftproof, tmp_path, name):
+    for line in (("report", name), ("rows", name), ("compare", "nss", "--vocab", 2, "--L2", 1, "--resume", name)):
+        ran = draftproof(*line)
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_said_in_one_line_and_keeps_the_rows_before(tmp_path):
+    path = tmp_path / "r.db"
+    kept = Store(str(path))
+    kept.add(row(0))
+    assert kept._file is not None
+    kept._file.execute(f"pragma max_page_count = {kept._file.execute('pragma page_count').fetchone()[0]}")
+    with pytest.raises(InvalidInput, match=r"cannot write .*r\.db: database or disk is full; the rows before are kept"):
+        kept.add(row(1), {**row(2), "value": "1" * 10**5})
+    assert numbers(kept) == [0]
+    kept.close()
+    assert numbers(Store(str(path))) == [0]
+
+
+def test_a_store_that_is_just_being_made_is_empty(tmp_path):
+    """What a reader finds between the first bytes of a new store and its tables."""
+    change(tmp_path / "new.db", "pragma journal_mode = wal")
+    assert list(stored_rows(str(tmp_path / "new.db"))) == []
+    (tmp_path / "empty.db").touch()
+    assert len(Store(str(tmp_path / "empty.db"))) == 0
+
+
+FOREIGN = (
+    "create table meta (key text, value text)",
+    "create table photos (id integer)",
+    "create table rows (strong_id text)",
+    "create table meta (key text primary key, value text not null) without rowid; "
+    "create view rows as with recursive n(x) as (select 1 union all select x + 1 from n) "
+    "select x as strong_id, 'law' as kind, '{}' as row, '{}' as code, '' as digest from n",
+)
+
+
+@pytest.mark.parametrize("script", FOREIGN)
+@pytest.mark.parametrize("command", [("report", "r.db"), COMPARE], ids=["report", "compare"])
+def test_a_database_of_somebody_else_is_named_and_left_as_it_is(draftproof, tmp_path, script, command):
+    change("r.db", script)
+    before = (tmp_path / "r.db").read_bytes()
+    ran = draftproof(*command)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "r.db is no store of rows" in ran.err
+    assert (tmp_path / "r.db").read_bytes() == before
+    assert os.listdir() == ["r.db"]
+
+
+@pytest.mark.parametrize("command", [("report", "r.db"), COMPARE], ids=["report", "compare"])
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_locked_database_is_named_at_once(draftproof, monkeypatch, command, mode):
+    monkeypatch.setattr(stores, "AT_ONCE", 0)
+    file = sqlite3.connect("r.db", isolation_level=None)
+    file.executescript(f"pragma journal_mode = {mode}; pragma locking_mode = exclusive; create table a (b)")
+    file.execute("begin exclusive")
+    ran = draftproof(*command)
+    file.close()
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "r.db is locked by another program" in ran.err
+
+
+def test_a_row_too_large_or_nested_too_deeply_is_refused(draftproof):
+    assert draftproof(*COMPARE).code == 0
+    [kept] = stored_rows("r.db")
+    for odd, words in ((json.loads("[" * 900 + "]" * 900), "nested"), ("x" * 2**21, "r.db has 2,")):
+        Store("r.db").add({**kept, "more": odd})
+        for command in (COMPARE, ("report", "r.db")):
+            ran = draftproof("--max-input", 1, *command)
+            assert ran.code == 2
+            assert words in ran.err.strip().splitlines()[-1]
+    draftproof("--max-input", 64, "list")
+
+
+def test_kinds_that_are_not_asked_for_are_not_there(tmp_path):
+    written(tmp_path / "r.db")
+    assert numbers(Store(str(tmp_path / "r.db"), ("number",))) == [0, 1, 2]
+    assert numbers(Store(str(tmp_path / "r.db"), ("law",))) == []
+
+
+def test_rows_of_other_code_are_read_only_where_that_does_not_matter(tmp_path, capsys, monkeypatch):
+    written(tmp_path / "r.db")
+    monkeypatch.setattr(stores, "_ours", lambda: "another")
+    assert numbers(Store(str(tmp_path / "r.db"))) == []
+    assert "3 rows of other code or libraries are not taken" in capsys.readouterr().err
+    assert numbers(Store(str(tmp_path / "r.db"), any_code=True)) == [0, 1, 2]
