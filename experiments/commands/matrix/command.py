@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -26,6 +27,7 @@ def matrix(
         typer.Option(help="Only this one, as NAME, NAME:key=value,.. or FILE.py:NAME; may be repeated (default: all)."),
     ] = None,
     max_runs: opt.MaxRuns = 2_000_000,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     json_target: opt.JsonTarget = None,
 ) -> int:
     """Every verifier on every draft scheme: lossless (proved on n instances), a witness, or not defined.
@@ -42,7 +44,9 @@ def matrix(
     if given != Given():
         problem = choose_problem(given, small=True)  # every tree is enumerated
         columns = cells_of.on_rows(columns, problem)
-    cells = cells_of.compute(named, columns, 8 if instances is None else instances, max_runs, problem)
-    write_json(json_target, {"cells": [cells_of.cell_fields(cell, each) for each, row in cells for cell in row]})
-    cells_of.show(console_for(json_target), columns, cells, problem)
+    rows = cells_of.compute(named, columns, 8 if instances is None else instances, max_runs, problem, jobs)
+    left_out = ("undefined", "strong_id", "seconds")
+    cells = [{key: value for key, value in row.items() if key not in left_out} for row in rows]
+    write_json(json_target, {"cells": cells})
+    cells_of.show(console_for(json_target), columns, rows, problem)
     return 0

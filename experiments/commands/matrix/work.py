@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -12,11 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from draftproof import verifiers
+from draftproof.experiments.grid.run import Executor, Task, rows_of, run
+from draftproof.experiments.grid.store import Row, Store
 from draftproof.experiments.shared.cost import Settings, check_runs, expected_cost
 from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.problem import Problem
-from draftproof.experiments.shared.progress import bar
+from draftproof.experiments.shared.rows import strong_id
 from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import SCHEMES, Own, lossless_for
@@ -24,7 +27,7 @@ from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.instances.families import CORNER_CASES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
-from draftproof.simulator.verdicts.compatibility import Cell, compatibility
+from draftproof.simulator.verdicts.compatibility import compatibility
 
 _MARKS = {"lossless": ("lossless", "green"), "witness": ("witness", "red"), "not defined": ("-", "dim")}
 #: What a column takes beside its text.
@@ -33,11 +36,11 @@ _FRAME = 3
 #: Vocabulary sizes at which a scheme that is given in full is judged.
 SIZES = (2, 3)
 
+#: Cells from whose time that of all is estimated.
+TRIAL = 4
+
 #: The rows on which a case is judged.
 Rows: TypeAlias = Callable[[SizedScheme], Sequence[Instance]]
-
-#: A verifier with its cells, one for each column.
-CellRow: TypeAlias = tuple[NamedVerifier, list[Cell]]
 
 
 @dataclass(frozen=True)
@@ -69,21 +72,64 @@ def compute(
     count: int,
     max_runs: int = 2_000_000,
     problem: Problem | None = None,
-) -> list[CellRow]:
-    """All cells, row by row, with a bar; raises `TooLarge` for a scheme of the user's that is too large.
+    jobs: int = 1,
+) -> list[dict[str, Any]]:
+    """All cells, verifier by verifier; raises `TooLarge` for a scheme of the user's that is too large.
 
-    problem: whose rows are taken, in place of those of the conformance set.
+    problem: whose rows are taken, in place of those of the conformance set. jobs: processes, where that is worth it.
     """
-    settings = Settings("rational", "enumerate", max_runs)
-    given = None if problem is None else lru_cache(partial(_rows_of, problem))
+    settings, given = Settings("rational", "enumerate", max_runs), _given(problem)
     for column in wanted:
         for case in column.cases if column.name not in SCHEMES or given else ():
             _assert_size(chosen, case, count, settings, given)
-    with bar("cases", sum(len(column.cases) for column in wanted) * len(chosen)) as tick:
-        return [
-            (named, [compatibility(named.verifier, each.name, count, tick, each.cases, given) for each in wanted])
-            for named in chosen
-        ]
+    kept = Store(None)
+    tasks = [
+        Task((strong_id({"verifier": named.identity, "scheme": column.name}),), (named, column))
+        for named in chosen
+        for column in wanted
+    ]
+    if not run(tasks, kept, Executor(_row, jobs, _start, (problem, count)), "cell", None, TRIAL):
+        raise KeyboardInterrupt
+    return rows_of(tasks, kept)
+
+
+_rows: tuple[int, Rows | None]
+
+
+def _start(problem: Problem | None, count: int) -> None:
+    global _rows  # noqa: PLW0603 - one problem for the life of a process, sent once
+    _rows = count, _given(problem)
+
+
+def _row(about: tuple[NamedVerifier, Column]) -> dict[str, Any]:
+    """A cell as programs read it, with the witness in full."""
+    (named, column), (count, given), started = about, _rows, time.perf_counter()
+    cell = compatibility(named.verifier, column.name, count, None, column.cases, given)
+    identity = strong_id({"verifier": named.identity, "scheme": column.name})
+    fields: dict[str, Any] = {
+        "verifier": named.label,
+        "scheme": cell.scheme,
+        "status": cell.status,
+        "instances": cell.instances,
+        "undefined": cell.undefined,
+        "declared": cell.scheme.partition("(")[0] in lossless_for(named.verifier.card),
+        "witness": None,
+    }
+    if cell.witness is not None:
+        place = cell.witness.violation
+        fields["witness"] = {
+            "scheme": cell.witness.instance.as_dict()["scheme"],
+            "context": list(place.context),
+            "token": place.token,
+            **number_fields("expected", place.expected),
+            **number_fields("found", place.found),
+            "instance": cell.witness.instance.as_dict(),
+        }
+    return {**fields, "strong_id": identity, "seconds": round(time.perf_counter() - started, 4)}
+
+
+def _given(problem: Problem | None) -> Rows | None:
+    return None if problem is None else lru_cache(partial(_rows_of, problem))
 
 
 def _rows_of(problem: Problem, case: SizedScheme) -> list[Instance]:
@@ -119,55 +165,24 @@ def _assert_size(
         check_runs(named, case[1], settings, cost.steps * count, case[0])
 
 
-def agrees(cell: Cell, named: NamedVerifier) -> bool:
-    """Whether the card says what the cell shows; it says nothing about a scheme of the user's."""
-    return _is_declared(cell, named) == (cell.status == "lossless")
-
-
-def _is_declared(cell: Cell, named: NamedVerifier) -> bool:
-    return cell.scheme.partition("(")[0] in lossless_for(named.verifier.card)
-
-
-def cell_fields(cell: Cell, named: NamedVerifier) -> dict[str, Any]:
-    """A cell as programs read it, with the witness in full."""
-    fields: dict[str, Any] = {
-        "verifier": named.label,
-        "scheme": cell.scheme,
-        "status": cell.status,
-        "instances": cell.instances,
-        "declared": _is_declared(cell, named),
-        "witness": None,
-    }
-    if cell.witness is not None:
-        place = cell.witness.violation
-        fields["witness"] = {
-            "scheme": cell.witness.instance.as_dict()["scheme"],
-            "context": list(place.context),
-            "token": place.token,
-            **number_fields("expected", place.expected),
-            **number_fields("found", place.found),
-            "instance": cell.witness.instance.as_dict(),
-        }
-    return fields
-
-
-def show(console: Console, wanted: Sequence[Column], rows: Sequence[CellRow], problem: Problem | None = None) -> None:
+def show(console: Console, wanted: Sequence[Column], rows: Sequence[Row], problem: Problem | None = None) -> None:
     """The matrix, a line a verifier, as many schemes in a table as fit; where a card says otherwise is marked."""
     title = "Verifier x draft scheme" + (f", {problem}" if problem else "")
-    shown = [[_shown(named, cell, column) for cell, column in zip(cells, wanted, strict=True)] for named, cells in rows]
+    lines = [rows[start : start + len(wanted)] for start in range(0, len(rows), len(wanted))]
+    shown = [[_shown(row, column) for row, column in zip(line, wanted, strict=True)] for line in lines]
     widths = [
         max(len(column.name), *(len(line[place]) for line in shown)) + _FRAME for place, column in enumerate(wanted)
     ]
-    labels = max((len(named.label) for named, _ in rows), default=0)
+    labels = max((len(row["verifier"]) for row in rows), default=0)
     for start, stop in _parts(widths, console.width - labels - _FRAME - 1):
         table = Table(title=title, title_justify="left")
         for heading in ("verifier", *(column.name for column in wanted[start:stop])):
             table.add_column(heading, no_wrap=True)
-        for (named, _), line in zip(rows, shown, strict=True):
-            table.add_row(named.label, *line[start:stop])
+        for row, line in zip(rows[:: len(wanted)], shown, strict=True):
+            table.add_row(row["verifier"], *line[start:stop])
         console.print(table)
         title = "Verifier x draft scheme, continued"
-    proved = sum(cell.instances for _, cells in rows for cell in cells)
+    proved = sum(row["instances"] for row in rows)
     left_out = [name for name in verifiers.REGISTRY if name not in verifiers.STANDALONE]
     console.print(f"lossless n: proved on n instances ({proved:,} in all); witness: refuted; -: not defined there.")
     console.print(f"Not here: {', '.join(left_out)} (planned for one instance).")
@@ -182,12 +197,12 @@ def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
             start = place
 
 
-def _shown(named: NamedVerifier, cell: Cell, column: Column) -> Text:
-    word, style = _MARKS[cell.status]
-    count = f" {cell.instances}" if cell.status == "lossless" else ""
-    if cell.status == "witness" and cell.undefined:
+def _shown(row: Row, column: Column) -> Text:
+    word, style = _MARKS[row["status"]]
+    count = f" {row['instances']}" if row["status"] == "lossless" else ""
+    if row["status"] == "witness" and row["undefined"]:
         count = ", -"  # it refuses some trees of the scheme
     # a few rows can refute what a card declares, and prove nothing that it does not
-    silent = not column.declared or not (column.whole or _is_declared(cell, named))
-    otherwise = "" if silent or agrees(cell, named) else " (card says otherwise)"
+    silent = not column.declared or not (column.whole or row["declared"])
+    otherwise = "" if silent or row["declared"] == (row["status"] == "lossless") else " (card says otherwise)"
     return Text(word + count + otherwise, style=style)

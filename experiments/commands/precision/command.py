@@ -57,12 +57,12 @@ def precision(
         raise InvalidInput(f"no verifier of the registry is lossless on {scheme}; name the ones you mean")
     settings = opt.choose_settings("rational", "enumerate", max_runs, 4.0, "numpy", 1)
     found = audit.cases(problem, scheme)
-    tasks = audit.row_tasks(found, named, scheme, precisions, settings)
-    rows, complete = audit.compute_all(problem, found, scheme, tasks)
+    cells = audit.row_cells(problem, found, named, scheme, precisions, settings)
+    rows, complete = audit.compute_all(problem, found, scheme, cells)
     fields = audit.precision_fields(found, precisions)
     audit.show(console_for(json_target), f"{problem}, {scheme}", fields, rows)
     if not complete:
-        remark(f"interrupted after {len(rows)} of {len(tasks)} rows; no other file was written")
+        remark(f"interrupted after {len(rows)} of {len(cells)} rows; no other file was written")
         return INTERRUPTED
     write_json(json_target, {"precisions": fields, "rows": rows})
     return 0

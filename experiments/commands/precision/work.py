@@ -14,11 +14,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from draftproof.experiments.grid.run import Executor, Task, rows_of, run
+from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.cost import Settings, check_runs
 from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.output import number_fields
 from draftproof.experiments.shared.problem import Problem
-from draftproof.experiments.shared.progress import Tick, bar, duration, named_errors, remark
+from draftproof.experiments.shared.progress import Tick, bar, named_errors
 from draftproof.experiments.shared.rows import largest, strong_id, versions
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.errors import InvalidInput
@@ -42,11 +44,12 @@ _LEGEND = (
 
 
 @dataclass(frozen=True)
-class Task:
+class Cell:
     """One row to compute: a verifier in a precision. trees: how many draft trees the roots have."""
 
     verifier: NamedVerifier
     precision: Precision
+    strong_id: str
     trees: int
     runs: float
     seconds: float
@@ -68,15 +71,16 @@ def cases(problem: Problem, scheme: DraftScheme) -> list[Case]:
     return roots
 
 
-def row_tasks(
+def row_cells(
+    problem: Problem,
     roots: Sequence[Case],
     chosen: Sequence[NamedVerifier],
     scheme: DraftScheme,
     precisions: Sequence[Precision],
     settings: Settings,
-) -> list[Task]:
+) -> list[Cell]:
     """Every row to compute with its estimated cost; raises `TooLarge` for a verifier that has too many runs."""
-    tasks = []
+    cells = []
     instance = roots[0].instance
     for named in chosen:
         for precision in precisions:
@@ -88,51 +92,46 @@ def row_tasks(
             each = (time.perf_counter() - started) / (6 * size.runs_per_tree)
             runs = size.runs * len(roots)
             check_runs(named, scheme, settings, runs * len(precisions), instance.vocab_size)
-            tasks.append(Task(named, precision, size.trees * len(roots), runs, runs * each))
-    return tasks
+            fields = {
+                "roots": [case.identity(scheme.depth, problem.source) for case in roots],
+                "version": version("draftproof"),
+                "verifier": named.identity,
+                "scheme": scheme.as_dict(),
+                "precision": precision.name,
+            }
+            cells.append(Cell(named, precision, strong_id(fields), size.trees * len(roots), runs, runs * each))
+    return cells
 
 
 def compute_all(
-    problem: Problem, roots: Sequence[Case], scheme: DraftScheme, tasks: Sequence[Task]
+    problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cells: Sequence[Cell]
 ) -> tuple[list[dict[str, Any]], bool]:
     """The rows, with a bar over draft trees; False beside those so far if Ctrl-C ended it early."""
-    runs, seconds = sum(task.runs for task in tasks), sum(task.seconds for task in tasks)
-    remark(f"{len(tasks)} rows: about {runs:,.0f} runs, {duration(seconds)}")
-    rows: list[dict[str, Any]] = []
-    with bar("draft trees", sum(task.trees for task in tasks)) as tick:
-        try:
-            for task in tasks:
-                rows.append(_row(problem, roots, scheme, task, tick))
-        except KeyboardInterrupt:
-            return rows, False
-    return rows, True
+    kept, tasks = Store(None), [Task((cell.strong_id,), cell, cell.seconds) for cell in cells]
+    with bar("draft trees", sum(cell.trees for cell in cells)) as tick:
+        executor = Executor[Cell](lambda cell: _row(problem, roots, scheme, cell, tick))
+        runs = f"about {sum(cell.runs for cell in cells):,.0f} runs"
+        complete = run(tasks, kept, executor, about=runs, shown=False)
+    return rows_of(tasks, kept), complete
 
 
-def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, task: Task, tick: Tick) -> dict[str, Any]:
+def _row(problem: Problem, roots: Sequence[Case], scheme: DraftScheme, cell: Cell, tick: Tick) -> dict[str, Any]:
     started = time.perf_counter()
-    found = [_root_fields(case, scheme, task, tick) for case in roots]
+    found = [_root_fields(case, scheme, cell, tick) for case in roots]
     breaks = next((fields["breaks"] for fields in found if fields["breaks"]), None)
     known = [case for case in found if breaks is None]
     return {
-        "verifier": task.verifier.label,
+        "verifier": cell.verifier.label,
         "scheme": scheme.as_dict(),
-        "precision": task.precision.name,
+        "precision": cell.precision.name,
         "status": "breaks" if breaks else "measured",
         **_largest("total_variation", known),
         **_largest("max_deviation", known),
         "breaks": breaks,
         "roots": found,
         "source": problem.source,
-        "strong_id": strong_id(
-            {
-                "roots": [case.identity(scheme.depth, problem.source) for case in roots],
-                "version": version("draftproof"),
-                "verifier": task.verifier.identity,
-                "scheme": scheme.as_dict(),
-                "precision": task.precision.name,
-            }
-        ),
-        "versions": {**versions(), **({"torch": version("torch")} if task.precision.of_torch else {})},
+        "strong_id": cell.strong_id,
+        "versions": {**versions(), **({"torch": version("torch")} if cell.precision.of_torch else {})},
         "seconds": round(time.perf_counter() - started, 3),
     }
 
@@ -141,12 +140,12 @@ def _largest(name: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return number_fields(name, largest([Fraction(fields[name]) for fields in found]) if found else None)
 
 
-def _root_fields(case: Case, scheme: DraftScheme, task: Task, tick: Tick) -> dict[str, Any]:
+def _root_fields(case: Case, scheme: DraftScheme, cell: Cell, tick: Tick) -> dict[str, Any]:
     target, draft = case.instance.target, case.instance.draft
     variation = deviation = breaks = None
-    with named_errors(f"{task.verifier.label} at {task.precision.name} on {scheme}, root {case.name!r}"):
+    with named_errors(f"{cell.verifier.label} at {cell.precision.name} on {scheme}, root {case.name!r}"):
         try:
-            law = low_precision_law(task.verifier.verifier, target, draft, scheme, task.precision, tick)
+            law = low_precision_law(cell.verifier.verifier, target, draft, scheme, cell.precision, tick)
             variation, deviation = law.total_variation(target), law.max_deviation(target)
         except Breakdown as broken:
             breaks = {
