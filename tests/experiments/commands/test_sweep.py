@@ -222,27 +222,6 @@ BIG = SMALL.replace('"0..2"', '"0..29"')
 
 
 @pytest.mark.heavy
-def test_no_kill_loses_a_finished_row_and_two_writers_share_the_work(tmp_path):
-    (tmp_path / "big.toml").write_text(BIG)
-    command = [sys.executable, "-m", "draftproof.experiments.cli", "sweep", "big.toml"]
-    own = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "stderr": subprocess.DEVNULL}
-    before: dict[str, str] = {}
-    for _ in range(3):
-        run = subprocess.Popen([*command, "--store", "hurt.db", "--jobs", "2"], start_new_session=True, **own)
-        while run.poll() is None and len(timeless(tmp_path / "hurt.db")) <= len(before):
-            time.sleep(0.05)
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        now = timeless(tmp_path / "hurt.db")
-        assert before.items() < now.items()
-        before = now
-    both = [subprocess.Popen([*command, "--store", "hurt.db", "--jobs", "1"], **own) for _ in range(2)]
-    assert [each.wait() for each in both] == [0, 0]
-    assert subprocess.run([*command, "--store", "whole.db", "--jobs", "1"], check=False, **own).returncode == 0
-    assert timeless(tmp_path / "hurt.db") == timeless(tmp_path / "whole.db")
-
-
-@pytest.mark.heavy
 def test_a_cluster_that_loses_a_worker_has_the_same_rows(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
     monkeypatch.chdir(tmp_path)
