@@ -62,15 +62,15 @@ class Selection:
 
 @dataclass(frozen=True)
 class OnePath:
-    """Decides along one path from the leaf up, with a weight at every node: what lies above still owes to it.
+    """Verifies one path from the leaf up, with a weight at every node as in block verification.
 
     `q` is the law of the path's next token. The path is the first one, or the one that `selection` takes.
-    settle: `settle(weight, p, q)`: where the continuation was rejected, the law of the correction and the probability
-    of accepting the node. only: raises `UnsupportedTree` for schemes other than the one that the verifier is made for.
+    at_rejection: `at_rejection(weight, p, q)` gives the law of the correction and the probability of accepting the node
+    where its continuation was rejected. only: raises `UnsupportedTree` for schemes that the verifier is not made for.
     """
 
     child_weights: ChildWeights
-    settle: Callable[[Any, Vector, Vector], tuple[Vector, Any]]
+    at_rejection: Callable[[Any, Vector, Vector], tuple[Vector, Any]]
     selection: Selection | None = None
     only: Callable[[DraftScheme], None] | None = None
 
@@ -129,7 +129,7 @@ Structure: TypeAlias = TopDown | OnePath | LeafToRoot | Layered | Continued
 def offered(verifier: Verifier) -> Structure | None:
     """The structure of a verifier; None if it has none. Raises `InvalidVerifier` for one that is of no known kind.
 
-    The functions of others are handed numbers that compare with every exact number.
+    User-defined functions get `Exact` numbers.
     """
     structure = getattr(verifier, "structure", None)
     if structure is None:

@@ -20,8 +20,8 @@ import numpy as np
 
 from draftproof.simulator.protocol import Coin, Vector
 from draftproof.simulator.vectors import is_tensor, layers, minimum, residual
+from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._ratio_classes import ClassLaw, by_classes, classes_of, one_class, table
-from draftproof.verifiers._room import check_room
 from draftproof.verifiers._tournament import DECIMALS, GRAIN, like, play
 
 #: Classes of a node, and how many of them halve `p/q`.
@@ -88,7 +88,7 @@ def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
 
     For each token the probability is carried that it has won so far, and that of another token of each class.
     """
-    check_room("the child law of a tournament", float((2 * k + 4) * FINE * len(q)), q)
+    check_numbers("the child law of a tournament", float((2 * k + 4) * FINE * len(q)), q)
     rounds = class_rounds(p, q, k)
     own = (rounds.node.place[:, None] == table(np.arange(len(rounds.rho)), rounds.node.place)) * 1
     own = own.to(q.dtype) if is_tensor(q) else own.astype(q.dtype)

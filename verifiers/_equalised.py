@@ -1,18 +1,17 @@
-"""The equalised law of a layer and the weights of a race with its shortfalls, in float64, for many layers at once.
+"""The equalised law of a layer and the weights of a race that has it, in float64, for many layers at once.
 
-A layer has `n` nodes; from node `c` go `k_c` i.i.d. branches. `J` classes of tokens a node (one token each, or tokens
-of like `t/q`); `t = a_c p` is owed to a pair of node and class, `q` its draft mass. Selecting one drafted branch by any
-rule gives the pairs a law `r`; all laws together are the base polytope of
+A layer has `n` nodes with `k_c` i.i.d. branches each, and `J` classes of tokens a node (one token each, or tokens of
+like `t/q`). A pair of node and class has the target mass `t = a_c p`, in names "owed", and the draft mass `q`.
+Selecting one drafted branch by any rule gives the pairs a law `r`; all such laws form the base polytope of
 `f(S) = P(some branch falls into S) = 1 - prod_c (1 - q(S_c))^(k_c)`.
 1. [fujishige1980lexicographically] The law with `r/t` as equal as the polytope allows maximises `sum t phi(r/t)` for
    every concave `phi`, so also `sum min(t, r)`. `r/t` is constant on blocks: the edges of the lower hull of the points
    `(t(S), f(S))` over all sets `S`.
-2. For a fixed rest `f` is concave in `q(S_c)`, so only prefixes of the classes by falling `t/q` matter in each node.
+2. With the other nodes fixed `f` is concave in `q(S_c)`, so only prefixes of the classes by falling `t/q` matter.
    On these `f` is concave in `X = sum_c x_c`, `x_c = -k_c log(1 - q(S_c))`, so only minimisers of `X - slope * t`
    matter: for each node a corner of the lower hull of `(t, x_c)`. All corners merged by slope are one chain of sets.
-3. Blocks with `r > t` can have more than they are owed. They become one, the last, in which nobody races too, so that
-   each pair has just what it is owed: a score then depends as little as may be on what else is drafted, which leaves
-   the next depth more.
+3. Blocks with `r > t` become one, the last, in which the null option takes part such that `r = t`: the score of a pair
+   then depends least on the other drafts, which leaves more for the next depth.
 4. A branch of the best block that is drafted is selected, among several with probabilities proportional to weights;
    `v <- v (t/r)^(3/2)`, repeated, gives the block its law. Weights are rounded to a few bits.
 
@@ -25,34 +24,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from draftproof.verifiers._race import SPAN, Race, over_segments, race_integral, segments, taken
-from draftproof.verifiers._room import MOST_NUMBERS, check_room
+from draftproof.verifiers._limits import MOST_NUMBERS, check_numbers
+from draftproof.verifiers._race import SPAN, Race, gathered, over_segments, race_integral, segments
 
 #: The bits that a weight keeps.
 BITS = 10
-#: Rounds of step 4 at most; `(t/r)` to a power of 2 would swing to and fro. They end when weights change by less.
+#: Rounds of step 4 at most and its exponent (with 2 it would oscillate); it stops when log2 weights change by less.
 ROUNDS, POWER, STEADY = 48, 1.5, 2.0**-11
-#: How finely those rounds integrate.
+#: Step and tail of the integral in those rounds.
 ROUGH = (1.0, 9.0)
-#: `r/t` of a block that can have more than it is owed, and what is aimed at there: rounded weights should not miss it.
+#: `r/t` above which a block has more mass than its target, and the `r/t` aimed at there, as weights are rounded.
 LOOSE, AIM = 1 + 2.0**-20, 1 + 2.0**-9
-#: Numbers that a hull holds at once for a pair of its items.
+#: Numbers in memory for each pair of items of a hull.
 HELD = 4
 #: Levels `r/t` closer than this, relatively, are one block: what rounding leaves of equal ones.
 _SAME = 1e-9
 
 
 class Chain(NamedTuple):
-    """Pairs in the order of the chain, shapes `(B, N)`. order: their places in the layer. valid: owed and drafted.
+    """Pairs in the order of the chain, shapes `(B, N)`. order: their places in the layer. valid: `t > 0` and `q > 0`.
 
-    levels: `r/t` of their blocks, infinite where not valid. met: `f` of the pairs up to here.
+    levels: `r/t` of their blocks, infinite where not valid. capacity: `f` of the pairs up to here.
     """
 
     order: Any
     node: Any
     blocks: Any
     levels: Any
-    met: Any
+    capacity: Any
     draft: Any
     owed: Any
     valid: Any
@@ -65,7 +64,7 @@ def equalised(owed: Any, draft: Any, branches: tuple[int, ...], rounds: int = RO
     """
     batch, n, J = owed.shape
     held = HELD * (n * J) ** 2
-    check_room("the hull of a layer", held, owed[0, 0])
+    check_numbers("the hull of a layer", held, owed[0, 0])
     most = max(int(MOST_NUMBERS / max(held, 1)), 1)
     if batch > most:
         starts = range(0, batch, most)
@@ -91,15 +90,15 @@ def equal_blocks(owed: Any, draft: Any, branches: tuple[int, ...]) -> Chain:
     left = np.maximum(1 - q.cumsum(axis=2), 1e-15)  # all drafts below the prefix: as unlikely as rounding
     slopes = np.where(ok, _hull_slopes(t, -k[:, None] * np.log(left)), np.inf).reshape(batch, -1)
     outer = np.argsort(slopes, axis=1, kind="stable")
-    order = taken((inner + (np.arange(n) * J)[:, None]).reshape(batch, -1), outer)
-    t, q, ok = (taken(part.reshape(batch, -1), outer) for part in (t, q, ok))
+    order = gathered((inner + (np.arange(n) * J)[:, None]).reshape(batch, -1), outer)
+    t, q, ok = (gathered(part.reshape(batch, -1), outer) for part in (t, q, ok))
     node = order // J
     inside = np.stack([(q * (node == c)).cumsum(axis=1) for c in range(n)], axis=2)
-    met = 1 - (np.maximum(1 - inside, 0) ** k).prod(axis=2)
-    levels = np.where(ok, _hull_slopes(t, met), np.inf)
+    capacity = 1 - (np.maximum(1 - inside, 0) ** k).prod(axis=2)
+    levels = np.where(ok, _hull_slopes(t, capacity), np.inf)
     rises = levels[:, 1:] > levels[:, :-1] * (1 + _SAME)
     blocks = np.concatenate([np.zeros((batch, 1), dtype=np.int64), rises.cumsum(axis=1)], axis=1)
-    return Chain(order, node, blocks, levels, met, q, t, ok)
+    return Chain(order, node, blocks, levels, capacity, q, t, ok)
 
 
 def _hull_slopes(t: Any, heights: Any) -> Any:
@@ -118,22 +117,23 @@ def _hull_slopes(t: Any, heights: Any) -> Any:
 
 
 def _loosened(chain: Chain, nodes: int) -> Chain:
-    """Step 3: what can have more than it is owed in one block, and nobody at its end, as a node of its own.
+    """Step 3: one block for all pairs with `r > t`, and in it the null option as a node of its own.
 
-    Nobody is owed what is left there of `f`; where nothing is left its mass is 0. Within a block node by node.
+    The target mass of the null option is the rest of `f`; its draft mass is 0 where that is 0. Blocks are ordered by
+    node.
     """
     loose = chain.levels > LOOSE
     first = np.where(loose, chain.blocks, chain.blocks[:, -1:] + 1).min(axis=1, keepdims=True)
     owed = np.where(loose, chain.owed * np.sqrt(np.clip(chain.levels, 1, AIM**2)), chain.owed)
-    before = np.where(loose, 0.0, chain.met).max(axis=1)
-    left = np.maximum(chain.met[:, -1] - before - np.where(loose, owed, 0).sum(axis=1), 0)
-    ends = (-1, nodes, first[:, 0], np.inf, chain.met[:, -1], left > 0, left, left > 0)
+    before = np.where(loose, 0.0, chain.capacity).max(axis=1)
+    left = np.maximum(chain.capacity[:, -1] - before - np.where(loose, owed, 0).sum(axis=1), 0)
+    ends = (-1, nodes, first[:, 0], np.inf, chain.capacity[:, -1], left > 0, left, left > 0)
     fields = chain._replace(blocks=np.where(loose, first, chain.blocks), owed=owed)
     loosened = Chain(
         *(np.column_stack([part, np.full(len(left), end)]) for part, end in zip(fields, ends, strict=True))
     )
     order = np.argsort(loosened.blocks * (nodes + 1) + loosened.node, axis=1, kind="stable")
-    return Chain(*(taken(part, order) for part in loosened))
+    return Chain(*(gathered(part, order) for part in loosened))
 
 
 def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
@@ -145,7 +145,7 @@ def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
     start[:, -1] = chain.valid[:, -1]
     weights = _scaled(start, first, last)
     idle = np.zeros_like(weights)
-    idle[:, -1] = 1 - chain.met[:, -1]
+    idle[:, -1] = 1 - chain.capacity[:, -1]
     unsettled = np.flatnonzero((chain.valid & (last > first)).any(axis=1))
     for _ in range(rounds):
         if not unsettled.size:

@@ -52,7 +52,7 @@ def class_outcomes(
         met.append(minimum(factors[:, None] * p, laws))
         kept = met[-1] / (laws + (laws <= 0))
         blocks, weights = (np.take_along_axis(part, places, axis=1) for part in (race.blocks, race.weights))
-        tokens = Race(blocks, weights, race.last, race.nobody)
+        tokens = Race(blocks, weights, race.null_block, race.null_weight)
         parts.append((tokens, q.tolist(), branches, kept.tolist()))
     return np.stack(met), (race_outcomes(*part) for part in parts)
 
@@ -76,9 +76,9 @@ def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: A
             weight = int(race.weights[c, at]) * scored.node.children.count(token)
             if weight > 0:
                 drafted.append((int(race.blocks[c, at]), c, token, weight, rho[c, at]))
-    best = race.best(block for block, *_ in drafted)
+    best = race.best_block(block for block, *_ in drafted)
     first = [entry for entry in drafted if entry[0] == best]
-    total = sum(weight for _, _, _, weight, _ in first) + race.beside(best)
+    total = sum(weight for _, _, _, weight, _ in first) + race.null_weight_in(best)
     scores = {}
     for _, c, token, weight, share in first:
         node = forks[c].node

@@ -24,7 +24,7 @@ def race_outcomes(
     outcomes = []
     pairs = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(race.weights, draft, strict=True)]
     for block in sorted({int(race.blocks[c][j]) for c, row in enumerate(pairs) for j in row}):
-        if race.best([block]) < block:  # nobody is ahead of the rest
+        if race.best_block([block]) < block:  # nobody is ahead of the rest
             break
         by_node = []
         for c, row in enumerate(pairs):
@@ -36,7 +36,7 @@ def race_outcomes(
             children = [(c, j, count) for c, (counts, _) in enumerate(drawn) for j, count in counts]
             if children:
                 weights = [count * int(race.weights[c][j]) for c, j, count in children]
-                total = sum(weights) + race.beside(block)
+                total = sum(weights) + race.null_weight_in(block)
                 scored = [
                     (c, j, count, kept[c][j] * weight / total)
                     for (c, j, count), weight in zip(children, weights, strict=True)

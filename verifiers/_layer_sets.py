@@ -23,9 +23,9 @@ from draftproof.simulator.protocol import Context, Vector
 from draftproof.simulator.vectors import is_tensor, joined, minimum, top_tokens, without
 from draftproof.verifiers._equalised import POWER, ROUNDS
 from draftproof.verifiers._layers import Scored, Step, portion
+from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._memo import memoised
 from draftproof.verifiers._race import SPAN
-from draftproof.verifiers._room import check_room
 
 #: Different tokens, sorted, and the probability that exactly these are drafted.
 Sets: TypeAlias = Mapping[tuple[int, ...], Any]
@@ -46,7 +46,7 @@ MOST_TOGETHER = 4096
 def without_replacement_sets(q: Vector, k: int) -> Sets:
     """`k` tokens, each from `q` without those already drawn; raises `TooLarge` for too many sets."""
     drawable = [token for token, mass in enumerate(q.tolist()) if mass > 0]
-    check_room("a layer of sets", float(sum(comb(len(drawable), size) for size in range(k + 1))) * 2**10, q)
+    check_numbers("a layer of sets", float(sum(comb(len(drawable), size) for size in range(k + 1))) * 2**10, q)
     sets: dict[tuple[int, ...], Any] = {(): 1}
     for _ in range(k):
         larger: dict[tuple[int, ...], Any] = {}
@@ -144,7 +144,7 @@ def _listed(draft: Any, key: tuple[Any, ...]) -> list[Sets]:
 def _weights(owed: Any, sets: Sequence[Sets], n: int) -> Any:
     """Step 3."""
     size = len(owed) // n
-    check_room("a layer of sets", float(prod(map(len, sets))) * len(owed), owed)
+    check_numbers("a layer of sets", float(prod(map(len, sets))) * len(owed), owed)
     chances = np.array([prod(masses) for masses in product(*(part.values() for part in sets))], dtype=np.float64)
     drafted = np.zeros((len(chances), n, size), dtype=bool)
     for number, tokens in enumerate(product(*sets)):

@@ -1,4 +1,4 @@
-"""Keeping the solutions of a node's program: the same rows and the same number of drafts, the same solution."""
+"""A cache for solutions of programs at a node, by rows and number of drafts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from draftproof.simulator.vectors import is_tensor
 K = TypeVar("K")
 T = TypeVar("T")
 
-#: Solutions kept for each function; then all are forgotten.
+#: Solutions in the cache of each function; then it is cleared.
 LIMIT = 65536
-#: Longer rows are not looked up: a text goes on with other ones, and to read them takes longer than most solutions.
+#: Longer rows are not cached: they rarely come again, and to hash them takes longer than most solutions.
 LONGEST = 2048
 
 
@@ -58,5 +58,5 @@ def _plain(k: Any) -> Any:
 
 
 def _is_bound(row: Vector) -> bool:
-    """Whether it is a tensor that carries gradients or lives on a device: more than its numbers."""
+    """Whether it is a tensor with gradients or on a device, which its numbers alone do not determine."""
     return not isinstance(row, np.ndarray) and is_tensor(row) and (row.requires_grad or row.device.type != "cpu")

@@ -24,7 +24,7 @@ import numpy as np
 import scipy  # what is used of it is loaded at its first use
 
 from draftproof.verifiers._cheapest_order import cheapest_order, ranked_below
-from draftproof.verifiers._room import check_room
+from draftproof.verifiers._limits import check_numbers
 
 #: Weights of orders are multiples of one over this number.
 GRAIN = 1024
@@ -60,7 +60,7 @@ def node_mixtures(weight: float, alive: Numbers, p: Numbers, q: Numbers) -> tupl
     alive: for `k = 1..K` the probability that `k` branches are alive. All numbers as `rounded` gives them.
     """
     owed, draft = weight * np.array(p), np.array(q)
-    check_room("the program of token orders", float((draft > 0).sum() * len(alive)) ** 2, draft)
+    check_numbers("the program of token orders", float((draft > 0).sum() * len(alive)) ** 2, draft)
     if rounded(owed) == q:
         return None
     order = np.argsort(owed / (draft + (draft == 0)), kind="stable")

@@ -1,10 +1,10 @@
-"""A race of branches: of the drafted pairs the best block is looked at, and one of it wins proportionally to weights.
+"""Selection of one drafted branch by an exponential race: of the best block, with probability proportional to weights.
 
-`n` nodes with `k_c` i.i.d. branches each and `J` classes of tokens a node. A branch in class `j` of node `c` has the
-block `b`, where 0 is the best, and a whole weight `v`, 0 for never. Nobody races too, in a block and with a weight of
-its own, whatever is drafted: where it wins none is selected. The law of a branch, for any blocks and weights, is
-`r(c, j) = k_c q(j|c) E[v / (v + W)]`, where `W` adds up the weights of the others in its block, and counts only where
-none of them is in a better one.
+`n` nodes have `k_c` i.i.d. branches each and `J` classes of tokens a node. A branch in class `j` of node `c` has a
+block `b`, where 0 is the best, and a whole weight `v`, 0 for a branch that is never selected. The null option takes
+part whatever is drafted, with a block and a weight of its own; if it wins, no branch is selected. The law of the
+selected branch is `r(c, j) = k_c q(j|c) E[v / (v + W); no other branch is in a better block]`, where `W` is the sum of
+the other weights in its block.
 """
 
 from __future__ import annotations
@@ -24,42 +24,43 @@ Sums = dict[Any, Any]
 
 
 class Race(NamedTuple):
-    """blocks, weights: whole numbers, shape `(B, n, J)` for `B` layers; weight 0 for what is never selected.
+    """Blocks and weights of `B` layers.
 
-    last, nobody: the block that nobody is in, and its weight, shape `(B,)`; weight 0 where it does not race.
+    blocks, weights: whole numbers, shape `(B, n, J)`. null_block, null_weight: those of the null option, shape `(B,)`;
+    weight 0 where there is none.
     """
 
     blocks: Any
     weights: Any
-    last: Any
-    nobody: Any
+    null_block: Any
+    null_weight: Any
 
-    def best(self, blocks: Iterable[Any]) -> Any:
-        """The best of these blocks and nobody's, of one layer; 0 where there is none."""
-        return min([*blocks, *([self.last] if self.nobody > 0 else [])], default=0)
+    def best_block(self, blocks: Iterable[Any]) -> Any:
+        """The best of these blocks and that of the null option, in one layer; 0 where there is none."""
+        return min([*blocks, *([self.null_block] if self.null_weight > 0 else [])], default=0)
 
-    def beside(self, block: Any) -> Any:
-        """The weight with which nobody races in a block of one layer."""
-        return self.nobody if self.nobody > 0 and self.last == block else 0
+    def null_weight_in(self, block: Any) -> Any:
+        """The weight of the null option in a block of one layer, 0 in all other blocks."""
+        return self.null_weight if self.null_weight > 0 and self.null_block == block else 0
 
     def layers(self) -> Iterator[Race]:
         """The races of the `B` layers, one by one."""
-        parts = zip(self.blocks, self.weights, self.last.tolist(), self.nobody.tolist(), strict=True)
+        parts = zip(self.blocks, self.weights, self.null_block.tolist(), self.null_weight.tolist(), strict=True)
         return (Race(*part) for part in parts)
 
 
 def exact_law(race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int]) -> list[list[Any]]:
     """The law of one layer by adding up over all sums of weights, in the arithmetic of the draft masses, `(n, J)`.
 
-    Of a weight only its sign, sums and the quotients of the law are asked for, and sums are keys of a dictionary.
-    Nobody is one more node, whose single token is always drafted.
+    Weights may be any numbers with a sign, sums and quotients; sums are keys of a dictionary. The null option is one
+    more node, whose single token is always drafted.
     """
     blocks, weights = race.blocks.tolist(), race.weights.tolist()
     places = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(weights, draft, strict=True)]
     law = [[mass * 0 for mass in row] for row in draft]
-    if race.nobody > 0:
+    if race.null_weight > 0:
         whole = draft[0][0] * 0 + 1
-        blocks, weights, places = [*blocks, [race.last]], [*weights, [race.nobody]], [*places, [0]]
+        blocks, weights, places = [*blocks, [race.null_block]], [*weights, [race.null_weight]], [*places, [0]]
         law, draft, branches = [*law, [whole]], [*draft, [whole]], [*branches, 1]
     for block in sorted({blocks[c][j] for c, row in enumerate(places) for j in row}):
         single = []
@@ -96,17 +97,17 @@ def _added(one: Sums, other: Sums) -> Sums:
 
 
 def race_law(race: Race, draft: Any, branches: tuple[int, ...]) -> Any:
-    """The law of `B` layers in float64, shape `(B, n, J)`, by the integral."""
+    """The law of `B` layers in float64, shape `(B, n, J)`, by `race_integral`."""
     batch, n, J = draft.shape
     racing = (race.weights > 0) & (draft > 0)
     columns = (
-        (np.where(racing, race.blocks, n * J), race.last),
-        (draft * racing, race.nobody > 0),
-        (race.weights, race.nobody),
+        (np.where(racing, race.blocks, n * J), race.null_block),
+        (draft * racing, race.null_weight > 0),
+        (race.weights, race.null_weight),
     )
     blocks, mass, weights = (np.column_stack([part.reshape(batch, -1), nobody]) for part, nobody in columns)
     order = np.argsort(blocks, axis=1, kind="stable")
-    blocks, mass, weights = (taken(part, order) for part in (blocks, mass, weights))
+    blocks, mass, weights = (gathered(part, order) for part in (blocks, mass, weights))
     scaled = weights / np.maximum(weights.max(axis=1, keepdims=True), 1)
     law = np.empty(blocks.shape)
     ours = race_integral(order // J, *segments(blocks), mass, scaled, 0.0, (*branches, 1), *FINE)
@@ -139,30 +140,31 @@ def race_integral(
 ) -> Any:
     """`r` of pairs sorted by block and there by node, shapes `(B, N)`; weights from `2**-SPAN` to 1, or 0.
 
-    A branch of weight `v` wins a race of exponentials at time `s`; another branch has not won by then with probability
-    `sum_z q(z) e^(-s v(z))` over its block and all that is worse. So `r = k_c q` times the integral of `v e^(-s v)`
-    times that of all other branches. With `s = e^u` the trapezoidal rule in `u` converges exponentially: its error is
-    about `e^(-pi^2/step)`, and `e^(-tail)` for what is cut off on the left. idle: a probability that no other branch is
-    in the block or in a better one, which does not count; a part of the same integral, so that little is left of much.
+    A branch of weight `v` finishes at time `s` with density `v e^(-s v)`; another branch is later with probability
+    `sum_z q(z) e^(-s v(z))` over its block and all worse ones. So `r = k_c q` times the integral over `s` of the
+    density times these probabilities for all other branches. With `s = e^u` the trapezoidal rule in `u` has an
+    error of about `e^(-pi^2/step)`, and `e^(-tail)` for the part that is cut off on the left. idle: the
+    probability that no other branch is in the block or a better one; it is subtracted inside the integral, to
+    avoid cancellation.
     """
-    u = np.arange(-tail, 4.0 + SPAN * np.log(2.0), step)  # the same for every layer, whatever stands beside it
-    falls = np.exp(-weights[:, :, None] * np.exp(u))  # (B, N, S)
+    u = np.arange(-tail, 4.0 + SPAN * np.log(2.0), step)  # the same for every layer, also within a batch
+    survival = np.exp(-weights[:, :, None] * np.exp(u))  # (B, N, S)
     k = np.array(branches)
     runs = _runs(node, first)
     own = k[runs.node]
     inside = (mass[:, :, None] * (node[:, :, None] == np.arange(len(k)))).cumsum(axis=1)
-    worse = np.maximum(1 - taken(inside, last).reshape(-1, len(k))[runs.blocks], 0)  # (blocks, n)
-    waits = np.add.reduceat((mass[:, :, None] * falls).reshape(-1, len(u)), runs.starts, axis=0)  # (runs, S)
-    waits = np.maximum(waits, 0) + worse[runs.block, runs.node, None]
-    powers = waits
+    worse = np.maximum(1 - gathered(inside, last).reshape(-1, len(k))[runs.blocks], 0)  # (blocks, n)
+    undecided = np.add.reduceat((mass[:, :, None] * survival).reshape(-1, len(u)), runs.starts, axis=0)  # (runs, S)
+    undecided = np.maximum(undecided, 0) + worse[runs.block, runs.node, None]
+    powers = undecided
     for one in range(1, own.max()):
-        powers = powers * np.where(own > one, waits.T, 1.0).T
+        powers = powers * np.where(own > one, undecided.T, 1.0).T
     worse[runs.block, runs.node] = 1.0  # left are the nodes that have no pair in the block
     others = np.multiply.reduceat(powers, runs.first, axis=0) * (worse**k).prod(axis=1)[:, None]
-    others = others[runs.block] / np.where(waits > 0, waits, 1.0)
-    product = others[runs.place].reshape(falls.shape)
+    others = others[runs.block] / np.where(undecided > 0, undecided, 1.0)
+    product = others[runs.place].reshape(survival.shape)
     product -= np.asarray(idle)[..., None]
-    product *= falls
+    product *= survival
     won = product @ (np.exp(u) * step) * weights
     return k[node] * mass * won
 
@@ -200,6 +202,6 @@ def over_segments(add: Any, parts: Any, first: Any, last: Any) -> Any:
     return add.reduceat(flat, starts, axis=0).repeat(lengths, axis=0).reshape(parts.shape)
 
 
-def taken(values: Any, places: Any) -> Any:
+def gathered(values: Any, places: Any) -> Any:
     """`values[b, places[b, i]]`, shape `(B, N, ..)`; quicker than the general `take_along_axis`."""
     return values[np.arange(len(values))[:, None], places]

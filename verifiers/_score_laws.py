@@ -14,15 +14,15 @@ from typing import Any
 
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import layers, minimum, residual, times
+from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._ratio_classes import table
-from draftproof.verifiers._room import check_room
 from draftproof.verifiers._scores import Scores
 
 
 def joint_law(scores: Scores, p: Vector, q: Vector, k: int) -> Vector:
     """Shape `(k + 1, V)`: by the number of drafts that equal the token. A draft is taken, then has `min(1, p/r)`."""
     cells = len(scores.edges) - 1
-    check_room("the child law of drafts with scores", float(len(q) * cells * (k + 4)), q)
+    check_numbers("the child law of drafts with scores", float(len(q) * cells * (k + 4)), q)
     laws, best = _meeting(scores, range(len(q)), q)
     law = scores.law(q)
     kept = minimum(p, law) / (law + (law <= 0))
@@ -42,7 +42,9 @@ def winning_shares(scores: Scores, tokens: Sequence[int], mass: Any) -> list[Any
 
     mass: the `q` of the `n` tokens, shape `(n,)`, a row of its arithmetic.
     """
-    check_room("the shares of drafts with scores", float(len(tokens) * len(scores.edges) * 2 * len(scores.alive)), mass)
+    check_numbers(
+        "the shares of drafts with scores", float(len(tokens) * len(scores.edges) * 2 * len(scores.alive)), mass
+    )
     laws, best = _meeting(scores, tokens, mass)
     shares = [mass * 0 for _ in scores.alive]
     for k, share in enumerate(scores.alive, start=1):

@@ -7,8 +7,8 @@ from typing import Any
 
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import entries
+from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._memo import memoised
-from draftproof.verifiers._room import check_room
 
 Set = tuple[int, ...]
 
@@ -32,7 +32,7 @@ def _sets(q: Vector, k: int) -> int:
 @memoised
 def transport(p: Vector, q: Vector, k: int) -> tuple[dict[Set, Any], dict[Set, dict[int, Any]], list[Any]]:
     """`P(S)` for every set of drafts, a largest flow out of it by token, and what remains of `p`; raises `TooLarge`."""
-    check_room(f"the flow from sets of {k} drafts", float(_sets(q, k)) * NUMBERS_A_SET, q)
+    check_numbers(f"the flow from sets of {k} drafts", float(_sets(q, k)) * NUMBERS_A_SET, q)
     rest = entries(p)
     masses = set_masses(entries(q), k)
     left = dict(masses)

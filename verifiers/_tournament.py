@@ -11,8 +11,8 @@ import scipy  # what is used of it is loaded at its first use
 
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import is_tensor
+from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._memo import memoised
-from draftproof.verifiers._room import check_room
 
 #: Weights are multiples of one over this number.
 GRAIN = 1024
@@ -35,7 +35,7 @@ def tournament(p: Vector, q: Vector, k: int) -> Rounds:
     winner = q
     if k > 1:
         drafted = int((q > 0).sum())
-        check_room("the program of a tournament", len(q) * (drafted * (drafted - 1) / 2 + len(q)), q)
+        check_numbers("the program of a tournament", len(q) * (drafted * (drafted - 1) / 2 + len(q)), q)
     for _ in range(k - 1):
         units = _weights(_rounded(p), _rounded(winner), _rounded(q))
         winner = play(units, winner, q)

@@ -1,7 +1,6 @@
-"""Weights along drafted paths: the probability that what lies above still has to give to a node.
+"""Weights along drafted paths: `w(root) = 1` and `w(child x) = min(1, w p(x)/q(x))`.
 
-`w(root) = 1` and `w(child x) = min(1, w p(x)/q(x))`, the recursion shared by block verification
-and everything built on it.
+Block verification and all verifiers built on it share this recursion.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def child_weights(weight: Any, p: Vector, q: Vector) -> Vector:
     return minimum(weight * p, q) / (q + (q <= 0))
 
 
-def settle(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
+def at_rejection(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
     """`leftover` and `stop_probability` of many nodes at once, shapes `(n.., V)` and `(n.., 1)`."""
     excess = positive_part(weight * p - q)
     total = sums(excess)

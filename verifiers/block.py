@@ -18,7 +18,7 @@ from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Verdict
 from draftproof.simulator.structures import OnePath
 from draftproof.verifiers._paths import block_verify
-from draftproof.verifiers._weights import child_weights, settle
+from draftproof.verifiers._weights import at_rejection, child_weights
 
 
 @dataclass(frozen=True)
@@ -45,4 +45,4 @@ class Block:
 
     @property
     def structure(self) -> OnePath:
-        return OnePath(child_weights, settle)
+        return OnePath(child_weights, at_rejection)

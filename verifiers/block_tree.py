@@ -18,7 +18,7 @@ from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Verdict
 from draftproof.simulator.structures import Continued, OnePath
 from draftproof.verifiers._paths import block_verify
-from draftproof.verifiers._weights import child_weights, settle
+from draftproof.verifiers._weights import at_rejection, child_weights
 
 
 @dataclass(frozen=True)
@@ -44,4 +44,4 @@ class BlockTree:
 
     @property
     def structure(self) -> Continued:
-        return Continued(OnePath(child_weights, settle))
+        return Continued(OnePath(child_weights, at_rejection))

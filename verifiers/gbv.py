@@ -19,7 +19,7 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, 
 from draftproof.simulator.structures import OnePath, Selection
 from draftproof.verifiers._greedy_order import greedy_laws, greedy_path, greedy_root, greedy_step
 from draftproof.verifiers._paths import count_iid_branches, verify_drawn
-from draftproof.verifiers._weights import child_weights, settle
+from draftproof.verifiers._weights import at_rejection, child_weights
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class GreedyBlock:
 
     @property
     def structure(self) -> OnePath:
-        return OnePath(child_weights, settle, Selection(greedy_root, _select))
+        return OnePath(child_weights, at_rejection, Selection(greedy_root, _select))
 
 
 def _select(state: Any, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:

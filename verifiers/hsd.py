@@ -20,7 +20,7 @@ from draftproof.simulator.drafts.trees import first_path
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import OnePath
 from draftproof.simulator.vectors import positive_part, residual
-from draftproof.verifiers._weights import child_weights, settle
+from draftproof.verifiers._weights import at_rejection, child_weights
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Hierarchical:
     @property
     def structure(self) -> OnePath:
         """See `OnePath`: that of `block`."""
-        return OnePath(child_weights, settle)
+        return OnePath(child_weights, at_rejection)
 
 
 def prefix_ratios(path: list[DraftNode]) -> list[Any]:

@@ -23,8 +23,8 @@ from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, 
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import acceptance, layers, one_hot, positive_part, residual, stacked, stacked_layers
 from draftproof.verifiers._class_tournament import class_joint_law, class_rounds
+from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._ratio_classes import CLASSES, number
-from draftproof.verifiers._room import check_room
 from draftproof.verifiers._top_down import acceptance_rate, walk
 from draftproof.verifiers._tournament import GRAIN, Rounds, like, tournament
 from draftproof.verifiers._weights import capped
@@ -135,7 +135,7 @@ def winner_and_law(p: Vector, q: Vector, drafted: Sequence[int]) -> tuple[Vector
 def _child_law(p: Vector, q: Vector, k: int) -> Vector:
     if in_classes(q):
         return class_joint_law(p, q, k)
-    check_room("the child law of a tournament", (2 * k + 4) * len(q) ** 2, q)
+    check_numbers("the child law of a tournament", (2 * k + 4) * len(q) ** 2, q)
     diagonal = layers([one_hot(q, token) for token in range(len(q))])
     hit = diagonal * q  # row y: a draft that equals y
     miss = q - hit

@@ -1,12 +1,13 @@
-"""Layer transport: all nodes of a layer verified together, by the law that owes every token the same share.
+"""Layer transport: all nodes of a layer verified together, by the selection law with the most equal `r/t`.
 
 New here, after [cha2026layer], who score the nodes of a layer and sweep layer by layer; the sweep and its proof are in
 `verifiers._layers`. On a delayed tree, from a layer with scores `a_c`, whose node `c` has `k_c` branches:
-1. To the pair of node and token `t(c, y) = a_c p(y|c)` is owed. Select one of the branches, or nobody, by a race, see
-   `verifiers._race`: blocks of pairs in strict order, whole weights within a block. Its law is `r(c, y)`.
-2. Blocks and weights, see `verifiers._equalised`: of what cannot have all it is owed `r/t` is as equal as any selection
-   allows, which has the largest `sum min(t, r)`, the probability to get one layer further. What could have more than
-   it is owed is one block, in which nobody races too, and has `r = t`.
+1. The pair of node and token has the target mass `t(c, y) = a_c p(y|c)`. Select one of the branches, or the null
+   option, by a race, see `verifiers._race`: blocks of pairs in strict order, whole weights within a block. Its law
+   is `r(c, y)`.
+2. Blocks and weights, see `verifiers._equalised`: among pairs with `r < t`, `r/t` is as equal as any selection
+   allows, which maximises `sum min(t, r)`, the probability to accept a node of the next layer. All other pairs are
+   one block, in which the null option takes part such that `r = t`.
 3. The score of a drafted pair is the probability that it is selected, given what is drafted, times `min(1, t/r)`. So
    `m(c, y) = min(r, t)`.
 
@@ -137,7 +138,7 @@ def _class_race(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple
     small = equalised(posed[None][:, :, used], masses[None][:, :, used], branches, ROUNDS_OF_CLASSES)
     blocks, weights = np.zeros((2, *masses.shape), dtype=np.int64)
     blocks[:, used], weights[:, used] = small.blocks[0], small.weights[0]
-    race = Race(blocks, weights, int(small.last[0]), int(small.nobody[0]))
+    race = Race(blocks, weights, int(small.null_block[0]), int(small.null_weight[0]))
     return race, law_of(race, draft, branches)
 
 
@@ -169,13 +170,13 @@ def _selected(forks: Sequence[Scored], race: Race, met: Vector, law: Vector) -> 
     ]
     if not pairs:
         return {}
-    best = race.best(blocks[place][token] for place, token in pairs)
+    best = race.best_block(blocks[place][token] for place, token in pairs)
     raced = {
         (place, token): weights[place][token] * forks[place].node.children.count(token)
         for place, token in pairs
         if blocks[place][token] == best
     }
-    total, size = sum(raced.values()) + race.beside(best), len(forks[0].node.target)
+    total, size = sum(raced.values()) + race.null_weight_in(best), len(forks[0].node.target)
     scores = {}
     for (place, token), weight in raced.items():
         at = place * size + token

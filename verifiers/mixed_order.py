@@ -1,7 +1,7 @@
 """Two path orders mixed: the greedy branch with probability `a`, else the first one, then block verification.
 
 New here. On a delayed tree with `K` i.i.d. branches:
-1. Before looking at the drafts throw a coin: with probability `a` use the greedy order of `gbv`, else the first path.
+1. Independently of the drafts, with probability `a` use the greedy order of `gbv`, else take the first path.
 2. The chosen path has the prefix law `r(c) = a r_gbv(c) + (1 - a) q(c)`: a mixture of path laws, not of token rows.
 3. Run block verification on that path with `r(c, y)/r(c)` in place of `q`.
 
@@ -23,7 +23,7 @@ from draftproof.simulator.structures import OnePath, Selection
 from draftproof.verifiers._greedy_order import greedy_masses, greedy_path, greedy_root, greedy_step
 from draftproof.verifiers._parameters import hold_fractions
 from draftproof.verifiers._paths import Drawn, count_iid_branches, verify_drawn
-from draftproof.verifiers._weights import child_weights, settle
+from draftproof.verifiers._weights import at_rejection, child_weights
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class MixedOrder:
 
     @property
     def structure(self) -> OnePath:
-        return OnePath(child_weights, settle, Selection(_select_root, partial(_select, self.a)))
+        return OnePath(child_weights, at_rejection, Selection(_select_root, partial(_select, self.a)))
 
 
 def _mixed(greedy: int, drawn: Drawn, plain: Any, draft: Vector, whole: Any) -> Vector:

@@ -31,7 +31,7 @@ from draftproof.simulator.protocol import Card, Coin, Context, DraftNode, DraftS
 from draftproof.simulator.structures import OnePath, Selection
 from draftproof.simulator.vectors import is_tensor
 from draftproof.verifiers._paths import block_verify, count_iid_branches
-from draftproof.verifiers._weights import child_weights, settle
+from draftproof.verifiers._weights import at_rejection, child_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Optimum:
 
     @property
     def structure(self) -> OnePath:
-        return OnePath(child_weights, settle, Selection(self._select_root, self._select), self._refuse_other)
+        return OnePath(child_weights, at_rejection, Selection(self._select_root, self._select), self._refuse_other)
 
     def _refuse_other(self, scheme: DraftScheme) -> None:
         """Raise `UnsupportedTree` for any other scheme."""

@@ -36,7 +36,7 @@ from draftproof.verifiers._paths import Drawn, count_iid_branches, verify_drawn
 from draftproof.verifiers._ratio_classes import number
 from draftproof.verifiers._score_laws import winning_shares
 from draftproof.verifiers._scores import Scores, scored
-from draftproof.verifiers._weights import capped, child_weights, settle
+from draftproof.verifiers._weights import at_rejection, capped, child_weights
 
 #: The weight `D(c)/r(c)`; below the fork also `r_k(c)/r(c)` for `k = 1..K`.
 State: TypeAlias = tuple[Any, ...]
@@ -92,7 +92,7 @@ class PathTransport:
 
     @property
     def structure(self) -> OnePath:
-        return OnePath(child_weights, settle, Selection(_select_root, partial(_select, self.solver)))
+        return OnePath(child_weights, at_rejection, Selection(_select_root, partial(_select, self.solver)))
 
 
 def _select_root(like: Vector) -> State:

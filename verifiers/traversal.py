@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Draws, Source, Vector, Verdict
 from draftproof.simulator.structures import LeafToRoot
 from draftproof.simulator.vectors import normalised, without
-from draftproof.verifiers._weights import child_weight, child_weights, leftover, settle, stop_probability
+from draftproof.verifiers._weights import at_rejection, child_weight, child_weights, leftover, stop_probability
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Traversal:
 
 def _reject(weight: Any, p: Vector, q: Vector, token: int) -> tuple[Vector, Vector, Any]:
     """Step 3 for many nodes at once."""
-    rest, left = settle(weight, p, q)
+    rest, left = at_rejection(weight, p, q)
     others = q * 1
     others[..., token] = q[..., token] * 0
     return rest, normalised(others, q), left

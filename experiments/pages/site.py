@@ -114,7 +114,7 @@ def _kind(value: Any) -> str:
         return "Functions" if inspect.isfunction(value) else "Tables"
     if issubclass(value, Exception):
         return "Errors"
-    return "Draft schemes" if value in {*draftproof.SCHEMES.values(), draftproof.Own} else "Classes"
+    return "Draft schemes" if value in {*draftproof.SCHEMES.values(), draftproof.UserScheme} else "Classes"
 
 
 def _members(names: Iterable[str]) -> str:

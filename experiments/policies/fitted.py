@@ -14,7 +14,7 @@ import numpy as np
 from draftproof.simulator.policies.optimal import best_static, outlook
 from draftproof.simulator.policies.policy import scalars
 from draftproof.simulator.policies.value import value
-from draftproof.simulator.policies.world import Tables, World
+from draftproof.simulator.policies.world import MarkovPair, Tables
 
 #: From numbers `(n, F)`, worth of the actions `(n, A)` and weights `(n,)` to what tells the worth from numbers.
 Learner: TypeAlias = Callable[[Any, Any, Any], Callable[[Any], Any]]
@@ -24,7 +24,7 @@ ROUNDS = 4
 FOLDS = 5
 
 
-def state_scalars(world: World) -> Any:
+def state_scalars(world: MarkovPair) -> Any:
     """`X`: the numbers of `draftproof.simulator.policies.policy.SCALARS` at every state."""
     return np.array([scalars(world.known(state)) for state in range(world.states)])
 

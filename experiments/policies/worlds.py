@@ -9,13 +9,13 @@ from draftproof.experiments.shared.sampled import tempered
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, arithmetic_of
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import MarkovProcess, rationalise
-from draftproof.simulator.policies.world import World
+from draftproof.simulator.policies.world import MarkovPair
 
 #: States up to which one more token is told, for the rows at the previous token.
 MOST_STATES = 1_024
 
 
-def world_of(problem: Problem, arithmetic: Arithmetic) -> World:
+def world_of(problem: Problem, arithmetic: Arithmetic) -> MarkovPair:
     """The world of a problem, in this arithmetic: the chains of a text; rows after one token, or of a file, as a chain.
 
     A member of a family becomes a chain of order 1, an instance file of depth `d` one of order `d - 1`: the rows after
@@ -35,7 +35,7 @@ def world_of(problem: Problem, arithmetic: Arithmetic) -> World:
         target, draft = (_chain(side, name, depth - 1) for name, side in sides)
     pair = target.converted(arithmetic, "target"), draft.converted(arithmetic, "draft")
     longest = max(target.order, draft.order)
-    return World.of(*pair, before=target.vocab_size ** (longest + 1) <= MOST_STATES)
+    return MarkovPair.of(*pair, before=target.vocab_size ** (longest + 1) <= MOST_STATES)
 
 
 def _chain(process: Any, name: str, order: int) -> MarkovProcess:

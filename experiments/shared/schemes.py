@@ -12,7 +12,7 @@ from typing import Any
 from draftproof.experiments.shared.code import file_digest
 from draftproof.experiments.shared.names import from_file, loaded, parse_assignments
 from draftproof.simulator.arithmetic import parse_fraction
-from draftproof.simulator.drafts import SCHEMES, Delayed, Own, parameter_kinds
+from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, parameter_kinds
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme
 
@@ -67,7 +67,7 @@ def check_scheme_name(name: str | None) -> None:
 def scheme_spec(scheme: DraftScheme) -> str:
     """The text that `find_scheme` makes this scheme from."""
     fields = scheme.as_dict()
-    if isinstance(scheme, Own):
+    if isinstance(scheme, UserScheme):
         return str(fields.get("file", fields["name"]))
     shown = {
         key: "-".join(map(str, value)) if isinstance(value, list) else value
@@ -96,7 +96,7 @@ def whole(text: str, where: str) -> int:
     return int(text)
 
 
-def _own(spec: str, flags: dict[str, Any]) -> Own:
+def _own(spec: str, flags: dict[str, Any]) -> UserScheme:
     """The scheme of a file: an object, or a class that is called with the parameters."""
     entry, parameters = loaded(spec, "scheme")
     given = {**parameters, **flags}
@@ -108,10 +108,10 @@ def _own(spec: str, flags: dict[str, Any]) -> Own:
     elif given:
         raise InvalidInput(f"{spec} is an object and takes no {min(given)}; give parameters to a class")
     file = spec.partition(".py")[0] + ".py"
-    return Own(entry, {"file": spec, "hash": file_digest(file)})
+    return UserScheme(entry, {"file": spec, "hash": file_digest(file)})
 
 
-copyreg.pickle(Own, lambda scheme: (_own, (scheme_spec(scheme), {})))  # into other processes, by name
+copyreg.pickle(UserScheme, lambda scheme: (_own, (scheme_spec(scheme), {})))  # into other processes, by name
 
 
 def shape_name(scheme: DraftScheme) -> str:

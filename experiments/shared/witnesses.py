@@ -14,7 +14,7 @@ from rich.table import Table
 
 from draftproof.experiments.shared.output import EXACT, apart, number_fields, short, write_whole
 from draftproof.experiments.shared.progress import remark
-from draftproof.simulator.drafts import Own
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import printable
 from draftproof.simulator.protocol import DraftScheme
@@ -45,7 +45,7 @@ def witness_fields(witness: Witness, file: str | None) -> dict[str, Any]:
 
 def scheme_flag(scheme: DraftScheme | None) -> str:
     """What names a scheme of a file beside an instance, which names others itself."""
-    return f" --scheme {shlex.quote(scheme.as_dict()['file'])}" if isinstance(scheme, Own) else ""
+    return f" --scheme {shlex.quote(scheme.as_dict()['file'])}" if isinstance(scheme, UserScheme) else ""
 
 
 def save_witness(witness: Witness, path: str | None) -> str | None:

@@ -32,7 +32,7 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.policies.value import static_values, value
-from draftproof.simulator.policies.world import Tables, World
+from draftproof.simulator.policies.world import MarkovPair, Tables
 from draftproof.verifiers import make
 
 
@@ -46,12 +46,12 @@ class Place:
     temperature: float
     depth: int
 
-    def world(self) -> World:
+    def world(self) -> MarkovPair:
         """Its chains, in float64."""
         pair = TextPair(topics_table(), self.vocab_size, self.target_order, self.draft_order)
         world = world_of(TextProblem(TOPICS, pair), FLOAT64)
         sides = [at_temperature(side, self.temperature) for side in (world.target, world.draft)]
-        return World(sides[0], sides[1], world.window)
+        return MarkovPair(sides[0], sides[1], world.window)
 
     def __str__(self) -> str:
         orders = f"orders {self.target_order} and {self.draft_order}"

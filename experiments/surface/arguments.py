@@ -11,8 +11,8 @@ from draftproof.experiments.shared.measured import planned_on
 from draftproof.experiments.shared.names import NamedVerifier, find_verifier
 from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.simulator.arithmetic import as_rows
-from draftproof.simulator.drafts import Own
-from draftproof.simulator.drafts.own import CONTRACT
+from draftproof.simulator.drafts import UserScheme
+from draftproof.simulator.drafts.user_scheme import CONTRACT
 from draftproof.simulator.errors import DraftproofError, InvalidInput
 from draftproof.simulator.instances.called import CallableProcess
 from draftproof.simulator.instances.case import Case
@@ -20,7 +20,7 @@ from draftproof.simulator.instances.processes import MarkovProcess, TableProcess
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 from draftproof.simulator.raised import user_lines
-from draftproof.simulator.verdicts.doors import check_verifier
+from draftproof.simulator.verdicts.validation import check_verifier
 
 
 def as_verifier(verifier: Any) -> NamedVerifier:
@@ -46,7 +46,9 @@ def as_scheme(scheme: Any) -> DraftScheme:
         return find_scheme(scheme)
     if isinstance(scheme, type):
         raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
-    made: DraftScheme = scheme if is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT) else Own(scheme)
+    made: DraftScheme = (
+        scheme if is_library(scheme) and all(hasattr(scheme, x) for x in CONTRACT) else UserScheme(scheme)
+    )
     return made
 
 

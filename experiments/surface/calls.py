@@ -15,7 +15,7 @@ from draftproof.experiments.shared.progress import quiet
 from draftproof.experiments.surface.arguments import as_pair, as_scheme, as_verifier, on_pair
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
 from draftproof.simulator.coins import EnumeratingCoin
-from draftproof.simulator.drafts import Own
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
@@ -88,7 +88,7 @@ def block_law(
 
 @dataclass(frozen=True)
 class _Fixed:
-    """The scheme that always draws one tree: `Own` checks the tree on the way."""
+    """The scheme that always draws one tree: `UserScheme` checks the tree on the way."""
 
     tree: Any
     depth: int
@@ -109,7 +109,7 @@ def tree_law(verifier: Any, target: Any, draft: Any, tree: Any, arithmetic: str 
     depth = max((len(context) + 1 for context, tokens in drafted.children.items() if tokens), default=0)
     numbers = arithmetic_named(arithmetic)
     pair = Instance.of(*as_pair(target, draft), depth, numbers)
-    drawn = Own(_Fixed(drafted, depth)).draw(pair.draft, EnumeratingCoin(numbers))
+    drawn = UserScheme(_Fixed(drafted, depth)).draw(pair.draft, EnumeratingCoin(numbers))
     return TreeLaw.of(named.verifier, drawn, pair.target, pair.draft, numbers)
 
 

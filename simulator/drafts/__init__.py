@@ -18,12 +18,12 @@ from draftproof.simulator.drafts.dyspec_threshold import DySpecThreshold
 from draftproof.simulator.drafts.eagle2 import Eagle2
 from draftproof.simulator.drafts.greedy import Greedy
 from draftproof.simulator.drafts.opt_tree import OptTree
-from draftproof.simulator.drafts.own import Own
 from draftproof.simulator.drafts.sequoia import Sequoia
 from draftproof.simulator.drafts.spechub import SpecHub
 from draftproof.simulator.drafts.specinfer_config import SpecInferConfig
 from draftproof.simulator.drafts.top_k import TopK
 from draftproof.simulator.drafts.topology import Topology
+from draftproof.simulator.drafts.user_scheme import UserScheme
 from draftproof.simulator.drafts.without_replacement import WithoutReplacement
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.files import cut
@@ -42,12 +42,12 @@ __all__ = [
     "Eagle2",
     "Greedy",
     "OptTree",
-    "Own",
     "Sequoia",
     "SpecHub",
     "SpecInferConfig",
     "TopK",
     "Topology",
+    "UserScheme",
     "WithoutReplacement",
     "lossless_for",
     "parameter_kinds",

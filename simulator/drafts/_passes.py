@@ -1,4 +1,4 @@
-"""Rows that are asked for together: what a process that computes them in passes wants to know beforehand."""
+"""Prefetching of rows, for processes that compute many rows in one pass."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from draftproof.simulator.protocol import Context, TokenProcess
 
 
 def prefetch(draft: TokenProcess, contexts: Sequence[Context]) -> None:
-    """Name the contexts whose rows come next, before any token is drawn there.
+    """Name the contexts whose rows are needed next, before any token is drawn there.
 
-    A process may offer `prefetch(contexts)`: a language model that reads trees then reads a layer in one pass. Tables
-    offer none and need none; whether it is offered changes no tree.
+    A process may have a method `prefetch(contexts)`, with which a language model computes a layer of a tree in one
+    pass. It changes no tree.
     """
     told = getattr(draft, "prefetch", None)
     if told is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from draftproof.simulator.arithmetic import Arithmetic
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import Own
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import AttachedTree, DraftScheme, TokenProcess
@@ -22,14 +22,14 @@ def drawn_trees(scheme: DraftScheme, draft: TokenProcess, arithmetic: Arithmetic
     Raises `InvalidInput` for a scheme of others whose trees are none, or that is no function of the draft and the coin:
     its trees are drawn twice in turns, and the first ones once more at the end.
     """
-    if not isinstance(scheme, Own) and type(scheme).__module__.startswith(
+    if not isinstance(scheme, UserScheme) and type(scheme).__module__.startswith(
         "draftproof.simulator."
     ):  # ours, those of audits too
         return outcomes(lambda coin: scheme.draw(draft, coin), arithmetic)
-    return _watched(scheme if isinstance(scheme, Own) else Own(scheme), draft, arithmetic)
+    return _watched(scheme if isinstance(scheme, UserScheme) else UserScheme(scheme), draft, arithmetic)
 
 
-def _watched(scheme: Own, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[DraftTree, Any]]:
+def _watched(scheme: UserScheme, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[DraftTree, Any]]:
     def listing() -> Iterator[tuple[DraftTree, Any]]:
         return outcomes(lambda coin: scheme.draw(draft, coin), arithmetic)
 
@@ -46,7 +46,7 @@ def _watched(scheme: Own, draft: TokenProcess, arithmetic: Arithmetic) -> Iterat
         raise InvalidInput(f"scheme {scheme.name}: {str(error).replace('verify must', 'draw must')}") from error
 
 
-def _compare(scheme: Own, drawn: tuple[DraftTree, Any], again: tuple[DraftTree, Any] | None) -> None:
+def _compare(scheme: UserScheme, drawn: tuple[DraftTree, Any], again: tuple[DraftTree, Any] | None) -> None:
     if again is None or (drawn[0].children, drawn[1]) != (again[0].children, again[1]):
         raise InvalidInput(
             f"scheme {scheme.name} drew two trees from the same answers of the coin; "

@@ -1,4 +1,4 @@
-"""What a policy is worth: tokens per time in the long run, a ratio of renewal rewards.
+"""The value of a policy: tokens per time in the long run, a ratio of renewal rewards.
 
 A block that starts in state `s` under action `a` brings `tokens(a, s)`, takes `times(a)` and ends in `s'` with
 probability `ends(a, s, s')`. With the stationary law `mu` of the states where blocks start, the long run has

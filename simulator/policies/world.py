@@ -1,8 +1,8 @@
-"""Worlds: a Markov target and draft, and what every action does from every state in which a block may start.
+"""A Markov target and draft, and the effect of every action (scheme and verifier) from every state of block starts.
 
-With `m` the longer order there are `C = V**m` cores, the last `m` tokens; what an action does depends on them. A
-state is the last `w` tokens, `w = m` or `m + 1`: with one token more the rows at the previous token are a function of
-the state, too. `A` actions have tables of tokens a block, `(A, C)`, and of the state after a block, `(A, C, S)`.
+With `m` the longer order, the `C = V**m` cores are the last `m` tokens, on which the law of a block depends. The
+`S = V**w` states are the last `w` tokens, `w = m` or `m + 1`: `m + 1` tokens also determine the rows at the previous
+token. `A` actions have tables of mean tokens in a block, `(A, C)`, and of the law of the state after it, `(A, C, S)`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from draftproof.simulator.protocol import Progress
 from draftproof.simulator.structures import TopDown
 from draftproof.simulator.verdicts.lossless import choose_engine
 
-#: Bytes of all tables of a world.
+#: Bytes of all tables at most.
 MEMORY = 4 * 2**30
 #: Tables of a collapsed engine are kept for the next action up to so many states.
 SHARED_STATES = 600
 
 
 @dataclass(frozen=True)
-class World:
+class MarkovPair:
     """Target and draft as chains; window: the tokens of a state, the longer order or one more.
 
     Raises `InvalidInput` for another window, processes of two arithmetics or two vocabularies.
@@ -47,8 +47,8 @@ class World:
     window: int
 
     @classmethod
-    def of(cls, target: MarkovProcess, draft: MarkovProcess, before: bool = True) -> World:
-        """before: whether states tell the rows at the previous token."""
+    def of(cls, target: MarkovProcess, draft: MarkovProcess, before: bool = True) -> MarkovPair:
+        """The pair with its window. before: whether states determine the rows at the previous token."""
         return cls(target, draft, max(target.order, draft.order) + before)
 
     def __post_init__(self) -> None:
@@ -82,9 +82,9 @@ class World:
         """`S`."""
         return int(self.vocab_size**self.window)
 
-    def converted(self, arithmetic: Arithmetic) -> World:
+    def converted(self, arithmetic: Arithmetic) -> MarkovPair:
         """The same in another arithmetic."""
-        return World(self.target.converted(arithmetic), self.draft.converted(arithmetic), self.window)
+        return MarkovPair(self.target.converted(arithmetic), self.draft.converted(arithmetic), self.window)
 
     def processes(self, state: int) -> tuple[MarkovProcess, MarkovProcess]:
         """Target and draft that go on from this state, or core."""
@@ -92,7 +92,7 @@ class World:
         return tuple(item.started(tokens[self.order - item.order :]) for item in (self.target, self.draft))  # type: ignore[return-value]
 
     def known(self, state: int, draft_time: Any = 0, target_time: Any = 0) -> Known:
-        """What is known where a block starts in this state; rows at the previous token if the window tells them."""
+        """What a policy knows where a block starts in this state; with rows at the previous token if `w = m + 1`."""
         if self.window == self.order:
             return known_at(*self.processes(state), (), draft_time, target_time)
         *before, last = context_at(state, self.window, self.vocab_size)
@@ -129,7 +129,7 @@ class World:
     def tables(
         self, actions: Sequence[Action], time: Callable[[Action], Any], progress: Progress | None = None
     ) -> Tables:
-        """What every action does. time: of one block of it, in the arithmetic of the world.
+        """The tables of the actions. time: of one block under an action, in the arithmetic of the pair.
 
         Raises `TooLarge` for tables that do not fit, and whatever the engines raise.
         """
@@ -176,9 +176,12 @@ class World:
 
 @dataclass(frozen=True)
 class Tables:
-    """What the actions do in a world. tokens: `(A, C)`, mean of a block. ends: `(A, C, S)`. times: `(A,)`."""
+    """The effect of actions. tokens: means of blocks, `(A, C)`. ends: laws of states after them, `(A, C, S)`.
 
-    world: World
+    times: of blocks, `(A,)`.
+    """
+
+    world: MarkovPair
     actions: tuple[Action, ...]
     tokens: Any
     ends: Any

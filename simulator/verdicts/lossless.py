@@ -30,8 +30,8 @@ from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, Progress, TokenProcess, Verifier
 from draftproof.simulator.shown import fields_html, number_text
 from draftproof.simulator.structures import TopDown
-from draftproof.simulator.verdicts.doors import check_scheme, check_verifier
 from draftproof.simulator.verdicts.ties import rounding_decides
+from draftproof.simulator.verdicts.validation import check_scheme, check_verifier
 
 ENGINES = ("auto", "enumerate", "structured")
 #: The remark with a verdict that assumes the declared structure of a user-defined verifier.

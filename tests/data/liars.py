@@ -97,7 +97,9 @@ class LyingSettle(Block):
 
     card = replace(Block.card, name="lying_settle", dominates=())
 
-    structure = replace(HONEST_PATH, settle=lambda weight, p, q: (HONEST_PATH.settle(weight, p, q)[0], weight))
+    structure = replace(
+        HONEST_PATH, at_rejection=lambda weight, p, q: (HONEST_PATH.at_rejection(weight, p, q)[0], weight)
+    )
 
 
 class LyingSelect(GreedyBlock):

@@ -98,7 +98,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/experiments/surface/test_wrong_things.py",
         "tests/experiments/test_cost_and_engines.py",
     ),
-    "simulator/verdicts/doors.py": (
+    "simulator/verdicts/validation.py": (
         "tests/simulator/verdicts/test_lossless.py",
         "tests/experiments/surface/test_wrong_things.py",
     ),

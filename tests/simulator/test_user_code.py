@@ -17,7 +17,7 @@ from flint import fmpq
 import draftproof
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import EnumeratingCoin
-from draftproof.simulator.drafts import Delayed, Own
+from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.instances.processes import TableProcess
 from draftproof.simulator.origins import is_library
@@ -347,7 +347,7 @@ def test_a_scheme_finds_the_number_too():
 
 def test_no_theorem_passes_over_a_number_in_a_scheme():
     pytest.importorskip("z3")
-    proof = prove(Subject.of(REGISTRY["naive"]), Shape(2, Own(OneToken())))
+    proof = prove(Subject.of(REGISTRY["naive"]), Shape(2, UserScheme(OneToken())))
     assert proof.refutation is not None
     assert proof.refutation.instance.draft.row(())[0] == fmpq(3, 8)
 
@@ -369,7 +369,7 @@ def _weights(weight, p, q):
 STRUCTURES = {
     "branch": TopDown(branch=_branch),
     "child law": TopDown(child_law=_child_law),
-    "path": OnePath(_weights, REGISTRY["block"].structure.settle),
+    "path": OnePath(_weights, REGISTRY["block"].structure.at_rejection),
     "leaf to root": LeafToRoot(_weights, REGISTRY["traversal"].structure.reject),
 }
 

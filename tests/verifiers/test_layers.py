@@ -42,7 +42,7 @@ class RandomRace(LayerTransport):
 def as_a_node(race: Race) -> Race:
     """The same race of one layer, where nobody is a node of its own, whose one token is always drafted."""
     blocks, weights = (np.concatenate([part, np.zeros_like(part[:1])]) for part in (race.blocks, race.weights))
-    blocks[-1, 0], weights[-1, 0] = race.last, race.nobody
+    blocks[-1, 0], weights[-1, 0] = race.null_block, race.null_weight
     return Race(*(np.array([part]) for part in (blocks, weights, 0, 0)))
 
 

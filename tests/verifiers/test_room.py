@@ -15,7 +15,7 @@ from draftproof.simulator import Delayed, MarkovProcess, TooLarge, check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.verdicts.grids import grid_sample, grid_size
 from draftproof.verifiers._layers import Scored
-from draftproof.verifiers._room import MOST_NUMBERS, check_room
+from draftproof.verifiers._limits import MOST_NUMBERS, check_numbers
 
 V = 50_257
 WAY_OUT = "keep the most probable tokens only, renormalised"
@@ -59,12 +59,12 @@ def test_the_law_given_the_drafts_needs_one_pass_over_a_real_vocabulary(name: st
 
 def test_exact_numbers_have_an_eighth_of_the_room() -> None:
     floats, exact = np.full(2, 0.5), RATIONAL.vector(["1/2", "1/2"])
-    check_room("it", MOST_NUMBERS, floats)
-    check_room("it", MOST_NUMBERS / 8, exact)
+    check_numbers("it", MOST_NUMBERS, floats)
+    check_numbers("it", MOST_NUMBERS / 8, exact)
     with pytest.raises(TooLarge):
-        check_room("it", MOST_NUMBERS + 1, floats)
+        check_numbers("it", MOST_NUMBERS + 1, floats)
     with pytest.raises(TooLarge):
-        check_room("it", MOST_NUMBERS / 8 + 1, exact)
+        check_numbers("it", MOST_NUMBERS / 8 + 1, exact)
 
 
 def test_small_vocabularies_are_not_refused() -> None:

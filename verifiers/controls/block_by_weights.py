@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from draftproof.simulator.protocol import Card, Coin, DraftNode, Source, Vector, Verdict
 from draftproof.simulator.structures import OnePath
-from draftproof.verifiers._weights import child_weights, leftover, settle, weighted_path
+from draftproof.verifiers._weights import at_rejection, child_weights, leftover, weighted_path
 
 
 @dataclass(frozen=True)
@@ -48,4 +48,4 @@ class BlockByWeights:
 
 def _settle(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
     """See `OnePath`: the bug, the weight in place of `h`."""
-    return settle(weight, p, q)[0], weight
+    return at_rejection(weight, p, q)[0], weight

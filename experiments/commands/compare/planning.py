@@ -18,7 +18,7 @@ from draftproof.experiments.shared.problem import Problem
 from draftproof.experiments.shared.progress import remark
 from draftproof.experiments.shared.rows import strong_id, versions
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
-from draftproof.simulator.drafts import SCHEMES, Delayed, Own, lossless_for
+from draftproof.simulator.drafts import SCHEMES, Delayed, UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput, UnsupportedTree
 from draftproof.simulator.instances.case import Case
 from draftproof.simulator.instances.processes import context_count
@@ -43,7 +43,7 @@ class Cell:
 
     def task(self) -> Task[Cell]:
         """The same for a grid."""
-        outside = self.verifier is not None and (self.verifier.from_file or isinstance(self.scheme, Own))
+        outside = self.verifier is not None and (self.verifier.from_file or isinstance(self.scheme, UserScheme))
         return Task((self.strong_id,), self, self.cost.seconds, frozenset(() if outside else (self.strong_id,)))
 
 
@@ -137,7 +137,7 @@ def law_cells(
 
 def is_for_others(card: Card, scheme: DraftScheme) -> bool:
     """Whether it is lossless elsewhere and makes no claim here; those with a known bug are there to be refuted."""
-    ours = not isinstance(scheme, Own) and scheme.name in SCHEMES
+    ours = not isinstance(scheme, UserScheme) and scheme.name in SCHEMES
     return ours and not card.control and bool(lossless_for(card)) and scheme.name not in lossless_for(card)
 
 

@@ -22,7 +22,7 @@ from draftproof.experiments.shared.problem import Problem
 from draftproof.experiments.shared.rows import strong_id
 from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.simulator.arithmetic import RATIONAL
-from draftproof.simulator.drafts import SCHEMES, Own, lossless_for
+from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
 from draftproof.simulator.errors import UnsupportedTree
 from draftproof.simulator.instances.families import CORNER_CASES
 from draftproof.simulator.instances.instance import Instance
@@ -62,7 +62,7 @@ def _column(spec: str) -> Column:
     if spec in SCHEMES:
         return Column(spec, CASES[spec])
     scheme = find_scheme(spec)
-    own = isinstance(scheme, Own)
+    own = isinstance(scheme, UserScheme)
     return Column(spec if own else str(scheme), tuple((size, scheme) for size in SIZES), not own)
 
 

@@ -20,12 +20,12 @@ from draftproof.simulator.policies.optimal import best_static, policy_iteration
 from draftproof.simulator.policies.policy import Action, ByState, Policy
 from draftproof.simulator.policies.several import SeveralBlocks, several_blocks
 from draftproof.simulator.policies.value import Value, value
-from draftproof.simulator.policies.world import Tables, World
+from draftproof.simulator.policies.world import MarkovPair, Tables
 from draftproof.simulator.protocol import DraftScheme, Progress
 
 
 def tables_of(
-    world: World, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], times: TimeModel, tick: Progress
+    world: MarkovPair, named: Sequence[NamedVerifier], schemes: Sequence[DraftScheme], times: TimeModel, tick: Progress
 ) -> Tables:
     """What each verifier does on each shape; raises `InvalidInput` for one that does not claim to be lossless there."""
     actions = []
@@ -80,7 +80,7 @@ def _judged(tables: Tables, policy: Rival | Own, X: Any, overhead: float, blocks
     return Judged(policy.name, value(tables, choice, policy.name, spent), choice, held_out, checked)
 
 
-def first_blocks(world: World, policy: Policy, blocks: int) -> SeveralBlocks | None:
+def first_blocks(world: MarkovPair, policy: Policy, blocks: int) -> SeveralBlocks | None:
     """The first blocks from the world's first state, exactly in its arithmetic; None where none are asked for."""
     if blocks == 0:
         return None

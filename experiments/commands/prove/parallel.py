@@ -20,7 +20,7 @@ from draftproof.experiments.shared.pool import spread
 from draftproof.experiments.shared.progress import duration, remark
 from draftproof.experiments.shared.rows import strong_id
 from draftproof.experiments.shared.schemes import find_scheme, scheme_spec
-from draftproof.simulator.drafts import Own
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.protocol import DraftScheme
 from draftproof.simulator.theorems.algebra.plain import read_number
 from draftproof.simulator.theorems.certificate.theorems import RecordingOracle
@@ -54,7 +54,7 @@ class Place:
     @classmethod
     def of(cls, spec: str, vocab_size: int, scheme: DraftScheme, zeros: bool, free: tuple[str, ...]) -> Place:
         """The place; an outsider's scheme travels by name."""
-        return cls(spec, vocab_size, scheme_spec(scheme) if isinstance(scheme, Own) else scheme, zeros, free)
+        return cls(spec, vocab_size, scheme_spec(scheme) if isinstance(scheme, UserScheme) else scheme, zeros, free)
 
     def made(self) -> tuple[Subject, Shape]:
         """Subject and shape in this process."""

@@ -83,7 +83,7 @@ def _by_replay(scheme: DraftScheme, vocab_size: int, coin: Coin, known: dict[Con
             if not isinstance(tree, DraftTree):
                 kind = type(tree).__name__
                 raise InvalidInput(
-                    f"{scheme} drew a {kind}, not a DraftTree; Own(..) takes paths and tokens by context"
+                    f"{scheme} drew a {kind}, not a DraftTree; UserScheme(..) takes paths and tokens by context"
                 )
             rows = _Rows(scheme, vocab_size, known)
             rows.prefetch([context for context, tokens in tree.children.items() if tokens])

@@ -20,7 +20,7 @@ from draftproof.experiments.models.pair.pair import Narrow, Pair, alike
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.surface.arguments import as_scheme, as_verifier
 from draftproof.experiments.surface.calls import SCHEME
-from draftproof.simulator.drafts import Own, lossless_for
+from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import DraftScheme, Verifier
 
@@ -248,7 +248,7 @@ def generate_with(
             f"{card.name} is declared lossless on no drafts: what it writes does not have the target's law; give "
             "lossy=True if that is what you want, or another verifier"
         )
-    if ours and known and not isinstance(shape, Own) and shape.name not in known and not lossy:
+    if ours and known and not isinstance(shape, UserScheme) and shape.name not in known and not lossy:
         raise InvalidInput(f"{card.name} is not lossless on {shape}; it is on {', '.join(known)}")
     return Generating(named.verifier, shape, seed, vectors, each_block, monitor)
 

@@ -27,7 +27,7 @@ from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.laws.enumeration import assert_verdict, guarded
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import Coin, Context, DraftScheme, Progress, Vector, Verdict, Verifier
-from draftproof.simulator.verdicts.doors import check_scheme
+from draftproof.simulator.verdicts.validation import check_scheme
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.planned import Planned
 from draftproof.experiments.shared.rows import strong_id
-from draftproof.simulator.drafts import Own, lossless_for
+from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, DraftScheme
 
@@ -36,7 +36,7 @@ class UnderTest:
     def claims(self, scheme: DraftScheme) -> bool:
         """Whether its card is for this scheme: one that names schemes of ours speaks of no others of ours."""
         claimed = lossless_for(self.predicted.verifier.card)
-        return isinstance(scheme, Own) or self.predicted.from_file or not claimed or scheme.name in claimed
+        return isinstance(scheme, UserScheme) or self.predicted.from_file or not claimed or scheme.name in claimed
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -152,7 +152,7 @@ class _Start:
             depth, alive = self._level + below, scheme.K if below >= scheme.L1 else 1
             p, q = (read(depth, 0, len(weight)) for read in (self._rows.target, self._rows.draft))
             law, state = selection.step(state, p, q, alive) if selection else (q, ())
-            correction, hold = path.settle(weight, p, law)
+            correction, hold = path.at_rejection(weight, p, law)
             step = _Step(self._structure, p, q, alive, self._contexts)
             levels.append(_Level(correction, hold if below else hold * 0 + 1, counts, step))
             weight = path.child_weights(weight, p, law).reshape(-1, 1)

@@ -1,4 +1,4 @@
-"""Whether a verifier does what it offers: the structured law against the enumerated one, on small shapes."""
+"""A check of declared structures: the structured law against the enumerated one, on small shapes."""
 
 from __future__ import annotations
 

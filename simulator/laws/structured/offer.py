@@ -1,4 +1,4 @@
-"""Whether an engine can use what a verifier offers on a scheme."""
+"""The structure that a verifier declares for a scheme, if an engine can use it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def structure_of(verifier: Verifier, scheme: DraftScheme) -> Structure | None:
     if structure is None:
         return None
     if isinstance(structure, OnePath) and structure.selection is None and not verifier.card.single_path:
-        return None  # of several paths nobody says which
+        return None  # the structure does not say which of several paths it verifies
     name = verifier.card.name
     return with_functions(structure, lambda part, function: _blamed(function, part, f"{name}: {part} of its structure"))
 
 
 #: What returns an array over the tokens, with the place of a row among its arguments; and what returns so many things.
 _ROWS = {"branch": 0, "child_law": 0, "child_weights": 1}
-_PARTS = {"last_child_law": 2, "settle": 2, "reject": 3, "step": 2}
+_PARTS = {"last_child_law": 2, "at_rejection": 2, "reject": 3, "step": 2}
 
 
 def _blamed(function: Callable[..., Any], part: str, where: str) -> Callable[..., Any]:

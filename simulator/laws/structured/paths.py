@@ -48,7 +48,7 @@ def path_law(structure: OnePath, rows: RowSource, scheme: Delayed, sink: Sink, c
                 lost.append(visit(depth + 1, start * size + first, part, entered, tuple(rest)))
             missed = (lost[0] if len(lost) == 1 else joined(lost)).reshape(-1, size)
         arrived = missed.sum(-1)[:, None]
-        correction, hold = structure.settle(weight, p, law)
+        correction, hold = structure.at_rejection(weight, p, law)
         ended = arrived if depth == 0 else arrived * hold
         sink.node(depth, start, (mass - arrived + ended)[:, 0], ended * correction, masses - missed)
         return (arrived - ended)[:, 0]

@@ -15,7 +15,7 @@ OWN = """
 from dataclasses import dataclass
 from fractions import Fraction
 
-from draftproof import Own
+from draftproof import UserScheme
 from draftproof.simulator.policies.policy import Action
 
 
@@ -35,7 +35,7 @@ def by_context(known, actions):
     return actions[known.context[-1]]
 
 def peeking(known, actions):
-    return Action(Own(Redrafted(actions[2].scheme, actions[1].scheme)), actions[2].verifier)
+    return Action(UserScheme(Redrafted(actions[2].scheme, actions[1].scheme)), actions[2].verifier)
 
 def nothing(known, actions):
     return None

@@ -116,7 +116,7 @@ def test_with_the_choices_of_the_solver_it_is_the_verifier_itself(name, size, sc
                 for y, pair in enumerate(each):
                     found[beside, pair] = int(blocks[place, y]), int(weights[place, y])
             if racing.blocks:
-                found[beside, NOBODY] = int(race.last), int(race.nobody)
+                found[beside, NOBODY] = int(race.null_block), int(race.null_weight)
             return race
 
         monkeypatch.setattr(races.FreeRaces, "_race", kept)

@@ -23,12 +23,12 @@ from draftproof.simulator.drafts import (
     Eagle2,
     Greedy,
     OptTree,
-    Own,
     Sequoia,
     SpecHub,
     SpecInferConfig,
     TopK,
     Topology,
+    UserScheme,
     WithoutReplacement,
     lossless_for,
 )
@@ -75,8 +75,8 @@ CASES: dict[str, tuple[DraftScheme, str]] = {
     "ddd": (DynamicDepth(2, 3, Fraction(2, 5)), "nss"),
     "spechub": (SpecHub(2), "spechub"),
     "dyspec_pruned": (DySpecPruned(2), "nss"),
-    "twins": (Own(Twins()), "specinfer"),
-    "moody": (Own(Moody()), "nss"),
+    "twins": (UserScheme(Twins()), "specinfer"),
+    "moody": (UserScheme(Moody()), "nss"),
 }
 PROMPTS = [[1], [2, 0, 1], [0, 1], [1, 2, 1, 0, 2], [2, 2, 2, 2], [0, 0, 1, 1, 2, 2, 0], [1, 1], [2]]
 

@@ -13,7 +13,16 @@ from draftproof.experiments.models.loop.loop import Loop, State
 from draftproof.experiments.models.loop.vectors import coin_for
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator import Delayed, InvalidInput
-from draftproof.simulator.drafts import SCHEMES, DySpec, Eagle2, OptTree, Own, Sequoia, SpecHub, WithoutReplacement
+from draftproof.simulator.drafts import (
+    SCHEMES,
+    DySpec,
+    Eagle2,
+    OptTree,
+    Sequoia,
+    SpecHub,
+    UserScheme,
+    WithoutReplacement,
+)
 from draftproof.verifiers import make
 from tests.experiments.models.drawn import CASES, PROMPTS, Twins, Watched
 from tests.quick import by_turns
@@ -82,7 +91,7 @@ def test_a_layer_is_one_pass_of_the_draft(pair: Any) -> None:
     by_token = passes(pair, DySpec(4), "nss")
     assert set(by_token) <= {1, 2, 3, 4}
     assert max(by_token) > 1
-    assert set(passes(pair, Own(Twins()), "nss")) == {2, 3}  # path by path: the second is another one, or not
+    assert set(passes(pair, UserScheme(Twins()), "nss")) == {2, 3}  # path by path: the second is another one, or not
 
 
 def test_passes_of_a_sequence_do_not_depend_on_its_neighbours(pair: Any) -> None:
@@ -173,10 +182,10 @@ class Swallowing:
 @pytest.mark.parametrize(
     ("scheme", "said"),
     [
-        (Own(Deep()), r"Deep asked for the row after \(\d,\); its depth allows 0 tokens"),
-        (Own(Strange()), r"Strange asked for the row after \(7,\); tokens are 0\.\.2"),
-        (Own(Changing()), "Changing asked the coin two things after the same answers"),
-        (Own(Writing()), "Writing: draw raised ValueError"),
+        (UserScheme(Deep()), r"Deep asked for the row after \(\d,\); its depth allows 0 tokens"),
+        (UserScheme(Strange()), r"Strange asked for the row after \(7,\); tokens are 0\.\.2"),
+        (UserScheme(Changing()), "Changing asked the coin two things after the same answers"),
+        (UserScheme(Writing()), "Writing: draw raised ValueError"),
         (Twins(), "Twins has no .*completes it"),
         (Sequoia(3, 2), "has no tree yet"),
         (SpecHub, "is a class, not a scheme"),
@@ -189,6 +198,6 @@ def test_what_is_no_scheme_is_one_clear_line(pair: Any, scheme: Any, said: str) 
 
 
 def test_a_scheme_that_swallows_what_stops_it_drafts_all_the_same(pair: Any) -> None:
-    made = generate(pair, make("nss"), Own(Swallowing()), [1], Warp(), coin_for("numpy", 0), blocks=20)
+    made = generate(pair, make("nss"), UserScheme(Swallowing()), [1], Warp(), coin_for("numpy", 0), blocks=20)
     assert {block.passes for block in made.blocks} == {1}
     assert {block.depth for block in made.blocks} == {0, 1}

@@ -122,8 +122,8 @@ class Pair:
 
 
 def test_listed_bounds_and_schemes_of_ones_own_are_readable() -> None:
-    assert repr(draftproof.Own(Pair())) == "Own(Pair, depth 1)"
-    assert repr(draftproof.Own(draftproof.Delayed(2, 0, 1))) == "Own(Delayed(K=2, L1=0, L2=1))"
+    assert repr(draftproof.UserScheme(Pair())) == "UserScheme(Pair, depth 1)"
+    assert repr(draftproof.UserScheme(draftproof.Delayed(2, 0, 1))) == "UserScheme(Delayed(K=2, L1=0, L2=1))"
     # Two drafts hit token 0 with probability 1 - 16/25 = 0.36; the other tokens have mass 1/2.
     listed = draftproof.bound([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], Pair())
     assert repr(listed).startswith("ListedBound(Pair: optimum 1.86; float64, cuts: ")

@@ -120,7 +120,9 @@ def test_a_subclass_of_delayed_is_not_taken_for_it() -> None:
     from draftproof import simulator
 
     process = draftproof.MarkovProcess([P], ())
-    with pytest.raises(InvalidInput, match=r"Mine inherits from Delayed and would be taken for it; give Own\(Mine"):
+    with pytest.raises(
+        InvalidInput, match=r"Mine inherits from Delayed and would be taken for it; give UserScheme\(Mine"
+    ):
         simulator.check(REGISTRY["block"], process, process, Mine(1, 0, 1))
     law = draftproof.block_law("nss", P, P, Mine(1, 0, 1))  # its own trees: token 0 is always drafted
     half, quarter = Fraction(1, 2), Fraction(1, 4)

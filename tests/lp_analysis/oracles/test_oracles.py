@@ -14,7 +14,7 @@ from draftproof.lp_analysis.oracles.sets import most_probable, set_efficiency
 from draftproof.lp_analysis.oracles.topologies import best_topology, place_masses
 from draftproof.simulator import InvalidInput, TooLarge, check
 from draftproof.simulator.arithmetic import as_python
-from draftproof.simulator.drafts import DySpec, Eagle2, OptTree, Own, Topology
+from draftproof.simulator.drafts import DySpec, Eagle2, OptTree, Topology, UserScheme
 from draftproof.simulator.drafts.sequoia import plan
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.instance import Instance
@@ -153,7 +153,8 @@ def policies(size: int, nodes: int) -> Iterator[dict[State, tuple[int, ...]]]:
 def test_the_best_growth_is_the_best_of_all_policies(family: str, seed: int, size: int, nodes: int) -> None:
     given = instance(family, seed, size, nodes)
     values = [
-        efficiency("rejection_without_replacement", given, Own(Policy(nodes, table))) for table in policies(size, nodes)
+        efficiency("rejection_without_replacement", given, UserScheme(Policy(nodes, table)))
+        for table in policies(size, nodes)
     ]
     assert len(values) >= 8
     assert as_python(Growth(given.target, given.draft, nodes).best(nodes)) == max(values)

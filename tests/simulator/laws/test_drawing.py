@@ -12,7 +12,7 @@ from draftproof.lp_analysis import cut_bound
 from draftproof.simulator import InvalidInput, InvalidVerifier, TableProcess, check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import Delayed, Own
+from draftproof.simulator.drafts import Delayed, UserScheme
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.laws.drawing import AGAIN, drawn_trees
 from draftproof.simulator.protocol import Card, Coin, DraftNode, DraftScheme, TokenProcess, Verdict
@@ -66,12 +66,12 @@ class Asking(Turns):
 @pytest.mark.parametrize("kind", [Turns, Tiring, Gambling, Asking])
 def test_a_scheme_with_state_has_no_law(kind: type) -> None:
     with pytest.raises(InvalidInput, match=rf"scheme {kind.__name__}.*draw must be a function"):
-        check(make("nss"), TARGET, DRAFT, Own(kind()))
+        check(make("nss"), TARGET, DRAFT, UserScheme(kind()))
 
 
 def test_a_scheme_with_state_has_no_bound() -> None:
     with pytest.raises(InvalidInput, match="draw must be a function"):
-        cut_bound(TARGET, DRAFT, Own(Turns()))
+        cut_bound(TARGET, DRAFT, UserScheme(Turns()))
 
 
 class Whole:
@@ -114,7 +114,7 @@ def test_a_steady_scheme_has_the_trees_that_it_draws() -> None:
     shape = Delayed(2, 0, 2)
     plain = outcomes(lambda coin: shape.draw(DRAFT, coin), RATIONAL)
     trees = [(tree.children, mass) for tree, mass in plain]
-    assert [(tree.children, mass) for tree, mass in drawn_trees(Own(shape), DRAFT, RATIONAL)] == trees  # type: ignore[attr-defined]
+    assert [(tree.children, mass) for tree, mass in drawn_trees(UserScheme(shape), DRAFT, RATIONAL)] == trees  # type: ignore[attr-defined]
     assert len(trees) == 81
 
 
@@ -139,6 +139,6 @@ def test_the_first_trees_are_drawn_three_times_the_others_twice() -> None:
             drawn.append(1)
             return shape.draw(draft, coin)
 
-    trees = list(drawn_trees(Own(Counted()), DRAFT, RATIONAL))
+    trees = list(drawn_trees(UserScheme(Counted()), DRAFT, RATIONAL))
     assert len(trees) > AGAIN
     assert len(drawn) == 2 * len(trees) + AGAIN

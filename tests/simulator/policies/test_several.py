@@ -12,7 +12,7 @@ from draftproof import verifiers
 from draftproof.simulator import Delayed, InvalidInput, TooLarge, check
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL
 from draftproof.simulator.coins import outcomes
-from draftproof.simulator.drafts import Own
+from draftproof.simulator.drafts import UserScheme
 from draftproof.simulator.instances.called import CallableProcess
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.instances.processes import MarkovProcess
@@ -110,7 +110,7 @@ def test_a_policy_on_rows_is_lossless_where_rows_depend_on_everything():
 def test_a_policy_that_peeks_is_refuted_and_its_twin_is_not(name):
     target, draft = world(1)
     first, second = actions(name, CHAIN, Delayed(1, 0, 1))
-    redrafted = Action(Own(Redrafted(first.scheme, second.scheme)), first.verifier)
+    redrafted = Action(UserScheme(Redrafted(first.scheme, second.scheme)), first.verifier)
     peeking = several_blocks(lambda known: redrafted, target, draft, 2)
     careful = several_blocks(
         lambda known: second if max(known.draft_root) < Fraction(3, 5) else first, target, draft, 2
@@ -127,7 +127,7 @@ def test_a_policy_that_peeks_is_refuted_and_its_twin_is_not(name):
 
 def test_the_peeking_policy_has_a_witness_of_one_token():
     target, draft = world(1)
-    scheme = Own(Redrafted(CHAIN, Delayed(1, 0, 1)))
+    scheme = UserScheme(Redrafted(CHAIN, Delayed(1, 0, 1)))
     assert not check(verifiers.make("naive"), target, draft, scheme).lossless
     cut = Following(target, ()), Following(draft, ())
     from draftproof.simulator.instances.instance import Instance

@@ -17,7 +17,7 @@ from draftproof.simulator.laws.structured.steady import steady_by_laws
 from draftproof.simulator.policies.optimal import best_block, best_ratio, best_static, exhaustive, policy_iteration
 from draftproof.simulator.policies.policy import Action, ByState, Known, entropy, floats
 from draftproof.simulator.policies.value import static_values, value
-from draftproof.simulator.policies.world import World
+from draftproof.simulator.policies.world import MarkovPair
 
 SHAPES = (Delayed(1, 0, 0), Delayed(1, 0, 1), Delayed(1, 0, 3), Delayed(2, 0, 1), Delayed(2, 1, 1), Delayed(3, 0, 2))
 
@@ -27,8 +27,8 @@ def markov(size: int, order: int, seed: int, denominator: int = 20, name: str = 
     return MarkovProcess(rationalise(rows * 0.9 + 0.1 / size, denominator), (0,) * order, name)
 
 
-def world(size: int = 2, orders: tuple[int, int] = (1, 1), seed: int = 0, before: bool = False) -> World:
-    return World.of(markov(size, orders[0], seed), markov(size, orders[1], seed + 50, name="draft"), before)
+def world(size: int = 2, orders: tuple[int, int] = (1, 1), seed: int = 0, before: bool = False) -> MarkovPair:
+    return MarkovPair.of(markov(size, orders[0], seed), markov(size, orders[1], seed + 50, name="draft"), before)
 
 
 def actions(name: str, schemes=SHAPES) -> tuple[Action, ...]:
@@ -155,16 +155,16 @@ def test_a_policy_becomes_a_choice_by_state():
 
 def test_worlds_that_cannot_be_are_refused():
     with pytest.raises(InvalidInput, match="window 3 does not fit order 1"):
-        World(markov(2, 1, 0), markov(2, 1, 1), 3)
+        MarkovPair(markov(2, 1, 0), markov(2, 1, 1), 3)
     with pytest.raises(InvalidInput, match="one vocabulary"):
-        World.of(markov(2, 1, 0), markov(3, 1, 1))
+        MarkovPair.of(markov(2, 1, 0), markov(3, 1, 1))
     big = MarkovProcess(np.full((20**3, 20), 0.05), (0, 0, 0))
     with pytest.raises(TooLarge, match="GiB, more than 4; take fewer shapes"):
-        World.of(big, big).tables(actions("naive"), time)
+        MarkovPair.of(big, big).tables(actions("naive"), time)
     with pytest.raises(TooLarge, match="policies are too many to try"):
         exhaustive(world(3, (2, 1)).tables(actions("naive"), time))
     turning = MarkovProcess(RATIONAL.vector([[0, 1], [1, 0]]), (0,))
-    fixed = World.of(turning, turning, False).tables(actions("naive", (Delayed(1, 0, 1),)), time)
+    fixed = MarkovPair.of(turning, turning, False).tables(actions("naive", (Delayed(1, 0, 1),)), time)
     with pytest.raises(InvalidInput, match="there is no one long run"):
         static_values(fixed)
 
@@ -185,7 +185,7 @@ CHECKED = ("static", "entropy", "ratio", "block", "best", *(f"random {n}" for n 
 
 
 def policy_named(name: str):
-    """World, actions and choice of one of the ten."""
+    """MarkovPair, actions and choice of one of the ten."""
     verifier = dict(zip(CHECKED, ("specinfer", "traversal", "block", "naive", "specinfer") * 2, strict=True))[name]
     place = world(2, (1, 1), 3, before=True)
     some = actions(verifier)

@@ -25,7 +25,7 @@ from draftproof.simulator import (
     assert_lossless,
     check,
 )
-from draftproof.simulator.drafts import Own, lossless_for
+from draftproof.simulator.drafts import UserScheme, lossless_for
 from draftproof.simulator.protocol import DraftScheme, Draws
 from draftproof.simulator.verdicts.grids import grid_size
 from draftproof.simulator.verdicts.standard import (
@@ -286,10 +286,10 @@ class TwoTokens:
 
 def test_a_scheme_of_ones_own_is_judged_on_many_instances():
     verifier = make("specinfer")
-    found = standard_check(verifier, scheme=Own(TwoTokens(different=False)))
+    found = standard_check(verifier, scheme=UserScheme(TwoTokens(different=False)))
     assert (found.lossless, found.instances, found.schemes) == (True, 55, ("TwoTokens",))
     assert {size for size, _ in found.covered} == {2, 3, 4}
-    assert not standard_check(verifier, scheme=Own(TwoTokens(different=True))).lossless
-    assert_lossless(verifier, scheme=Own(TwoTokens(different=False)))
+    assert not standard_check(verifier, scheme=UserScheme(TwoTokens(different=True))).lossless
+    assert_lossless(verifier, scheme=UserScheme(TwoTokens(different=False)))
     with pytest.raises(AssertionError, match="TwoTokens"):
-        assert_lossless(verifier, scheme=Own(TwoTokens(different=True)))
+        assert_lossless(verifier, scheme=UserScheme(TwoTokens(different=True)))

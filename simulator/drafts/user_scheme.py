@@ -1,4 +1,4 @@
-"""A scheme of one's own: `draw` and `depth` are enough, the rest is completed and every tree is checked.
+"""User-defined draft schemes: `draw` and `depth` are enough, the rest is completed, and every tree is checked.
 
 class Pair:
     depth = 1
@@ -41,7 +41,7 @@ CONTRACT = ("name", "depth", "nodes", "draw", "count", "reductions", "as_dict")
 
 
 @dataclass(frozen=True, repr=False)
-class Own:
+class UserScheme:
     """A user-defined scheme, completed by defaults for what it does not define.
 
     scheme: has `draw(draft, coin)`, which returns a `DraftTree`, paths from the root, or drafted tokens by context,
@@ -119,14 +119,16 @@ class Own:
             ours: DraftScheme = scheme
             return ours
         if not self.source:
-            return Own(scheme)
+            return UserScheme(scheme)
         kind, values = type(scheme), dict(getattr(scheme, "__dict__", {}))
         named = not values or (dataclasses.is_dataclass(kind) and {type(v) for v in values.values()} <= {int, Fraction})
         if kind.__module__ != type(self.scheme).__module__ or not named:
             return None
         file = self.source["file"].partition(".py")[0]
         given = ",".join(f"{key}={value}" for key, value in values.items())
-        return Own(scheme, {**self.source, "file": f"{file}.py:{kind.__name__}" + (f":{given}" if given else "")})
+        return UserScheme(
+            scheme, {**self.source, "file": f"{file}.py:{kind.__name__}" + (f":{given}" if given else "")}
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Its name, its parameters where it is a dataclass, and where it comes from."""
@@ -145,7 +147,9 @@ class Own:
 
     def __repr__(self) -> str:
         says = any("__repr__" in vars(kind) for kind in type(self.scheme).__mro__[:-1])  # else it is a place in memory
-        return f"Own({self.scheme!r})" if says else f"Own({type(self.scheme).__name__}, depth {self.depth})"
+        return (
+            f"UserScheme({self.scheme!r})" if says else f"UserScheme({type(self.scheme).__name__}, depth {self.depth})"
+        )
 
     def _tree(self, drawn: Any) -> DraftTree:
         if isinstance(drawn, DraftTree):

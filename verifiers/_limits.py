@@ -1,4 +1,4 @@
-"""What a program at one node may hold at once: said before it is begun, not by the system that kills it."""
+"""Limits on the memory of programs at one node, checked before they begin."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 from draftproof.simulator.errors import TooLarge
 
-#: Numbers held at once: half a GiB of floats.
+#: Floats in memory at once: half a GiB.
 MOST_NUMBERS = 2**26
-#: Floats in whose place one exact number stands.
+#: Memory of an exact number, in floats.
 EXACT = 8
 
 
-def check_room(what: str, numbers: float, like: Any) -> None:
-    """Raise `TooLarge` for more than `MOST_NUMBERS` floats, or as many bytes of exact numbers.
+def check_numbers(what: str, numbers: float, like: Any) -> None:
+    """Raise `TooLarge` for more than `MOST_NUMBERS` floats, or the same memory of exact numbers.
 
-    what: the program, in words. like: a row, which tells the vocabulary and the arithmetic.
+    what: the program, in words. numbers: how many it holds. like: a row, for the vocabulary and the arithmetic.
     """
     weight = EXACT if str(getattr(like, "dtype", "")) == "object" else 1
     if numbers * weight > MOST_NUMBERS:

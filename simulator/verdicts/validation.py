@@ -1,12 +1,12 @@
-"""What comes in from outside as verifier or scheme: refused by name, with the way out, before anything runs."""
+"""Validation of user-defined verifiers and schemes before anything runs; errors name what is missing."""
 
 from __future__ import annotations
 
 from inspect import Parameter, signature
 from typing import Any
 
-from draftproof.simulator.drafts import Delayed, Own
-from draftproof.simulator.drafts.own import CONTRACT
+from draftproof.simulator.drafts import Delayed, UserScheme
+from draftproof.simulator.drafts.user_scheme import CONTRACT
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Card, Verifier
 
@@ -41,16 +41,18 @@ def check_scheme(scheme: Any) -> None:
         raise InvalidInput(f"{scheme!r} is a name; `draftproof.check` takes names, this function takes objects")
     if isinstance(scheme, type):
         raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
-    if isinstance(scheme, Own):  # its constructor has looked, and some of what is asked for below takes it a while
+    if isinstance(
+        scheme, UserScheme
+    ):  # its constructor has looked, and some of what is asked for below takes it a while
         return
     label = type(scheme).__name__
     if isinstance(scheme, Delayed) and type(scheme) is not Delayed:  # engines know how a delayed tree is drawn
-        raise InvalidInput(f"{label} inherits from Delayed and would be taken for it; give Own({label}(..))")
+        raise InvalidInput(f"{label} inherits from Delayed and would be taken for it; give UserScheme({label}(..))")
     missing = [name for name in CONTRACT if not hasattr(scheme, name)]
     if missing == ["draw"] or len(missing) == len(CONTRACT):
         raise InvalidInput(f"{label} is no draft scheme: it needs `depth` and `draw(draft, coin)`")
     if missing:
-        raise InvalidInput(f"the scheme {label} has no {', '.join(missing)}; Own({label}(..)) completes it")
+        raise InvalidInput(f"the scheme {label} has no {', '.join(missing)}; UserScheme({label}(..)) completes it")
 
 
 def _required(kind: type) -> list[str]:
