@@ -36,8 +36,8 @@ def repaired(law: Any, masses: Any, K: int) -> Any:
 
     law: nonnegative; paths without mass are set to 0 and the rest is scaled to sum 1 first. Either arithmetic; exact
     numbers give an exact member of the base polytope. `min(r(S), g(q(S)))` is concave along the prefixes `S`, so its
-    differences sort the paths as before, and these prefixes settle membership. What a law lacks is not touched: it
-    loses no more than its excess, however small the masses of the paths that exceed.
+    differences sort the paths as before, so membership needs a check of these prefixes only. The law loses exactly its
+    excess, however small the masses of the paths that exceed.
     """
     law = law * (masses > 0)
     total = law.sum()

@@ -1,4 +1,4 @@
-"""The modelling language of the reference programs, which stand in it as they stand on paper."""
+"""The modelling language of the reference programs (cvxpy)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from draftproof.simulator.errors import InvalidInput
 
 
 def modelling() -> Any:
-    """The package cvxpy; raises `InvalidInput` that says how to get it."""
+    """The package cvxpy; raises `InvalidInput` where it is not installed."""
     try:
         import cvxpy  # noqa: PLC0415 - slow to import, and only the reference programs need it
     except ImportError:

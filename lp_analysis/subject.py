@@ -1,4 +1,4 @@
-"""What a bound is about: the rows of a target and a draft, and the delayed tree that is drafted."""
+"""The instance of a bound: the rows of a target and a draft, and the delayed tree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from draftproof.simulator.protocol import DraftScheme
 
 #: Most paths `V**L` that are tried.
 MOST_PATHS = 20_000
-#: Most trunks `V**L1`: they are tied to each other densely, and a plan ranks the paths of each.
+#: Most trunks `V**L1`: the program couples all of them, and a plan ranks the paths of each.
 MOST_TRUNKS = 300
 
 
@@ -89,7 +89,7 @@ def delayed_only(scheme: DraftScheme) -> Delayed:
 
 
 def assert_size(vocab_size: int, scheme: Delayed) -> None:
-    """Raises `TooLarge` for a program that would not be begun."""
+    """Raise `TooLarge` for more than `MOST_PATHS` paths or `MOST_TRUNKS` trunks."""
     if context_count(vocab_size, scheme.depth) > MOST_PATHS:
         raise TooLarge(
             f"V^L = {vocab_size}^{scheme.depth} paths are more than {MOST_PATHS:,}; use a smaller vocabulary or tree"

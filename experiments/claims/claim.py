@@ -1,7 +1,7 @@
-"""What a claim is: its card, the test that decides it, and a false twin that the same test must refute.
+"""A claim: its card, the test that decides it, and a false twin that the same test must refute.
 
-`Exact` claims are about every instance and scheme of their cases: one that fails refutes them. `Measured` ones are
-figures over instances, with what they should show. `Open` ones need what is not here, and say what.
+An `Exact` claim is about every instance and scheme of its cases; one failure refutes it. A `Measured` claim is about
+figures over instances. An `Open` claim cannot be decided here and says why.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Command: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Look:
-    """What one instance says of a statement.
+    """The result of a statement on one instance.
 
-    text: what was found where it fails. asked: False where the statement says nothing about the instance.
-    commands: what shows the failure from the shell, with `FILE` for the instance.
+    text: the values where it fails. asked: whether the statement applies to the instance. commands: commands that show
+    the failure, with `FILE` for the instance.
     """
 
     holds: bool
@@ -72,7 +72,7 @@ class Cases:
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured. shown: whether it is as the claim says; text: the numbers; families, instances: on what."""
+    """A measurement. shown: whether it is as the claim says; text: the numbers; families, instances: its data."""
 
     shown: bool
     text: str

@@ -1,4 +1,4 @@
-"""Verifiers that only claims are about: a slip that a paper leaves open, another view of a draft, K-SEQ's number."""
+"""Verifiers that occur in claims only: a misreading of a paper, point-mass drafts, K-SEQ with any parameter."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class KSeq:
 
 @dataclass(frozen=True)
 class PointMass:
-    """Token by token, each draft taken for what it is on a tree without coins: a point mass.
+    """Token-by-token verification that treats each drafted token as a point mass.
 
-    The `k`-th child is accepted with `p` of what the earlier ones have left of the target.
+    The `k`-th child is accepted with its probability under the target without the earlier children, renormalised.
     """
 
     card: ClassVar[Card] = Card(

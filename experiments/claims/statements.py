@@ -196,7 +196,7 @@ class Reachable:
 
 @dataclass(frozen=True)
 class Every:
-    """Several statements at once; what fails first is what is found."""
+    """Several statements; the result is that of the first one that fails."""
 
     parts: tuple[Any, ...]
 
@@ -211,7 +211,7 @@ class Every:
 
 @dataclass(frozen=True)
 class Holds:
-    """Anything else: `found(instance, scheme)` is None where it is true, else what was found instead."""
+    """Any other statement: `found(instance, scheme)` is None where it is true, else the actual values as text."""
 
     found: Callable[[Instance, DraftScheme], str | None]
 

@@ -25,7 +25,7 @@ from draftproof.experiments.shared.schemes import scheme_spec
 from draftproof.experiments.studies import map_schemes, map_views
 from draftproof.experiments.studies.map_claims import claims
 from draftproof.experiments.studies.map_points import points
-from draftproof.experiments.studies.map_worlds import KINDS, TEMPERATURES, World, distance, trained_worlds
+from draftproof.experiments.studies.map_worlds import KINDS, TEMPERATURES, MapInstance, distance, trained_worlds
 from draftproof.lp_analysis.oracles.growth import Growth
 from draftproof.lp_analysis.oracles.sets import most_probable, set_efficiency
 from draftproof.lp_analysis.oracles.topologies import best_topology
@@ -45,10 +45,10 @@ PAIR_ROOTS = 3
 TRIAL = 6
 
 
-def worlds(seeds: int, quick: bool = False) -> Iterator[World]:
+def worlds(seeds: int, quick: bool = False) -> Iterator[MapInstance]:
     """All worlds, `seeds` of every kind, so that an interrupted run has some of everything. quick: four small ones."""
     if quick:
-        yield from (World("perturbed", value, t, 0, 2, 2) for value in (0.25, 2.0) for t in (0.5, 1.0))
+        yield from (MapInstance("perturbed", value, t, 0, 2, 2) for value in (0.25, 2.0) for t in (0.5, 1.0))
         return
     for seed in range(seeds):
         for size, budgets in BUDGETS.items():
@@ -56,16 +56,16 @@ def worlds(seeds: int, quick: bool = False) -> Iterator[World]:
             for kind, values in KINDS.items() if size == 3 else [("perturbed", KINDS["perturbed"][::2])]:
                 for value in values:
                     for temperature in TEMPERATURES:
-                        yield World(kind, value, temperature, seed, size, depth)
+                        yield MapInstance(kind, value, temperature, seed, size, depth)
 
 
-def budgets_of(world: World) -> tuple[tuple[int, int], ...]:
+def budgets_of(world: MapInstance) -> tuple[tuple[int, int], ...]:
     """The budgets that a world is studied at."""
     fitting = tuple(budget for budget in BUDGETS[world.vocab_size] if budget[1] <= world.depth)
     return fitting or ((4, world.depth),)
 
 
-def identity(world: World) -> str:
+def identity(world: MapInstance) -> str:
     """Hash of what defines the row of a world."""
     settings = {
         name: getattr(map_schemes, name)
@@ -76,7 +76,7 @@ def identity(world: World) -> str:
     return strong_id({**about, "package": versions()["draftproof"]})
 
 
-def compute(world: World) -> dict[str, Any]:
+def compute(world: MapInstance) -> dict[str, Any]:
     """The row of one world."""
     started = time.perf_counter()
     exact = world.instance()

@@ -1,4 +1,4 @@
-"""What the rows of the map of trees say at a point: winners by optimum, pair and time, what is gained or paid."""
+"""The points of the map of trees, computed from its rows: the best schemes by optimum, pair and time, and the gains."""
 
 from __future__ import annotations
 

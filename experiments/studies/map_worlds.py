@@ -1,4 +1,4 @@
-"""The worlds of the map of trees: pairs of processes at a distance from each other, at a sampling temperature.
+"""The instances of the map of trees: pairs of processes at a given distance and sampling temperature.
 
 Rows are made in float64, taken to the temperature, and rounded to multiples of `2^-16`.
 """
@@ -35,7 +35,7 @@ DENOMINATOR = 2**16
 
 
 @dataclass(frozen=True)
-class World:
+class MapInstance:
     """One pair. value: of its kind. seed: of random rows; for n-grams the root context, by frequency.
 
     rows: of a trained pair at temperature 1, which is told by their hash.
@@ -83,7 +83,7 @@ class World:
         return target, [x / self.value for x in target]
 
 
-def trained_worlds(folder: str, vocab_size: int, depth: int, roots: int) -> Iterator[World]:
+def trained_worlds(folder: str, vocab_size: int, depth: int, roots: int) -> Iterator[MapInstance]:
     """The worlds of a folder of `train`, at every temperature; raises `InvalidInput` for a pair of another size."""
     from draftproof.experiments.models.expect.problem import pair_problem
     from draftproof.experiments.models.pair.opened import Wanted, load_wanted
@@ -98,7 +98,7 @@ def trained_worlds(folder: str, vocab_size: int, depth: int, roots: int) -> Iter
     cases = pair_problem(pair, corpus, Warp(), vocab_size, roots).roots(depth, FLOAT64)
     for number, case in enumerate(cases):
         rows = Instance.of(case.target, case.draft, depth, FLOAT64)
-        yield from (World(TRAINED, number, t, 0, vocab_size, depth, rows) for t in TEMPERATURES)
+        yield from (MapInstance(TRAINED, number, t, 0, vocab_size, depth, rows) for t in TEMPERATURES)
 
 
 def distance(floats: Instance, depth: int) -> float:

@@ -1,8 +1,8 @@
-"""The best tree that grows token by token: which slot to fill next, decided with all rows known.
+"""The best draft tree that grows token by token, if the target's rows were known.
 
-DySpec fills the slot that the draft believes verification comes to most often. Here the slot is chosen for the largest
-block efficiency under recursive rejection without replacement, by dynamic programming over the slots that are open and
-the tokens that are left: what was drawn so far may decide, what is drawn next may not.
+DySpec fills the open slot that verification reaches most often according to the draft. Here the slot is chosen for the
+largest block efficiency under recursive rejection without replacement, by dynamic programming over the open slots and
+the number of tokens left. A choice may depend on the tokens drawn before it, not on later ones.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from draftproof.lp_analysis.oracles.slots import Draw, Place, Slots
+from draftproof.lp_analysis.oracles.slots import Draw, Slot, Slots
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import TokenProcess
 
-#: An open slot: where, and the probability that verification comes there.
-Open = tuple[Place, Any]
-#: States of the programme that are gone through: some ten seconds.
+#: An open slot and the probability that verification reaches it.
+Open = tuple[Slot, Any]
+#: States of the dynamic program at most: some ten seconds.
 MOST_STATES = 200_000
 
 
@@ -24,8 +24,8 @@ MOST_STATES = 200_000
 class Growth:
     """Trees of one pair of processes that grow to `depth` at most.
 
-    believed: counts tokens as the draft believes them, accepted with their draft probability.
-    Raises `TooLarge` where the states of the programme are too many.
+    believed: whether tokens count as accepted with their draft probability instead of the true one.
+    Raises `TooLarge` where the dynamic program has too many states.
     """
 
     target: TokenProcess
@@ -42,7 +42,7 @@ class Growth:
         return 1 + self._best(self._first(), nodes)
 
     def greedy(self, nodes: int) -> Any:
-        """The same where the slot of the largest mass is filled first, the earlier one of equals."""
+        """The block efficiency if the slot of the largest mass is always filled first, the earlier one of equals."""
         return 1 + self._greedy(self._first(), nodes)
 
     def _first(self) -> tuple[Open, ...]:
@@ -70,7 +70,7 @@ class Growth:
         return self._after(slots, largest, left, self._greedy)
 
     def _after(self, slots: tuple[Open, ...], chosen: int, left: int, go_on: Any) -> Any:
-        """What filling one slot brings, with what comes after it."""
+        """The expected number of accepted tokens from filling one slot, then continuing with `go_on`."""
         (context, tried), mass = slots[chosen]
         others = slots[:chosen] + slots[chosen + 1 :]
         total: Any = 0
@@ -80,8 +80,8 @@ class Growth:
             total = total + draw.probability * (gain + go_on(others + opened, left - 1))
         return total
 
-    def _opened(self, place: Place, mass: Any, draw: Draw) -> tuple[Open, ...]:
-        """The slots that a drawn token opens: below it, and beside it; those only that verification may come to."""
+    def _opened(self, place: Slot, mass: Any, draw: Draw) -> tuple[Open, ...]:
+        """The slots that a drawn token opens, below and beside it, if verification can reach them."""
         context, tried = place
         below = ((*context, draw.token), ()), mass * draw.accepted
         beside = (context, (*tried, draw.token)), mass * (1 - draw.accepted)

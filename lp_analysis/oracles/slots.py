@@ -14,7 +14,7 @@ from draftproof.simulator.protocol import Context, TokenProcess, Vector
 from draftproof.simulator.vectors import acceptance, residual, without
 
 #: A node and the children that were tried there before, in order.
-Place = tuple[Context, tuple[int, ...]]
+Slot = tuple[Context, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ class Slots:
     target: TokenProcess
     draft: TokenProcess
     believed: bool = False
-    _rows: dict[Place, tuple[Vector, Vector]] = field(default_factory=dict)
-    _draws: dict[Place, list[Draw]] = field(default_factory=dict)
+    _rows: dict[Slot, tuple[Vector, Vector]] = field(default_factory=dict)
+    _draws: dict[Slot, list[Draw]] = field(default_factory=dict)
 
-    def draws(self, place: Place) -> list[Draw]:
+    def draws(self, place: Slot) -> list[Draw]:
         """The tokens that may come next; none where the draft has no other token."""
         if place not in self._draws:
             self._draws[place] = self._listed(place)
         return self._draws[place]
 
-    def rate(self, place: Place) -> Any:
+    def rate(self, place: Slot) -> Any:
         """The probability that whatever is drawn is accepted."""
         return sum(draw.probability * draw.accepted for draw in self.draws(place))
 
-    def _listed(self, place: Place) -> list[Draw]:
+    def _listed(self, place: Slot) -> list[Draw]:
         p, q = self._left(place)
         if any(q[token] > 0 for token in place[1]):
             return []  # nothing was left without the last one
@@ -56,7 +56,7 @@ class Slots:
                 draws.append(Draw(token, share, share if self.believed else acceptance(p, q, token)))
         return draws
 
-    def _left(self, place: Place) -> tuple[Vector, Vector]:
+    def _left(self, place: Slot) -> tuple[Vector, Vector]:
         """What the tried children have left of the target's and the draft's row."""
         if place not in self._rows:
             context, tried = place

@@ -13,7 +13,7 @@ from draftproof.experiments.grid import run as running
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.experiments.studies import map_claims, map_of_trees, map_points, map_schemes
-from draftproof.experiments.studies.map_worlds import World, distance
+from draftproof.experiments.studies.map_worlds import MapInstance, distance
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import REGISTRY
@@ -37,7 +37,7 @@ def test_worlds_are_different_and_have_every_budget():
 
 
 def test_no_pair_is_above_the_optimum_of_its_scheme_nor_a_tree_above_the_best_with_the_target_known():
-    for world in (World("n-gram", 1, 1.0, 0, 2, 4), World("tempered", 3.0, 0.5, 1, 3, 2)):
+    for world in (MapInstance("n-gram", 1, 1.0, 0, 2, 4), MapInstance("tempered", 3.0, 0.5, 1, 3, 2)):
         row = map_of_trees.compute(world)
         attained = {made["scheme"]: made for made in row["schemes"]}
         assert {made["kind"] for made in row["schemes"]} == set(map_schemes.KINDS)
@@ -60,7 +60,7 @@ def test_no_pair_is_above_the_optimum_of_its_scheme_nor_a_tree_above_the_best_wi
 
 
 def test_the_distance_is_zero_where_the_draft_is_the_target_and_grows_with_the_noise():
-    worlds = [World("perturbed", value, 1.0, 0, 3, 2) for value in (0.0, 0.5, 2.0)]
+    worlds = [MapInstance("perturbed", value, 1.0, 0, 3, 2) for value in (0.0, 0.5, 2.0)]
     found = [distance(world.instance().converted(FLOAT64, 2), 2) for world in worlds]
     assert found[0] == 0
     assert found[1] < found[2]
