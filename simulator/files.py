@@ -1,6 +1,6 @@
 """Files from outside, read whole: regular files of a bounded size, and JSON with numbers of bounded length.
 
-A pipe that nobody writes to, a device without an end and a number of a million digits are told apart from input here.
+A pipe without a writer, a device without an end and a number of a million digits are told apart from input here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from draftproof.simulator.errors import InvalidInput
 
-#: Bytes of a file at most, where nobody allows more.
+#: Bytes of a file at most, unless more is allowed.
 MOST_BYTES = 64 * 2**20
 #: Digits of a whole number in JSON at most; longer exact numbers are written as text.
 MOST_DIGITS = 4_000

@@ -24,7 +24,7 @@ def race_outcomes(
     outcomes = []
     pairs = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(race.weights, draft, strict=True)]
     for block in sorted({int(race.blocks[c][j]) for c, row in enumerate(pairs) for j in row}):
-        if race.best_block([block]) < block:  # nobody is ahead of the rest
+        if race.best_block([block]) < block:  # the null option is in a better block than all others
             break
         by_node = []
         for c, row in enumerate(pairs):

@@ -105,7 +105,7 @@ def race_law(race: Race, draft: Any, branches: tuple[int, ...]) -> Any:
         (draft * racing, race.null_weight > 0),
         (race.weights, race.null_weight),
     )
-    blocks, mass, weights = (np.column_stack([part.reshape(batch, -1), nobody]) for part, nobody in columns)
+    blocks, mass, weights = (np.column_stack([part.reshape(batch, -1), null]) for part, null in columns)
     order = np.argsort(blocks, axis=1, kind="stable")
     blocks, mass, weights = (gathered(part, order) for part in (blocks, mass, weights))
     scaled = weights / np.maximum(weights.max(axis=1, keepdims=True), 1)

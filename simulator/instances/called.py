@@ -1,4 +1,4 @@
-"""A process that is a function of the context, somebody's model for instance."""
+"""A process that is a function of the context, for instance a model."""
 
 from __future__ import annotations
 

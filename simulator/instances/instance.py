@@ -162,7 +162,7 @@ class Instance:
             raise InvalidInput(f"about is {cut(repr(about))}; it must be an object")
         numbers = arithmetic_named(str(fields.get("arithmetic", RATIONAL.name)))
         scheme = fields.get("scheme")
-        elsewhere = isinstance(scheme, dict) and "file" in scheme  # an outsider's: known by where it comes from
+        elsewhere = isinstance(scheme, dict) and "file" in scheme  # user-defined: known by its file
         if isinstance(scheme, dict) and elsewhere:
             about = {**about, "scheme": scheme["file"]}
         return cls(

@@ -1,4 +1,4 @@
-"""Conformance checks: what any verifier must satisfy, ours or an outsider's.
+"""Conformance checks: what any verifier must satisfy, also a user-defined one.
 
 With pytest:
 

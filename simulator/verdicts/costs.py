@@ -61,7 +61,7 @@ class Cost:
 class Costing:
     """Costs of checks by one evaluator.
 
-    name: what errors call the verifier. clock: in seconds. own: whether it is an outsider's verifier, which is looked
+    name: what errors call the verifier. clock: in seconds. own: whether the verifier is user-defined, which is looked
     through and told of what would make it fast. most_runs: of an enumeration. known: what trials have shown so far, for
     the shapes of one problem.
     """
@@ -81,7 +81,7 @@ class Costing:
     def cost(self, scheme: DraftScheme, samples: Sequence[Pair]) -> Cost:
         """The mean cost of instances like `samples`.
 
-        Raises `TooLarge` for work beyond the limits, `InvalidVerifier` for an outsider's verifier that is no function
+        Raises `TooLarge` for work beyond the limits, `InvalidVerifier` for a user-defined verifier that is no function
         or does not do what it offers to structured engines.
         """
         if choose_engine(self.verifier, scheme, self.evaluator.engine) == "enumerate":
@@ -146,7 +146,7 @@ class Costing:
         return self.clock() - started
 
     def _look_through(self, scheme: Delayed, sample: Pair) -> None:
-        """Raise `InvalidVerifier` for an outsider's verifier that is no function or does not do what it offers."""
+        """Raise `InvalidVerifier` for a user-defined verifier that is no function or does not do what it offers."""
         _look_for_state(self.evaluator, self._trial(scheme, sample[0].vocab_size, TRIAL_STEPS[0]), sample)
         assert_offered(self.verifier, *sample, scheme, arithmetic_named(self.evaluator.arithmetic))
 
@@ -184,7 +184,7 @@ def _look_for_state(evaluator: Evaluator, scheme: DraftScheme, pair: Pair) -> No
 def assert_runs(
     verifier: Verifier, scheme: DraftScheme, runs: float, most: float, vocab_size: int, name: str, own: bool = False
 ) -> None:
-    """Raises `TooLarge` above the largest number of runs. own: whether it is an outsider's verifier."""
+    """Raises `TooLarge` above the largest number of runs. own: whether the verifier is user-defined."""
     if runs > most:
         raise TooLarge(
             f"{name} on {scheme} at V = {vocab_size} needs about {runs:.1e} runs, more than {most:,}; "

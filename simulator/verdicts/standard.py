@@ -1,4 +1,4 @@
-"""The standard check: what a verifier has to pass where nobody says on which instance.
+"""The standard check: the instances of a verifier where none is named.
 
 On every scheme that the verifier declares (a control, or one that declares none: also on delayed trees), or on a scheme
 that is given: small shapes with V of 2 to 4 and K of 1 to 3, `V >= K + 2` among them, trunks of 0 and 1; on each shape

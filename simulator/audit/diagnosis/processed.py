@@ -114,7 +114,7 @@ def _solutions(q: Any, token: int, judged: float) -> Iterator[float]:
 
 
 def _short(temperature: float) -> float:
-    """The temperature that somebody typed, if it is that close to one."""
+    """The temperature to four digits, if it is that close to one of these."""
     return round(temperature, 4) if abs(round(temperature, 4) - temperature) < FITTED else temperature
 
 

@@ -1,4 +1,4 @@
-"""What every interface has in common: one call of an outsider's function, and how its result is read.
+"""What every interface has in common: one call of an audited function, and the reading of its result.
 
 `V` is the vocabulary size, `B` the number of requests in a batch, `L` the length of a request's path.
 """
@@ -222,7 +222,7 @@ def kind_of(name: str) -> str | None:
 
 
 def noise_parameters(function: Callable[..., Any], places: int, known: Any) -> dict[str, str]:
-    """The parameters after so many places that want random numbers by their names, and which; {} if nobody can tell."""
+    """Parameters after the first `places` whose names ask for random numbers, and kinds; {} without a signature."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

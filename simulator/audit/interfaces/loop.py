@@ -32,7 +32,7 @@ class Table:
         wrong = next((token for token in text if not 0 <= token < self.size), None)
         if wrong is not None:
             raise InvalidVerifier(f"it asks the {self._name} model about the text {list(text)}; {wrong} is no token")
-        if text == PROMPT[: len(text)] != PROMPT:  # what comes before the text is nobody's business, but not its rows
+        if text == PROMPT[: len(text)] != PROMPT:  # a prefix of the prompt has a row that decides nothing
             before: Vector = getattr(self._root, self._name)[::-1]
             return before
         if text[: len(PROMPT)] != PROMPT:

@@ -49,7 +49,7 @@ class _Snapshot:
         kind = type(thing)
         if issubclass(kind, _PLAIN):
             return (kind.__name__, repr(thing))
-        if thing.__class__ is not kind:  # a followed number: nobody looks into it
+        if thing.__class__ is not kind:  # a symbolic number: its inside is not inspected
             return (kind.__name__, id(thing))
         if id(thing) in self.seen:
             return ("again", self.seen[id(thing)])
