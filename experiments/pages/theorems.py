@@ -97,7 +97,7 @@ def lines(rows: list[dict[str, Any]], waiting: Sequence[Claim] = ()) -> Iterator
     yield (
         "The verifier that runs is what is followed. Its numbers look like rationals and know + - * /, whole powers\n"
         "and comparisons, with fractions, decimals and floats too, which stand for the exact numbers that they are;\n"
-        "every other use of them (made a float or text, as a key) is refused with its line. So is, in code that is\n"
+        "every other use of them (made a float or text, as a key) is refused. So is, in code that is\n"
         "neither ours nor installed, what is known to tell two runs apart beside the tree and the coin: chance, time,\n"
         "files, the interpreter, what is found changed after a call. Such a refusal cannot be caught, and what is\n"
         "proved is compared with enumeration in rationals at random points. All this guards against mistakes, not\n"
