@@ -142,10 +142,18 @@ def is_for_others(card: Card, scheme: DraftScheme) -> bool:
 
 
 def bound_cells(problem: Problem, schemes: Sequence[DraftScheme], wanted: bool | None) -> list[Cell]:
-    """The optimum of every delayed shape; wanted: None for those that are quick, False for none."""
+    """The optimum of every delayed shape; wanted: None for those that are quick, False for none.
+
+    Raises `InvalidInput` where it is wanted of other schemes.
+    """
     cells = []
     for scheme in schemes if wanted is not False else ():
         if not isinstance(scheme, Delayed):
+            if wanted:
+                raise InvalidInput(
+                    f"--optimum is for delayed trees, not for {scheme}; draftproof bound takes any scheme, in float64 "
+                    "without a certificate"
+                )
             continue
         paths = context_count(problem.vocab_size, scheme.depth)
         if wanted is None and paths > QUICK_PATHS:
