@@ -63,7 +63,7 @@ Roots = Annotated[
 Denominator = Annotated[
     int | None,
     typer.Option(
-        help="Common denominator of all probabilities (default 65536; 20 with --instances; 2^52 of models).",
+        help="Common denominator of all probabilities (default 65536; 20 with --instances, audits 16; 2^52 of models).",
         rich_help_panel=_WHERE,
     ),
 ]

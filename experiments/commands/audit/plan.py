@@ -128,7 +128,7 @@ def chosen_cases(
         return [replace(case, shape=planned_on(case.scheme, [case])) for case in made]
     if cases is not None:
         raise InvalidInput(f"--cases names default instances, {asked} gives others; leave one of them out")
-    if instances is not None and given.denominator is None:
+    if instances is not None and given.denominator is None and given.instance is None:
         given = replace(given, denominator=16)
     problem = choose_problem(given)
     scheme = _scheme(audit, shape, lengths, problem)

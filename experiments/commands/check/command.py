@@ -65,7 +65,7 @@ def check(
     if seconds is not None:
         raise InvalidInput("--seconds is the time of the standard check; leave it out, or the instance and the scheme")
     coarse = given.denominator
-    if instances is not None and given.denominator is None:
+    if instances is not None and given.denominator is None and given.instance is None:
         given = replace(given, denominator=20)
     problem = choose_problem(given)
     scheme = opt.choose_scheme(shape, problem)

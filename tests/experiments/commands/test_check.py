@@ -252,3 +252,10 @@ def test_a_folder_that_cannot_be_written_costs_the_file_and_not_the_verdict(draf
 def test_nothing_drafted_is_one_token_from_the_target(draftproof, name):
     ran = draftproof("check", name, "--K", 1, "--L1", 0, "--L2", 0, "--json", "-")
     assert (ran.code, ran.json["block_efficiency"]) == (0, "1")
+
+
+@pytest.mark.parametrize("line", [("check", "naive"), ("audit", "random:choice")])
+def test_random_instances_beside_a_file_are_refused_by_the_option_that_was_given(draftproof, line):
+    assert draftproof("check", "naive_from_target", "--K", 1, "--L2", 1, "--witness", "w.json").code == 1
+    ran = draftproof(*line, "--instance", "w.json", "--instances", 3)
+    assert (ran.code, ran.err) == (2, "draftproof: --instances makes its own instances; leave out --instance\n")
