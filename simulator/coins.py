@@ -199,14 +199,17 @@ class SamplingCoin:
         self._generator = generator
 
     def flip(self, probability: Any) -> bool:
-        """See `Coin.flip`; a probability outside [0, 1] raises `InvalidVerifier`."""
+        """See `Coin.flip`; a probability outside [0, 1] by more than rounding raises `InvalidVerifier`."""
         heads = float(probability)
         if not -1e-9 <= heads <= 1 + 1e-9:  # what rounding may leave
             raise InvalidVerifier(f"the coin was asked for probability {probability}; it must lie in [0, 1]")
         return bool(self._generator.random() < heads)
 
     def choose(self, weights: Any) -> int:
-        """See `Coin.choose`: the inverse of the cumulative sum."""
+        """See `Coin.choose`: the inverse of the cumulative sum.
+
+        A sum that is not positive and finite raises `InvalidVerifier`; weights are not looked at one by one.
+        """
         cumulative = np.cumsum(np.asarray(weights, dtype=np.float64))
         if not 0 < cumulative[-1] < np.inf:
             raise InvalidVerifier(f"the coin was asked to choose with weights {weights}; they must be >= 0, not all 0")
