@@ -175,9 +175,9 @@ class Watcher:
         first = iter([b"1"])
 
         @contextmanager
-        def marked(label: str, total: float) -> Iterator[Any]:
+        def marked(*given: Any) -> Iterator[Any]:
             os.write(begin, next(first, b""))
-            with lines(label, total) as tick:
+            with lines(*given) as tick:
                 yield tick
 
         return marked
