@@ -22,6 +22,7 @@ from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import STANDALONE, make
 from tests.experiments.models.drawn import CASES, PROMPTS
 from tests.experiments.models.laws import ROOT, SIZE, agrees, law_of_texts
+from tests.quick import by_turns
 
 TOKENS = 12
 LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(make(name).card)]
@@ -45,7 +46,7 @@ def greedy(pair: Any, inputs: dict[str, torch.Tensor], ours: Any = None, **more:
     return pair.target.generate(**inputs, do_sample=False, **{"max_new_tokens": TOKENS, **more}, **drawn)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", by_turns(CASES))
 def test_greedy_texts_of_every_scheme_are_those_of_generate(pair: Any, name: str) -> None:
     scheme, verifier = CASES[name]
     inputs, ends = padded(PROMPTS[:4]), {"eos_token_id": 2, "pad_token_id": 0}
@@ -54,7 +55,7 @@ def test_greedy_texts_of_every_scheme_are_those_of_generate(pair: Any, name: str
     assert bool((expected[:, -1] == 0).any())  # one of them ended before the others
 
 
-@pytest.mark.parametrize("name", LOSSLESS)
+@pytest.mark.parametrize("name", by_turns(LOSSLESS, 3))
 def test_greedy_text_of_every_verifier_is_that_of_generate(pair: Any, name: str) -> None:
     ours = generate_with(name, "delayed:K=2,L1=1,L2=2")
     assert torch.equal(greedy(pair, padded([[1, 2]]), ours), greedy(pair, padded([[1, 2]])))

@@ -84,7 +84,9 @@ def test_blocks_without_drafts_are_plain_generation(random_pair: Callable[..., A
     assert blocks.block_efficiency == plain.block_efficiency == 1
 
 
-@pytest.mark.parametrize("name", [name for name in STANDALONE if name != "spechub"])  # it takes its own pairs only
+@pytest.mark.parametrize(
+    "name", by_turns((name for name in STANDALONE if name != "spechub"), 3)
+)  # it has its own pairs
 def test_every_verifier_gives_the_same_blocks_on_numpy_and_torch_vectors(
     random_pair: Callable[..., Any], name: str
 ) -> None:

@@ -20,6 +20,7 @@ from draftproof.experiments.models.pair.warp import Warp
 from draftproof.simulator.drafts import DySpec
 from draftproof.verifiers import make
 from tests.experiments.models.laws import ROOT, SIZE
+from tests.quick import by_turns
 
 LAWS = len(LEANINGS) + len(POWERS)
 P, Q = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])
@@ -46,7 +47,7 @@ def expected(name: str, scheme: Delayed) -> Any:
 
 
 @pytest.mark.parametrize("scheme", [Delayed(1, 0, 2), Delayed(2, 1, 1)], ids=str)
-@pytest.mark.parametrize("name", ["naive", "block", "traversal", "gbv", "specinfer", "layer_transport"])
+@pytest.mark.parametrize("name", by_turns(["naive", "block", "traversal", "gbv", "specinfer", "layer_transport"]))
 def test_ratios_of_a_block_have_mean_one_wherever_it_ends(name: str, scheme: Delayed) -> None:
     assert expected(name, scheme) == pytest.approx(np.ones(LAWS), abs=1e-12)  # rounding of a few dozen sums
 

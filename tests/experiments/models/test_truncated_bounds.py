@@ -19,6 +19,7 @@ from draftproof.simulator.instances.families import family_named
 from draftproof.simulator.instances.processes import context_index
 from draftproof.simulator.laws.enumeration import enumerate_law
 from draftproof.verifiers import make
+from tests.quick import by_turns
 
 Shape = tuple[int, int, int]
 
@@ -74,7 +75,7 @@ HEAVY: list[tuple[int, int, Shape]] = [
 ]
 
 
-@pytest.mark.parametrize(("size", "kept", "shape"), LEAN, ids=str)
+@pytest.mark.parametrize(("size", "kept", "shape"), by_turns(LEAN), ids=str)
 def test_the_optimum_of_the_whole_lies_between(size: int, kept: int, shape: Shape) -> None:
     for family in ("dirichlet", "perturbed"):
         assert holds(whole(size, kept, shape, size + kept, family))
@@ -88,7 +89,7 @@ def test_the_optimum_of_the_whole_lies_between_on_more(size: int, kept: int, sha
 
 
 @pytest.mark.parametrize("shape", [(1, 0, 2), (2, 0, 1), (2, 1, 1), (2, 0, 2)], ids=str)
-@pytest.mark.parametrize("name", ["naive", "block", "traversal", "specinfer", "layer_transport"])
+@pytest.mark.parametrize("name", by_turns(["naive", "block", "traversal", "specinfer", "layer_transport"], 2))
 def test_verifiers_lie_between_and_no_lossless_one_is_above(name: str, shape: Shape) -> None:
     each = whole(4, 2, shape, 3, "perturbed")
     _, middle, above = bounds(each)

@@ -25,6 +25,7 @@ from draftproof.simulator.laws.precision import (
 )
 from draftproof.simulator.verdicts.cases import conformance_instances
 from draftproof.verifiers import REGISTRY, STANDALONE, make
+from tests.quick import by_turns
 
 LOSSLESS = [name for name in STANDALONE if "delayed" in lossless_for(REGISTRY[name].card)]
 STEP = Delayed(1, 0, 1)
@@ -118,7 +119,7 @@ def test_the_significant_bits_are_those_of_the_precision(precision):
     assert not kind.holds(TableProcess([[[f"{2 * most - 1}/{2 * most}", f"1/{2 * most}"]]]))
 
 
-@pytest.mark.parametrize("name", LOSSLESS)
+@pytest.mark.parametrize("name", by_turns(LOSSLESS, 3))
 def test_bias_shrinks_with_the_precision_and_the_law_is_whole(name):
     pytest.importorskip("torch")
     scheme = Delayed(2, 0, 2)

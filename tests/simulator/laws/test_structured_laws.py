@@ -30,6 +30,7 @@ from draftproof.simulator.laws.structured.paths import path_law
 from draftproof.simulator.laws.structured.top_down import top_down
 from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.verdicts.cases import conformance_instances, corner_instances
+from tests.quick import by_turns
 
 STRUCTURES = {
     "nss": "top-down",
@@ -144,7 +145,7 @@ def test_structured_law_equals_the_enumerated_one_on_many(
 
 
 @pytest.mark.parametrize("scheme", [Delayed(1, 0, 0), Delayed(1, 0, 3), Delayed(1, 3, 0), Delayed(1, 1, 2)], ids=str)
-@pytest.mark.parametrize("name", OFFERING)
+@pytest.mark.parametrize("name", by_turns(OFFERING, 3))
 def test_single_paths_and_empty_trees(name: str, scheme: Delayed) -> None:
     for instance in few((2, 1, 0, scheme.depth)):
         verifier = verifiers.make(name)
@@ -186,7 +187,7 @@ def test_torch_takes_no_rationals() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 7])
-@pytest.mark.parametrize("name", [name for name in OFFERING if STRUCTURES[name] != "leaf-to-root"])
+@pytest.mark.parametrize("name", by_turns((name for name in OFFERING if STRUCTURES[name] != "leaf-to-root"), 3))
 def test_the_size_of_chunks_does_not_matter(name: str, chunk: int) -> None:
     shape, verifier = (3, 2, 1, 1), verifiers.make(name)
     scheme = Delayed(*shape[1:])
@@ -218,7 +219,7 @@ def test_the_size_of_chunks_does_not_matter(name: str, chunk: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 0, 2), (3, 2, 1, 1)], ids=str)
-@pytest.mark.parametrize("name", OFFERING)
+@pytest.mark.parametrize("name", by_turns(OFFERING, 3))
 def test_streamed_metrics_are_those_of_the_law(name: str, shape: tuple[int, int, int, int]) -> None:
     verifier, scheme = verifiers.make(name), Delayed(*shape[1:])
     for instance in few(shape):
@@ -242,7 +243,7 @@ def together(instances: list[Instance]) -> TableRows:
 
 @pytest.mark.parametrize("arithmetic", [RATIONAL, FLOAT64], ids=lambda arithmetic: arithmetic.name)
 @pytest.mark.parametrize("shape", [(2, 3, 0, 2), (3, 2, 1, 1)], ids=str)
-@pytest.mark.parametrize("name", OFFERING)
+@pytest.mark.parametrize("name", by_turns(OFFERING, 3))
 def test_a_batch_equals_its_instances_one_by_one(name: str, shape: tuple[int, int, int, int], arithmetic: Any) -> None:
     verifier, scheme = verifiers.make(name), Delayed(*shape[1:])
     instances = [instance.converted(arithmetic, instance.depth) for instance in few(shape)]
