@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -142,6 +143,15 @@ def test_every_layer_has_files(graph: Graph) -> None:
 
 def test_no_arrow_points_up(graph: Graph) -> None:
     assert upward(graph) == []
+
+
+def test_bounds_know_no_verifier(graph: Graph) -> None:
+    assert [f"{a} -> {b}" for a in graph for b in graph[a] if a.startswith("lp_") and b.startswith("verifiers")] == []
+
+
+def test_nothing_imports_the_tests() -> None:
+    files = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    assert not [path for path in files if re.search(r"^ *(from|import) tests\b", path.read_text(), re.MULTILINE)]
 
 
 def test_no_imports_in_a_circle(graph: Graph) -> None:

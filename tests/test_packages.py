@@ -1,4 +1,4 @@
-"""The four rooms are ours, import each other in one direction only, and stay quiet."""
+"""The four rooms are ours, and stay quiet; `test_layers.py` has what they import of each other."""
 
 from __future__ import annotations
 
@@ -14,14 +14,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ("simulator", "verifiers", "lp_analysis")
 ROOMS = (*LIBRARY, "experiments")
-#: Which of our folders each room may import. Nothing imports the tests.
-MAY_IMPORT = {
-    "simulator": {"simulator"},
-    "verifiers": {"verifiers", "simulator"},
-    "lp_analysis": {"lp_analysis", "simulator"},
-    "experiments": set(ROOMS),
-}
-OURS = {*ROOMS, "tests"}
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -45,9 +37,8 @@ def nodes(source: str) -> list[ast.AST]:
     return list(ast.walk(ast.parse(source)))
 
 
-@cache
 def imported(source: str) -> set[str]:
-    """Our rooms, and packages, that are imported absolutely, inside functions and by name included."""
+    """Packages that are imported absolutely, inside functions and by name included."""
     names = set()
     for node in nodes(source):
         if isinstance(node, ast.Import):
@@ -56,7 +47,7 @@ def imported(source: str) -> set[str]:
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in ("import_module", "__import__"):
             names |= {str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)}
-    return {name.removeprefix("draftproof.").split(".")[0] for name in names}
+    return {name.split(".")[0] for name in names}
 
 
 def dotted(node: ast.AST) -> str:
@@ -89,15 +80,6 @@ def imports_module_random(source: str) -> bool:
     return any(alias.name == "random" and not alias.asname for node in imports for alias in node.names)
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_room_imports_only_what_it_may(room: str) -> None:
-    files = sources(room)
-    assert files, f"{room} has no source files"
-    for path in files:
-        wrong = (imported(path.read_text(encoding="utf-8")) & OURS) - MAY_IMPORT[room]
-        assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
-
-
 @pytest.mark.parametrize("room", LIBRARY)
 def test_library_never_prints_seeds_or_reads_a_clock(room: str) -> None:
     for path in sources(room):
@@ -108,31 +90,13 @@ def test_library_never_prints_seeds_or_reads_a_clock(room: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        ("import draftproof.verifiers.block", "verifiers"),
-        ("from draftproof.experiments.cli import main", "experiments"),
-        ("def f():\n    from draftproof.lp_analysis import optimum", "lp_analysis"),
-        ("if True:\n    import numpy, tests.helpers as h", "tests"),
-        ("import importlib\nimportlib.import_module('draftproof.verifiers.naive')", "verifiers"),
-        ("__import__('torch')", "torch"),
-    ],
-)
-def test_import_reader_sees_every_way_to_import(source: str, name: str) -> None:
-    assert name in imported(source)
-
-
-def test_import_reader_does_not_take_relative_imports_for_packages() -> None:
-    assert imported("from . import verifiers\nfrom .verifiers import x") == set()
-
-
-@pytest.mark.parametrize(
     ("source", "what"),
     [
         ("def f():\n    print('x')", "print"),
         ("import sys\nsys.stdout.write('x')", "sys.stdout.write"),
         ("import time\ntime.perf_counter()", "time"),
-        ("from time import perf_counter", "time"),
+        ("def f():\n    from time import perf_counter", "time"),
+        ("import importlib\nimportlib.import_module('time')", "time"),
         ("from datetime import datetime", "datetime"),
         ("import random\nrandom.seed(0)", "random.seed"),
         ("import random\nx = random.random()", "random.random"),
