@@ -43,6 +43,11 @@ def read_text(name: str) -> str:
         ) from None
 
 
+def text_label(name: str) -> str:
+    """What output calls a text."""
+    return f"Python's documentation ({EMBEDDED})" if name == EMBEDDED else name
+
+
 def text_files(name: str) -> tuple[str, ...]:
     """The files that a text is read from, for `check_files`; the embedded one is in none."""
     return () if name == EMBEDDED else (name,)

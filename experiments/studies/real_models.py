@@ -93,10 +93,9 @@ def choose_study(
     """The study of a pair; raises `InvalidInput` for models that cannot be read as trees."""
     from draftproof.experiments.models.loop.setting import setting
     from draftproof.experiments.models.loop.supported import check_pair
-    from draftproof.experiments.models.pair.pair import roots_of
 
     check_pair(opened.pair)
-    first = setting(opened.pair, warps[0], roots_of(opened.held_out, roots), seed, vectors)
+    first = setting(opened.pair, warps[0], opened.roots(roots), seed, vectors)
     settings = tuple(replace(first, warp=warp) for warp in warps)
     return Study(settings, tuple(chosen), tuple(shapes), length)
 

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from draftproof.experiments.shared.drawing import as_png, drawing_board, quiet_axes
 from draftproof.experiments.shared.schemes import shape_name
+from draftproof.experiments.shared.text import text_label
 from draftproof.simulator.drafts import scheme_from_dict
 
 #: Rows of the table, and bars of the picture.
@@ -19,7 +20,8 @@ SHOWN = 12
 def show(console: Console, found: Mapping[str, Any]) -> None:
     """Table, what was left out, and the recommendation."""
     about = f"V = {found['V']}, {found['sampling']}, {found['device']}, {found['clock']} clock"
-    table = Table(title=f"target {found['target']}, draft {found['draft']}, {about}", title_justify="left")
+    where = f"after {found['roots']} roots of {text_label(found['text'])}"
+    table = Table(title=f"target {found['target']}, draft {found['draft']}, {about}\n{where}", title_justify="left")
     for heading in (
         "verifier",
         _tree_heading(found["rows"]),

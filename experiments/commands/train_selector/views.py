@@ -7,14 +7,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from draftproof.experiments.shared.text import text_label
+
 
 def show(console: Console, report: dict[str, Any]) -> None:
     """The figures on held-out roots, and what was chosen."""
     shares, how = report["roots"], report["hyperparameters"]
     table = Table(
         title=f"{report['verifier']}, V = {report['vocab_size']}, {len(report['actions'])} shapes, labels "
-        f"{report['labels']}: {shares['held_out']} held-out roots after {shares['training']} to train on and "
-        f"{shares['validating']} to choose by",
+        f"{report['labels']}: {shares['held_out']} held-out roots of {text_label(report['text'])} after "
+        f"{shares['training']} to train on and {shares['validating']} to choose by",
         title_justify="left",
     )
     for name in ("sampling", "policy", "tokens per time", "over static", "95 %", "regret", "tokens a block", "used"):

@@ -24,6 +24,7 @@ from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.problem import EXACT_ENTRIES
 from draftproof.experiments.shared.progress import remark
 from draftproof.experiments.shared.rows import strong_id
+from draftproof.experiments.shared.text import text_label
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.case import Case
@@ -57,6 +58,7 @@ class PairProblem:
     warp: Warp
     contexts: tuple[Context, ...]
     words: tuple[str, ...]
+    text: str
     text_hash: str
     denominator: int | None = None
     tables: dict[int, list[Tables]] = field(default_factory=dict, compare=False)
@@ -159,7 +161,9 @@ class PairProblem:
         size = f"V = {self.vocab_size}"
         if self.cut:
             size += f" (of {self.whole:,}; the last {REST} stand for all others)"
-        roots = f"{len(self.contexts)} root contexts" if len(self.contexts) > 1 else f"root {self.words[0]!r}"
+        roots = f"{len(self.contexts)} root contexts of {text_label(self.text)}"
+        if len(self.contexts) == 1:
+            roots = f"root {self.words[0]!r}"
         return f"target {self.names[0]}, draft {self.names[1]}, {size}, {self.warp}, {roots}"
 
 
@@ -182,16 +186,16 @@ def pair_problem(
     size: `V`; by default the vocabulary up to `FULL` tokens, `CUT` beyond. Raises `InvalidInput`.
     """
     if root is not None:
-        contexts = [tuple(pair.encode(root))]
+        contexts = [(*pair.begins, *pair.encode(root))]
         if not contexts[0]:
             raise InvalidInput("--root is empty; give at least one character of the text before the root")
     else:
-        contexts = roots_of(pair.encode(corpus.held_out), ROOTS if count is None else count)
+        contexts = roots_of(pair.encode(corpus.held_out), ROOTS if count is None else count, begins=pair.begins)
     if size is None:
         size = pair.vocab_size if pair.vocab_size <= FULL else CUT
     computed = {"dtype": str(pair.dtype), "device": pair.device.type, "versions": model_versions()}
     fields = {"pair": pair_digest(pair), **computed}
-    words = tuple(pair.decode(context) for context in contexts)
+    words = tuple(pair.decode(context[len(pair.begins) :]) for context in contexts)
     if root is not None and words[0] != root:
         remark(f"root {root!r} is taken as {words[0]!r}: so the tokenizer reads it")
     return PairProblem(
@@ -203,6 +207,7 @@ def pair_problem(
         warp,
         tuple(contexts),
         words,
+        corpus.name,
         corpus.digest,
         denominator,
     )

@@ -36,7 +36,6 @@ from draftproof.experiments.models.measure.halving import (
     turns_of,
 )
 from draftproof.experiments.models.pair.opened import Opened, open_pair
-from draftproof.experiments.models.pair.pair import roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.shared.names import NamedVerifier, Player
 from draftproof.experiments.shared.progress import Tick, bar, duration, remark
@@ -293,7 +292,7 @@ class Chosen:
 def setting_of(opened: Opened, warp: Warp, roots: int, seed: int, vectors: str) -> Setting:
     """What all candidates share; raises `InvalidInput` for models that cannot be read as trees."""
     check_pair(opened.pair)
-    return setting(opened.pair, warp, roots_of(opened.held_out, roots), seed, vectors)
+    return setting(opened.pair, warp, opened.roots(roots), seed, vectors)
 
 
 def planned(schemes: Sequence[DraftScheme], where: Setting) -> tuple[list[DraftScheme], list[str]]:

@@ -15,13 +15,14 @@ from draftproof.experiments.models.pair.corpus import Corpus, measure, read_corp
 from draftproof.experiments.models.pair.devices import check_room, choose_device, libraries
 from draftproof.experiments.models.pair.drafts import parse_draft
 from draftproof.experiments.models.pair.folder import make_pair, recorded
-from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair
+from draftproof.experiments.models.pair.pair import Pair, load_folder, load_pair, roots_of
 from draftproof.experiments.models.pair.training import choose_recipe
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.runtime import temporary
 from draftproof.experiments.shared.progress import remark
 from draftproof.experiments.shared.text import EMBEDDED
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.protocol import Context
 
 #: Training steps of the target for a glance.
 QUICK_STEPS = 150
@@ -78,6 +79,10 @@ class Opened:
     def held_out(self) -> list[int]:
         """The tokens of the text that no model was trained on (if it was trained here)."""
         return self.pair.encode(self.corpus.held_out)
+
+    def roots(self, count: int) -> list[Context]:
+        """So many root contexts of that text; raises as `roots_of`."""
+        return roots_of(self.held_out, count, begins=self.pair.begins)
 
 
 @contextmanager
@@ -140,7 +145,7 @@ def opened(pair: Pair, corpus: Corpus) -> Opened:
     """Any pair with its quality measured on the end of the text and a sample written."""
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
-    scored, prompt = corpus.held_out[:SCORED], pair.encode(corpus.held_out[:PROMPT])
+    scored, prompt = corpus.held_out[:SCORED], [*pair.begins, *pair.encode(corpus.held_out[:PROMPT])]
     check_room(pair.target, "target", max(WINDOW, len(prompt) + SAMPLE))
     check_room(pair.draft, "draft", WINDOW)
     training, held_out = (np.array(pair.encode(part)) for part in (corpus.training, scored))

@@ -84,6 +84,12 @@ class Pair:
         """`text` as tokens; raises `InvalidInput` where there is no tokenizer."""
         return self._tokenizer().encode(text)
 
+    @property
+    def begins(self) -> tuple[int, ...]:
+        """The tokens that every text begins with, as the tokenizer says."""
+        found = () if self.tokenizer is None else self.tokenizer.begins
+        return found if all(token < self.vocab_size for token in found) else ()
+
     def decode(self, tokens: Sequence[int]) -> str:
         """Tokens as text; raises `InvalidInput` where there is no tokenizer."""
         return self._tokenizer().decode(tokens)
@@ -258,12 +264,15 @@ CONTEXT = 16
 _ORIGIN = ("_name_or_path", "transformers_version", "dtype")
 
 
-def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT) -> list[Context]:
-    """`count` contexts of so many tokens, evenly spaced over a text; raises `InvalidInput` where it is too short."""
+def roots_of(tokens: Sequence[int], count: int, length: int = CONTEXT, begins: Context = ()) -> list[Context]:
+    """`count` contexts of so many tokens, evenly spaced over a text; raises `InvalidInput` where it is too short.
+
+    begins: tokens before each, as models have them before every text.
+    """
     if len(tokens) < count * length:
         raise InvalidInput(f"{len(tokens)} tokens of held-out text give no {count} roots of {length}; ask for fewer")
     spacing = len(tokens) // count
-    return [tuple(int(token) for token in tokens[place * spacing :][:length]) for place in range(count)]
+    return [(*begins, *map(int, tokens[place * spacing :][:length])) for place in range(count)]
 
 
 def pair_digest(pair: Pair) -> str:

@@ -48,6 +48,15 @@ class TextTokenizer:
         """`V`: one more than the largest token."""
         return max(self.vocab.values()) + 1
 
+    @cached_property
+    def begins(self) -> tuple[int, ...]:
+        """The special tokens that it puts before a text, such as one for its beginning; none of kinds made here."""
+        if self.kind is not None:
+            return ()
+        alone, whole = self.encode("a"), [int(token) for token in self.base.encode("a")]
+        starts = range(len(whole) - len(alone) + 1)
+        return tuple(whole[: next((at for at in starts if whole[at : at + len(alone)] == alone), 0)])
+
     def encode(self, text: str) -> list[int]:
         """`text` as tokens, without special ones before or after."""
         if self.kind == "digits":

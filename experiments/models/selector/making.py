@@ -91,12 +91,12 @@ def planned(
     return Plan(named, tuple(actions), tuple(warps), times, roots, None if exact else trees, seed)
 
 
-def spread_roots(tokens: Sequence[int], count: int) -> list[Context]:
-    """Contexts of several lengths, evenly spaced over a text; raises `InvalidInput` where it is too short."""
+def spread_roots(tokens: Sequence[int], count: int, begins: Context = ()) -> list[Context]:
+    """As `roots_of`, but of several lengths."""
     roots_of(tokens, count)
     spacing = len(tokens) // count
     return [
-        tuple(int(token) for token in tokens[place * spacing :][: min(LENGTHS[place % len(LENGTHS)], spacing)])
+        (*begins, *map(int, tokens[place * spacing :][: min(LENGTHS[place % len(LENGTHS)], spacing)]))
         for place in range(count)
     ]
 
@@ -105,7 +105,7 @@ def make_selector(opened: Opened, folder: str, plan: Plan, kept: Store) -> dict[
     """Label, train, judge and save; the report as plain data."""
     started = time.perf_counter()
     pair, digest = opened.pair, pair_digest(opened.pair)
-    roots = spread_roots(opened.held_out, plan.roots)
+    roots = spread_roots(opened.held_out, plan.roots, pair.begins)
     given = labelled(pair, digest, plan, roots, kept)
     parts = shared_out(given, plan)
     training, validating, held_out = (given.of(each) for each in parts)

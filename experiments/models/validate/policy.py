@@ -27,7 +27,7 @@ from draftproof.experiments.models.loop.setting import Setting, setting
 from draftproof.experiments.models.measure.passes import measured_times
 from draftproof.experiments.models.measure.rounds import Turn, ratio, timed_rounds
 from draftproof.experiments.models.pair.opened import Opened, open_pair
-from draftproof.experiments.models.pair.pair import CONTEXT, roots_of
+from draftproof.experiments.models.pair.pair import CONTEXT
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.selector.deciding import (
     ByFunction,
@@ -47,6 +47,7 @@ from draftproof.experiments.shared.latency import TimeModel
 from draftproof.experiments.shared.names import NamedVerifier, from_file
 from draftproof.experiments.shared.output import write_json
 from draftproof.experiments.shared.progress import bar, named_errors
+from draftproof.experiments.shared.text import text_label
 from draftproof.simulator.drafts import Delayed, lossless_for
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.policies.policy import Action
@@ -231,7 +232,7 @@ def validate_policy(
         raise InvalidInput("--policy selector is that of a folder; name it with --pair, or give its JSON file")
     wanted = _actions(shape)
     with open_pair(pair.wanted(seed)) as opened:
-        where = setting(opened.pair, warp, roots_of(opened.held_out, amount.roots or ROOTS), seed, vectors)
+        where = setting(opened.pair, warp, opened.roots(amount.roots or ROOTS), seed, vectors)
         if from_file(spec):
             run = _of_function(spec, where, named, wanted or shapes_of(*RANGES), amount)
         else:
@@ -299,7 +300,8 @@ def _about(opened: Opened, where: Setting) -> dict[str, Any]:
 def deliver(console: Console, report: dict[str, Any], json_target: str | None) -> int:
     """Print it, write it, and the exit code: 0 where the blocks are as predicted."""
     console.print(
-        f"{report['policy']} for {report['verifier']}: {report['blocks']:,} blocks after {report['roots']} roots, V = "
+        f"{report['policy']} for {report['verifier']}: {report['blocks']:,} blocks after {report['roots']} roots of "
+        f"{text_label(report['text'])}, V = "
         f"{report['V']}, one sequence at a time",
         soft_wrap=True,
     )

@@ -23,7 +23,6 @@ from draftproof.experiments.models.loop.setting import Setting, UnderTest, devic
 from draftproof.experiments.models.loop.supported import check_pair
 from draftproof.experiments.models.pair.devices import model_versions
 from draftproof.experiments.models.pair.opened import Opened, open_pair
-from draftproof.experiments.models.pair.pair import roots_of
 from draftproof.experiments.models.pair.warp import Warp
 from draftproof.experiments.models.validate import checks, views
 from draftproof.experiments.models.validate.cells import (
@@ -288,7 +287,7 @@ def make_validation(
     """What will be validated; raises `InvalidInput`, before any work, for models that cannot be read as trees."""
     check_pair(opened.pair)
     count = amount.roots or (2 if amount.quick else 4)
-    made = setting(opened.pair, warp, roots_of(opened.held_out, count), seed, vectors)
+    made = setting(opened.pair, warp, opened.roots(count), seed, vectors)
     validation = Validation(made, tuple(under_test(named, replaced)), tuple(schemes), amount.effort)
     runs = amount.law_runs or (1_000 if amount.quick else validation.law_runs)
     return replace(validation, law_runs=runs)

@@ -13,6 +13,7 @@ from rich.text import Text
 from draftproof.experiments.models.validate.cells import LEVEL, MOST_ERRORS
 from draftproof.experiments.shared.drawing import as_png, drawing_board, line_style, quiet_axes
 from draftproof.experiments.shared.output import markdown_name
+from draftproof.experiments.shared.text import text_label
 
 Row = Mapping[str, Any]
 
@@ -218,7 +219,9 @@ def show_pair(console: Console, report: Row) -> None:
     console.print(
         f"target {report['target']}, draft {report['draft']}: V = {report['V']}, {report['sampling']}", soft_wrap=True
     )
-    console.print(f"  text {report['text']} (sha256 {report['text_hash']}), {report['dtype']} on {report['device']}")
+    console.print(
+        f"  text {text_label(report['text'])} (sha256 {report['text_hash']}), {report['dtype']} on {report['device']}"
+    )
     console.print(
         f"  bits per character on held-out text: target {bits['target']:.3f}, draft {bits['draft']:.3f}; "
         f"n-grams of order 3 {bits['ngram3']:.3f}, of order 1 {bits['ngram1']:.3f}",

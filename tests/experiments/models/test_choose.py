@@ -76,6 +76,7 @@ def test_a_pair_gets_an_answer_over_all_kinds_of_schemes(
     assert all(row["speedup_low"] <= row["speedup"] <= row["speedup_high"] for row in last)
     assert "planned from acceptances on the tables" in ran.out
     assert found["recommendation"] in ran.out
+    assert "after 2 roots of" in ran.out
     assert found["estimated_seconds"] > 0
     assert "candidates: " in ran.err  # what it will take is said before
     assert Path("c.png").read_bytes().startswith(b"\x89PNG")

@@ -64,7 +64,7 @@ class _Text:
     """The last twentieth of a text, as a corpus holds it out."""
 
     def __init__(self, text: str) -> None:
-        self.held_out, self.digest = text[len(text) - round(len(text) * 0.05) :], "text"
+        self.held_out, self.name, self.digest = text[len(text) - round(len(text) * 0.05) :], "text", "text"
 
 
 def test_a_control_is_refuted_on_models_and_its_witness_is_seen_again(

@@ -1,0 +1,57 @@
+"""Roots begin as the tokenizer begins a text, everywhere where texts are taken as roots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tokenizers.processors import TemplateProcessing
+
+from draftproof.experiments.models.expect.problem import pair_problem
+from draftproof.experiments.models.measure.choose import setting_of
+from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.opened import Opened
+from draftproof.experiments.models.pair.pair import Pair
+from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
+from draftproof.experiments.models.pair.warp import Warp
+from draftproof.experiments.models.selector.making import spread_roots
+from draftproof.experiments.shared.text import EMBEDDED, read_text
+
+LETTERS, BEGIN = 8, 8
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return Corpus(EMBEDDED, read_text(EMBEDDED)[:20_000])
+
+
+@pytest.fixture(scope="module")
+def pair(random_pair: Callable[..., Pair], corpus: Corpus) -> Pair:
+    """Models of eight letters and one token that stands before every text, and nothing behind it."""
+    base: Any = make_tokenizer("letters", LETTERS, corpus.training).base
+    base.add_special_tokens({"bos_token": "<s>"})
+    base.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", BEGIN)])
+    return replace(random_pair(vocab=LETTERS + 1), tokenizer=TextTokenizer(base))
+
+
+def test_a_text_begins_as_the_tokenizer_says(pair: Pair, corpus: Corpus) -> None:
+    assert pair.begins == (BEGIN,)
+    assert BEGIN not in pair.encode(corpus.held_out)
+    assert TextTokenizer(make_tokenizer("letters", LETTERS, corpus.training).base).begins == ()
+    assert replace(pair, vocab_size=LETTERS).begins == ()  # a token that the models do not have
+
+
+def test_roots_are_prefixes_that_the_models_see_in_use(pair: Pair, corpus: Corpus) -> None:
+    opened, plain = Opened(pair, corpus, None, None), pair.encode(corpus.held_out)
+    roots = setting_of(opened, Warp(), 2, 0, "numpy").roots
+    assert roots == ((BEGIN, *plain[:16]), (BEGIN, *plain[len(plain) // 2 :][:16]))
+    problem = pair_problem(pair, corpus, Warp(), count=2)
+    assert problem.contexts == roots
+    assert "<s>" not in problem.words[0]
+    assert "2 root contexts of Python's documentation (pydoc_data.topics)" in str(problem)
+    given = pair_problem(pair, corpus, Warp(), root=pair.decode(plain[:3]))
+    assert given.contexts == ((BEGIN, *plain[:3]),)
+    assert [root[0] for root in spread_roots(plain, 4, pair.begins)] == [BEGIN] * 4
+    assert list(map(len, spread_roots(plain, 4, pair.begins))) == [9, 17, 33, 49]
