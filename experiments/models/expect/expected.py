@@ -248,7 +248,7 @@ def sampled(
 def draw_trees(pair: Pair, scheme: DraftScheme, warp: Warp, root: Context, count: int, coin: Coin) -> list[DraftNode]:
     """The roots of `count` draft trees after the tokens of `root`, with rows from plain passes, each computed once."""
     trees = RootTrees(pair, warp, root)
-    return trees.roots(trees.alike(scheme, count, coin))
+    return trees.roots(trees.drawn(scheme, count, coin))
 
 
 class FlipsCoin(EnumeratingCoin):
@@ -384,7 +384,7 @@ class SharedTrees:
     def trial(self) -> None:
         """Draw one tree of every scheme, after the first context."""
         trees = RootTrees(self._setting.pair, self._setting.warp, self.contexts[0])
-        trees.together(self._schemes, SamplingCoin(np.random.default_rng(self._setting.seed)))
+        trees.one_of_each(self._schemes, SamplingCoin(np.random.default_rng(self._setting.seed)))
 
     def of(self, players: Sequence[Player], progress: Tick | None = None) -> list[AlongText]:
         """Of each verifier on its scheme; progress: told of every player and context.
@@ -424,7 +424,7 @@ class SharedTrees:
             # trees of all schemes, so that they are the same whoever is asked about, in this call or another
             drawing, choices = (np.random.default_rng([self._setting.seed, number, which]) for which in range(2))
             trees, judges = RootTrees(self._setting.pair, self._setting.warp, context), dict[str, TreeMean]()
-            drawn = [trees.together(self._schemes, SamplingCoin(drawing)) for _ in range(self.budget.trees)]
+            drawn = [trees.one_of_each(self._schemes, SamplingCoin(drawing)) for _ in range(self.budget.trees)]
             for place, (named, scheme) in enumerate(players):
                 judge = judges.setdefault(named.spec, TreeMean(named.verifier, choices))
                 at = self._schemes.index(scheme)
@@ -454,7 +454,7 @@ def labels(
         laws = [predict(verifier, [case], scheme) for scheme in actions]
         return [(law.mean, law.variance) for law in laws]
     grown, mean = RootTrees(pair, warp, root), TreeMean(verifier, generator)
-    drawn = (grown.together(actions, SamplingCoin(generator)) for _ in range(trees))
+    drawn = (grown.one_of_each(actions, SamplingCoin(generator)) for _ in range(trees))
     means = np.array([[mean.of(node) for node in nodes] for nodes in drawn])
     spread = means.var(0, ddof=1) / trees if trees > 1 else np.zeros(len(actions))
     return [(float(each), float(noise)) for each, noise in zip(means.mean(0), spread, strict=True)]

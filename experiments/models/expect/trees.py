@@ -30,7 +30,7 @@ class RootTrees:
         self.target, self.draft = TreeRows(pair.vocab_size), TreeRows(pair.vocab_size)
         self._pair, self._warp, self._root = pair, warp, root
 
-    def alike(self, scheme: DraftScheme, count: int, coin: Coin) -> list[DraftTree]:
+    def drawn(self, scheme: DraftScheme, count: int, coin: Coin) -> list[DraftTree]:
         """So many trees of a scheme, drawn side by side; raises as `drawing`."""
         drawings = [drawing(scheme, self._pair.vocab_size, coin, self.draft.known) for _ in range(count)]
         drawn: dict[int, DraftTree] = {}
@@ -38,12 +38,12 @@ class RootTrees:
             self._add("draft", [context for each in advance(drawings, drawn) for context in each])
         return [drawn[number] for number in range(count)]
 
-    def together(self, schemes: Sequence[DraftScheme], coin: Coin) -> list[DraftNode]:
+    def one_of_each(self, schemes: Sequence[DraftScheme], coin: Coin) -> list[DraftNode]:
         """The root of one tree of every scheme; all delayed ones are parts of one tree."""
         shapes = [scheme for scheme in schemes if type(scheme) is Delayed]
         grown = self._grown(shapes, coin) if shapes else {}
         return self.roots(
-            [_part(grown, each) if type(each) is Delayed else self.alike(each, 1, coin)[0] for each in schemes]
+            [_part(grown, each) if type(each) is Delayed else self.drawn(each, 1, coin)[0] for each in schemes]
         )
 
     def roots(self, trees: Sequence[DraftTree]) -> list[DraftNode]:

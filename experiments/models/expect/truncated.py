@@ -84,8 +84,8 @@ def truncated_tables(pair: Pair, warp: Warp, root: Sequence[int], depth: int, ke
             f"{kept} kept tokens to depth {depth}: keep 1 to {pair.vocab_size - 1} tokens, to a depth of at least 1"
         )
     check_size(kept + REST, depth)
-    together = max(1, BATCH_ENTRIES // pair.vocab_size)
-    return cut_tables(lambda which, some: continued_rows(pair, which, warp, root, some), depth, kept, together)
+    batch = max(1, BATCH_ENTRIES // pair.vocab_size)
+    return cut_tables(lambda which, some: continued_rows(pair, which, warp, root, some), depth, kept, batch)
 
 
 def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
@@ -96,16 +96,16 @@ def truncated_of(setting: Setting, depth: int) -> list[Truncated]:
     return [truncated_tables(setting.pair, setting.warp, root, depth, kept) for root in setting.roots]
 
 
-def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, together: int = 1024) -> Truncated:
+def cut_tables(rows: Callable[[str, Any], Any], depth: int, kept: int, batch: int = 1024) -> Truncated:
     """The tables of any two processes, in the arithmetic of their rows.
 
-    rows: given "target" or "draft" and contexts, shape `(n, length)`, their rows, shape `(n, V)`, of at most `together`
+    rows: given "target" or "draft" and contexts, shape `(n, length)`, their rows, shape `(n, V)`, of at most `batch`
     contexts. kept: at most `V`.
     """
     parts, tokens = [], []
     contexts = np.zeros((1, 0), dtype=np.int64)
     for length in range(depth + 1):
-        some = np.split(contexts, range(together, len(contexts), together))
+        some = np.split(contexts, range(batch, len(contexts), batch))
         levels = [_level(rows, portion, kept) for portion in some]
         parts.append(np.concatenate([cut for cut, _ in levels], axis=1))
         tokens.append(np.concatenate([chosen for _, chosen in levels]))

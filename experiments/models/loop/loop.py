@@ -263,7 +263,7 @@ def _distances(made: Made, sequence: int) -> tuple[float, ...]:
 
 
 #: Runs that share their passes.
-TOGETHER = 256
+BATCH = 256
 
 
 def many_blocks(
@@ -271,16 +271,16 @@ def many_blocks(
     root: Sequence[int],
     runs: int,
     coin: Coin,
-    together: int = TOGETHER,
+    batch: int = BATCH,
     progress: Progress | None = None,
 ) -> list[Block]:
     """The first block of each of `runs` independent runs that start after the tokens of `root`.
 
-    together: how many runs share their passes. progress: told how many runs are done.
+    batch: how many runs share their passes. progress: told how many runs are done.
     """
     start = loop.start(root)
     blocks: list[Block] = []
-    for count in _portions(runs, together):
+    for count in _portions(runs, batch):
         blocks += loop.blocks(start.repeated(count), coin)
         if progress:
             progress(count)
@@ -293,7 +293,7 @@ def many_texts(
     runs: int,
     length: int,
     coin: Coin,
-    together: int = TOGETHER,
+    batch: int = BATCH,
     progress: Progress | None = None,
 ) -> npt.NDArray[np.int64]:
     """The first `length` tokens of each of `runs` independent runs, block after block: shape `(runs, length)`.
@@ -302,7 +302,7 @@ def many_texts(
     """
     start = loop.start(root, max(length - 1, 0) * (loop.scheme.depth + 1))
     texts: list[list[int]] = []
-    for count in _portions(runs, together):
+    for count in _portions(runs, batch):
         state = start.repeated(count)
         tokens: list[list[int]] = [[] for _ in range(count)]
         while min(map(len, tokens)) < length:  # runs that have enough go on with the others, and are cut
@@ -315,6 +315,6 @@ def many_texts(
     return np.array(texts, dtype=np.int64).reshape(runs, length)
 
 
-def _portions(runs: int, together: int) -> Iterator[int]:
-    for first in range(0, runs, together):
-        yield min(together, runs - first)
+def _portions(runs: int, batch: int) -> Iterator[int]:
+    for first in range(0, runs, batch):
+        yield min(batch, runs - first)

@@ -123,6 +123,6 @@ def test_a_batch_of_one_is_the_loop_itself(random_pair: Callable[..., Any]) -> N
     loop = Loop(random_pair(), make("block"), Delayed(2, 1, 1), Warp())
     alone = coin_for("numpy", 3)
     start = loop.start([1, 2, 3])
-    assert many_blocks(loop, [1, 2, 3], 30, coin_for("numpy", 3), together=1) == [
+    assert many_blocks(loop, [1, 2, 3], 30, coin_for("numpy", 3), batch=1) == [
         loop.step(start, alone)[0][0] for _ in range(30)
     ]
