@@ -19,14 +19,14 @@ RANDOM = 2
 
 
 def by_kind() -> Iterator[Any]:
-    """Every check of every verifier; of each kind all but every other or third are heavy, by turns."""
+    """Every check of every verifier; of each kind all but every third or fourth are heavy, by turns."""
     for turn, name in enumerate(STANDALONE):
         checks = checks_for(make(name), RANDOM)
         many = Counter(kind_of(check) for check in checks)
         seen = Counter[str]()
         for check in checks:
             kind = kind_of(check)
-            every = 3 if kind.startswith("lossless") else 2
+            every = 4 if kind.startswith("lossless") else 3
             heavy = many[kind] >= every and (turn + seen[kind]) % every > 0
             seen[kind] += 1
             yield pytest.param(check, id=f"{name}-{check}", marks=[pytest.mark.heavy] * heavy)

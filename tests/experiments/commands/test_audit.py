@@ -64,7 +64,7 @@ def test_more_tokens_than_the_optimum_is_an_alarm_of_its_own(draftproof):
     ran = draftproof("audit", spec("declared_q"), *given)
     assert ran.code == 1
     assert "hypothesis: the drafts are not drawn from the q" in ran.out
-    greedy = draftproof("audit", spec("uncapped_ratio"), "--interface", "chain", "--json", "-")
+    greedy = draftproof("audit", spec("uncapped_ratio"), "--interface", "chain", "--cases", "context", "--json", "-")
     assert greedy.json["exceeds_optimum"] is True
     assert any(case["block_efficiency"] > case["optimum_float"] for case in greedy.json["cases"])
 
