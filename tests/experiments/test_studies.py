@@ -11,7 +11,7 @@ from draftproof import verifiers
 from draftproof.experiments.cli import run_command
 from draftproof.experiments.grid import run as running
 from draftproof.experiments.grid.store import Store
-from draftproof.experiments.studies import share_claims, share_of_optimum, share_views, speed
+from draftproof.experiments.studies import share_claims, share_of_optimum, share_views
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_page_of_the_studies_names_what_there_is():
     text = page.read_text(encoding="utf-8")
     assert all((page.parent / picture).is_file() for picture in re.findall(r"!\[.*?\]\((.*?)\)", text))
     modules = re.findall(r"\$ python -m (draftproof\.experiments\.studies\.\w+)", text)
-    assert set(modules) == {share_of_optimum.__name__, speed.__name__}
+    assert set(modules) == {share_of_optimum.__name__}
     assert f"{len(list(share_of_optimum.cases(8))):,} random instances" in text
     quantiles = [line for line in text.splitlines() if line.startswith("|") and "worst" in line]
     assert [cell.strip() for cell in quantiles[0].strip("|").split("|")] == ["verifier", "mean", *share_views.QUANTILES]
