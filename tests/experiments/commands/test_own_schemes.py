@@ -54,10 +54,12 @@ def run(draftproof, tmp_path):
 
 
 def test_check(run):
-    own = run("check specinfer --scheme mine.py:Twice:k=3 --json -")
+    own = run("check specinfer --scheme mine.py:Twice:k=3 --family dirichlet --json -")
     ours = run("check specinfer --K 3 --L2 1 --json -")
     assert (own.code, own.json["block_efficiency"]) == (0, ours.json["block_efficiency"])
     assert run("check naive_from_target --scheme mine.py:Twice").code == 1
+    many = run("check specinfer --scheme mine.py:Twice --json -")
+    assert (many.code, many.json["instances"], {row["V"] for row in many.json["covered"]}) == (0, 55, {2, 3, 4})
 
 
 @pytest.mark.parametrize("jobs", by_turns([1, 2], 2, 1))
