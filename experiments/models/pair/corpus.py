@@ -117,31 +117,42 @@ class Quality:
 
 
 def measure(
-    models: Sequence[Any], training: Any, held_out: Any, characters: int, vocab_size: int, window: int
+    models: Sequence[Any],
+    training: Any,
+    held_out: Any,
+    characters: int,
+    vocab_size: int,
+    window: int,
+    begins: Sequence[int] = (),
 ) -> Quality:
     """Quality of target and draft; tokens as arrays of shape `(n,)`, `characters` the number held out."""
     share = len(held_out) / characters
-    target, draft = (model_bits(each, training, held_out, vocab_size, window) for each in models)
+    target, draft = (model_bits(each, training, held_out, vocab_size, window, begins) for each in models)
     third, first = (ngram_bits(training, held_out, vocab_size, order) for order in (3, 1))
     return Quality(target * share, draft * share, third * share, first * share, share)
 
 
-def model_bits(model: Any, training: Any, held_out: Any, vocab_size: int, window: int) -> float:
+def model_bits(
+    model: Any, training: Any, held_out: Any, vocab_size: int, window: int, begins: Sequence[int] = ()
+) -> float:
     """Bits per token of the held-out tokens, each scored once, after at least `window / 2` tokens before it.
 
-    Windows of `window` tokens overlap by half, the first reaches back into the training tokens.
+    Windows of `window` tokens overlap by half, the first reaches back into the training tokens. begins: tokens before
+    each, which are not scored.
     """
     torch, _ = libraries()
     half, count = window // 2, max(1, min(BATCH, BATCH_ENTRIES // (window * vocab_size)))
     before = training[-half:]
-    tokens = np.concatenate([before, held_out])
+    tokens, first_tokens = np.concatenate([before, held_out]), np.asarray(begins, dtype=np.int64)
+    skipped = len(begins) + len(before)
     total = 0.0
     with torch.no_grad(), within_memory("scoring held-out text", model.device):
         for first in range(0, len(held_out), half * count):
             starts = range(first, min(first + half * count, len(held_out)), half)
-            batch = _stacked([tokens[start : start + len(before) + half] for start in starts], model.device)
-            chances = model(batch.clamp(min=0), use_cache=False).logits[:, len(before) - 1 : -1]
-            wanted = batch[:, len(before) :]
+            windows = [tokens[start : start + len(before) + half] for start in starts]
+            batch = _stacked([np.concatenate([first_tokens, each]) for each in windows], model.device)
+            chances = model(batch.clamp(min=0), use_cache=False).logits[:, skipped - 1 : -1]
+            wanted = batch[:, skipped:]
             scored = chances.double().log_softmax(dim=-1).gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
             total -= float(scored[wanted >= 0].sum())
     return total / log(2) / len(held_out)

@@ -146,10 +146,11 @@ def opened(pair: Pair, corpus: Corpus) -> Opened:
     if pair.tokenizer is None:
         raise InvalidInput(f"{pair.names[0]} has no tokenizer; root contexts are taken from a text, which needs one")
     scored, prompt = corpus.held_out[:SCORED], [*pair.begins, *pair.encode(corpus.held_out[:PROMPT])]
-    check_room(pair.target, "target", max(WINDOW, len(prompt) + SAMPLE))
-    check_room(pair.draft, "draft", WINDOW)
+    window = len(pair.begins) + WINDOW
+    check_room(pair.target, "target", max(window, len(prompt) + SAMPLE))
+    check_room(pair.draft, "draft", window)
     training, held_out = (np.array(pair.encode(part)) for part in (corpus.training, scored))
-    quality = measure((pair.target, pair.draft), training, held_out, len(scored), pair.vocab_size, WINDOW)
+    quality = measure((pair.target, pair.draft), training, held_out, len(scored), pair.vocab_size, WINDOW, pair.begins)
     written = sample(pair.target, prompt, SAMPLE, 0, Warp())
     return Opened(pair, corpus, asdict(quality), {"prompt": pair.decode(prompt), "text": pair.decode(written)})
 

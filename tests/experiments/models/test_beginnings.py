@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from tokenizers.processors import TemplateProcessing
 
 from draftproof.experiments.models.expect.problem import pair_problem
 from draftproof.experiments.models.measure.choose import setting_of
-from draftproof.experiments.models.pair.corpus import Corpus
+from draftproof.experiments.models.pair.corpus import Corpus, model_bits
 from draftproof.experiments.models.pair.opened import Opened
 from draftproof.experiments.models.pair.pair import Pair
 from draftproof.experiments.models.pair.tokenizers import TextTokenizer, make_tokenizer
@@ -55,3 +58,20 @@ def test_roots_are_prefixes_that_the_models_see_in_use(pair: Pair, corpus: Corpu
     assert given.contexts == ((BEGIN, *plain[:3]),)
     assert [root[0] for root in spread_roots(plain, 4, pair.begins)] == [BEGIN] * 4
     assert list(map(len, spread_roots(plain, 4, pair.begins))) == [9, 17, 33, 49]
+
+
+def test_held_out_text_is_scored_behind_a_beginning() -> None:
+    entered = []
+
+    class Even:
+        device = "cpu"
+
+        def __call__(self, batch: Any, use_cache: bool) -> Any:
+            entered.append(batch)
+            return SimpleNamespace(logits=torch.zeros(*batch.shape, 4))
+
+    text = np.arange(30) % 4
+    assert model_bits(Even(), text[:10], text[10:], 4, 8, (BEGIN,)) == pytest.approx(2)
+    (batch,) = entered
+    assert (batch[:, 0] == BEGIN).all()
+    assert batch[0, 1:].tolist() == [*text[6:10], *text[10:14]]
