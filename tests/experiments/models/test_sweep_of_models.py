@@ -48,8 +48,8 @@ def test_rows_are_those_of_compare(draftproof, asked):
         assert found["mean"] == pytest.approx(row["block_efficiency_float"], rel=1e-12)
         assert found["share"] == pytest.approx(row["block_efficiency_float"] / row["optimum_float"], rel=1e-6)
         words = shlex.split(found["worst_command"])
-        assert words[words.index("--sampling") + 1] == "temperature=0.7"
-        assert words[words.index("--pair") + 1] == "FOLDER"  # rows know the pair by its hash
+        assert words[words.index("--sampling") + 1] == "temperature=.7"
+        assert [words[words.index(flag) + 1] for flag in ("--target", "--draft")] == [asked[1], asked[3]]
 
 
 @pytest.mark.parametrize(
