@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.errors import InvalidVerifier, UnsupportedTree
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import Progress, Verifier
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
@@ -18,7 +18,7 @@ class Cell:
     """One verifier on one scheme.
 
     instances: how many it was proved lossless on. witness: the first failure, if any. undefined: how many cases
-    the verifier refused.
+    the verifier refused, or broke its contract on. error: what it did on the first of the latter, `broken`.
     """
 
     verifier: str
@@ -26,10 +26,12 @@ class Cell:
     instances: int
     undefined: int
     witness: Witness | None
+    error: str | None = None
+    broken: Instance | None = None
 
     @property
     def status(self) -> str:
-        """`witness` if any instance refutes it, `not defined` if the verifier refuses a case, else `lossless`."""
+        """`witness` if any instance refutes it, `not defined` if it refuses a case or fails on it, else `lossless`."""
         if self.witness is not None:
             return "witness"
         return "not defined" if self.undefined else "lossless"
@@ -49,7 +51,7 @@ def compatibility(
     case. cases: of a scheme that has none in `CASES`. given: the instances of a case, in place of the conformance ones.
     """
     proved = undefined = 0
-    witness = None
+    witness = error = broken = None
     for case in CASES[scheme] if cases is None else cases:
         instances = case_instances(case, count) if given is None else given(case)
         for instance in instances if witness is None else ():
@@ -58,10 +60,15 @@ def compatibility(
             except UnsupportedTree:
                 undefined += 1
                 break
+            except InvalidVerifier as failure:
+                undefined += 1
+                error = error or str(failure)
+                broken = broken or replace(instance, scheme=case[1], about={"fails": verifier.card.name})
+                break
             if not checked.lossless:
                 witness = Witness.of(instance, checked, shrunk=False)
                 break
             proved += 1
         if progress:
             progress(1)
-    return Cell(verifier.card.name, scheme, proved, undefined, witness)
+    return Cell(verifier.card.name, scheme, proved, undefined, witness, error, broken)

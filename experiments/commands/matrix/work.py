@@ -23,7 +23,7 @@ from draftproof.experiments.shared.rows import strong_id
 from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts import SCHEMES, UserScheme, lossless_for
-from draftproof.simulator.errors import UnsupportedTree
+from draftproof.simulator.errors import InvalidVerifier, UnsupportedTree
 from draftproof.simulator.instances.families import CORNER_CASES
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.verdicts.cases import CASES, SizedScheme, case_instances
@@ -114,6 +114,8 @@ def _row(about: tuple[NamedVerifier, Column]) -> dict[str, Any]:
         "undefined": cell.undefined,
         "declared": cell.scheme.partition("(")[0] in lossless_for(named.verifier.card),
         "witness": None,
+        "error": cell.error,
+        "fails_on": None if cell.broken is None else cell.broken.as_dict(),
     }
     if cell.witness is not None:
         place = cell.witness.violation
@@ -160,8 +162,8 @@ def _assert_size(
     for named in chosen:
         try:
             cost = expected_cost(named, case[1], settings, [(sample.target, sample.draft)])
-        except UnsupportedTree:
-            continue
+        except (UnsupportedTree, InvalidVerifier):
+            continue  # the cell says so
         check_runs(named, case[1], settings, cost.steps * count, case[0])
 
 
@@ -185,6 +187,9 @@ def show(console: Console, wanted: Sequence[Column], rows: Sequence[Row], proble
     proved = sum(row["instances"] for row in rows)
     left_out = [name for name in verifiers.REGISTRY if name not in verifiers.STANDALONE]
     console.print(f"lossless n: proved on n instances ({proved:,} in all); witness: refuted; -: not defined there.")
+    for row in rows:
+        if row["error"] is not None:
+            console.print(f"{row['verifier']} on {row['scheme']} fails: {row['error']}", soft_wrap=True)
     console.print(f"Not here: {', '.join(left_out)} (planned for one instance).")
 
 
