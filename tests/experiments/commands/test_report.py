@@ -310,9 +310,11 @@ def test_rows_of_compare_say_what_the_same_rows_of_a_sweep_say(made, draftproof)
     summary, _ = made
     for seed in range(3):
         names = [row["verifier"] for row in summary["verifiers"]]
-        shape = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20, "--seed", seed, "--optimum")
+        shape = ("--family", "perturbed:s=1", "--vocab", 2, "--denominator", 20, "--seed", seed)
         for scheme in dict.fromkeys(row["scheme"] for row in summary["by_scheme"]):
-            assert draftproof("compare", *names, "--scheme", scheme, *shape, "--resume", "rows.db").code in (0, 1)
+            more = ("--optimum",) if scheme.startswith("delayed") else ()
+            ran = draftproof("compare", *names, "--scheme", scheme, *shape, *more, "--resume", "rows.db")
+            assert ran.code in (0, 1)
     again = draftproof("report", "rows.db", "--json", "-").json
     others = {row["verifier"]: row for row in summary["verifiers"]}
     assert {row["verifier"] for row in again["verifiers"]} == others.keys() != set()
