@@ -87,7 +87,7 @@ _ZOO: tuple[Any, ...] = (
 
 
 class _Entries(dict[str, Any]):
-    """A name that is not there is told with the nearest one; see `UnknownName`."""
+    """The error for an unknown name suggests the nearest one; see `UnknownName`."""
 
     def __missing__(self, name: str) -> Any:
         close = get_close_matches(str(name), self, n=1)

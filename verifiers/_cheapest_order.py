@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-#: Tokens up to which all sets are gone through.
+#: Dynamic programming over all sets is for at most so many tokens.
 FEW = 10
 #: An exchange of neighbours must gain more than the rounding of a few products.
 _GAIN = 1e-14

@@ -3,8 +3,8 @@
 Two tokens meet with the weights of their classes, one half within a class. Then the winner of class `j` has the law
 `q rho_j` at every round, and the class masses play the tournament of `verifiers._tournament` as if classes were tokens.
 1. At first the class of the larger `p/q` always beats the other one.
-2. From the best class to the worst: one that has less than it is owed is given what those above it have too much, as
-   far as it meets them, the best of them first.
+2. From the best class to the worst: where a class has less than its target mass, better classes that have more than
+   theirs, the best first, lose some of their wins against it.
 3. Weights are rounded to multiples of `1/GRAIN`, and the law follows from what was rounded.
 
 Shapes: `V` tokens, `J` classes.
@@ -24,7 +24,7 @@ from draftproof.verifiers._limits import check_numbers
 from draftproof.verifiers._ratio_classes import ClassLaw, by_classes, classes_of, one_class, table
 from draftproof.verifiers._tournament import DECIMALS, GRAIN, like, play
 
-#: Classes of a node, and how many of them halve `p/q`.
+#: Classes of a node, and how many there are in an octave (a factor of two) of `p/q`.
 FINE, AN_OCTAVE = 64, 4
 
 
@@ -109,7 +109,7 @@ def class_joint_law(p: Vector, q: Vector, k: int) -> Vector:
 
 
 def _missed(state: tuple[Any, Any], others: Any, own: Any, beats: Any) -> tuple[Any, Any]:
-    """The next draft is another token."""
+    """The state after one more draft that is another token."""
     won, other = state
     against = beats @ own.T  # [class, token]: to beat the token
     stays = won * ((own @ beats) * others).sum(-1)
@@ -118,7 +118,7 @@ def _missed(state: tuple[Any, Any], others: Any, own: Any, beats: Any) -> tuple[
 
 
 def _equalled(state: tuple[Any, Any], q: Vector, own: Any, beats: Any) -> tuple[Any, Any]:
-    """The next draft is the token itself."""
+    """The state after one more draft that is the token itself."""
     won, other = state
     wins, moves = q * ((own @ beats) * other).sum(-1), other * q[:, None] * (beats @ own.T).T
     return q * won + wins / GRAIN, moves / GRAIN

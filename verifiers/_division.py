@@ -1,4 +1,4 @@
-"""The number `rho` of K-SEQ, by which acceptance is divided: sought in floats, proved in the arithmetic asked for."""
+"""The number `rho` of K-SEQ, which divides acceptance: estimated in floats, decided in the arithmetic of the rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ STEPS = (2, 1, 1, 1)
 def division(p: Vector, q: Vector, k: int) -> Any:
     """`rho`, shape `(n.., 1)`: the smallest allowed of the `2^HALVINGS + 1` (or fewer) evenly spaced numbers in [1, k].
 
-    What is allowed once stays so for larger `rho`: a grid point is the one if it is allowed and the point before it is
-    not. A root found in floats says where to look, and bisection finds what it misses.
+    Where one `rho` is allowed so is every larger one: the result is the grid point that is allowed while the point
+    before it is not. A root in floats gives the first guess; where that is wrong, bisection decides.
     """
     one = p[..., :1] * 0 + 1
     if k == 1:
@@ -86,7 +86,7 @@ def _floats(x: Vector) -> Vector:
 
 
 def _single(x: Vector) -> Vector:
-    """The same numbers in single precision: half as many bytes to go through."""
+    """The same numbers in single precision: half as many bytes to read."""
     return x.float() if is_tensor(x) else x.astype(np.float32)
 
 

@@ -1,7 +1,7 @@
-"""The equalised law of a layer and the weights of a race that has it, in float64, for many layers at once.
+"""The law of a layer with the most equal `r/t`, and the weights of a race that selects by it, in float64.
 
 A layer has `n` nodes with `k_c` i.i.d. branches each, and `J` classes of tokens a node (one token each, or tokens of
-like `t/q`). A pair of node and class has the target mass `t = a_c p`, in names "owed", and the draft mass `q`.
+like `t/q`). A pair of node and class has the target mass `t = a_c p` and the draft mass `q`.
 Selecting one drafted branch by any rule gives the pairs a law `r`; all such laws form the base polytope of
 `f(S) = P(some branch falls into S) = 1 - prod_c (1 - q(S_c))^(k_c)`.
 1. [fujishige1980lexicographically] The law with `r/t` as equal as the polytope allows maximises `sum t phi(r/t)` for
@@ -29,15 +29,16 @@ from draftproof.verifiers._race import SPAN, Race, gathered, over_segments, race
 
 #: The bits that a weight keeps.
 BITS = 10
-#: Rounds of step 4 at most and its exponent (with 2 it would oscillate); it stops when log2 weights change by less.
-ROUNDS, POWER, STEADY = 48, 1.5, 2.0**-11
+#: Step 4: the most rounds, the exponent (with 2 it would oscillate), and the change of log2 weights at which it ends.
+ROUNDS, POWER, CONVERGED = 48, 1.5, 2.0**-11
 #: Step and tail of the integral in those rounds.
 ROUGH = (1.0, 9.0)
-#: `r/t` above which a block has more mass than its target, and the `r/t` aimed at there, as weights are rounded.
-LOOSE, AIM = 1 + 2.0**-20, 1 + 2.0**-9
+#: Blocks whose `r/t` is above the first have more mass than their target; step 3 leaves them `r/t` of at most the
+#: second instead of 1, so that with rounded weights `r >= t` still holds.
+EXCESS, EXCESS_KEPT = 1 + 2.0**-20, 1 + 2.0**-9
 #: Numbers in memory for each pair of items of a hull.
-HELD = 4
-#: Levels `r/t` closer than this, relatively, are one block: what rounding leaves of equal ones.
+HULL_NUMBERS = 4
+#: Levels `r/t` that differ by less than this share, which rounding can cause, are one block.
 _SAME = 1e-9
 
 
@@ -53,40 +54,42 @@ class Chain(NamedTuple):
     levels: Any
     capacity: Any
     draft: Any
-    owed: Any
+    target_mass: Any
     valid: Any
 
 
-def equalised(owed: Any, draft: Any, branches: tuple[int, ...], rounds: int = ROUNDS) -> Race:
-    """The race of `B` layers; owed, draft: shape `(B, n, J)`, branches: `k_c` for the `n` nodes.
+def equalised(target_mass: Any, draft: Any, branches: tuple[int, ...], rounds: int = ROUNDS) -> Race:
+    """The race of `B` layers; target_mass, draft: shape `(B, n, J)`, branches: `k_c` for the `n` nodes.
 
     Raises `TooLarge` where the hulls of a single layer would not fit in memory.
     """
-    batch, n, J = owed.shape
-    held = HELD * (n * J) ** 2
-    check_numbers("the hull of a layer", held, owed[0, 0])
+    batch, n, J = target_mass.shape
+    held = HULL_NUMBERS * (n * J) ** 2
+    check_numbers("the hull of a layer", held, target_mass[0, 0])
     most = max(int(MOST_NUMBERS / max(held, 1)), 1)
     if batch > most:
         starts = range(0, batch, most)
-        parts = [equalised(owed[i : i + most], draft[i : i + most], branches, rounds) for i in starts]
+        parts = [equalised(target_mass[i : i + most], draft[i : i + most], branches, rounds) for i in starts]
         return Race(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
-    chain = _loosened(equal_blocks(owed, draft, branches), n)
+    chain = _with_null_option(equal_blocks(target_mass, draft, branches), n)
     mantissas, exponents = np.frexp(_solved(chain, branches, rounds))
     whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64) * chain.valid
     blocks, weights = np.empty((2, batch, n * J), dtype=np.int64)
     np.put_along_axis(blocks, chain.order[:, :-1], chain.blocks[:, :-1], axis=1)
     np.put_along_axis(weights, chain.order[:, :-1], whole[:, :-1], axis=1)
-    return Race(blocks.reshape(owed.shape), weights.reshape(owed.shape), chain.blocks[:, -1], whole[:, -1])
+    return Race(
+        blocks.reshape(target_mass.shape), weights.reshape(target_mass.shape), chain.blocks[:, -1], whole[:, -1]
+    )
 
 
-def equal_blocks(owed: Any, draft: Any, branches: tuple[int, ...]) -> Chain:
+def equal_blocks(target_mass: Any, draft: Any, branches: tuple[int, ...]) -> Chain:
     """Steps 1 and 2."""
-    batch, n, J = owed.shape
+    batch, n, J = target_mass.shape
     k = np.array(branches, dtype=np.float64)
-    valid = (owed > 0) & (draft > 0)
-    ratio = np.where(valid, owed / np.where(valid, draft, 1), -1.0)
+    valid = (target_mass > 0) & (draft > 0)
+    ratio = np.where(valid, target_mass / np.where(valid, draft, 1), -1.0)
     inner = np.argsort(-ratio, axis=2, kind="stable")
-    t, q, ok = (np.take_along_axis(part, inner, axis=2) for part in (owed * valid, draft * valid, valid))
+    t, q, ok = (np.take_along_axis(part, inner, axis=2) for part in (target_mass * valid, draft * valid, valid))
     left = np.maximum(1 - q.cumsum(axis=2), 1e-15)  # all drafts below the prefix: as unlikely as rounding
     slopes = np.where(ok, _hull_slopes(t, -k[:, None] * np.log(left)), np.inf).reshape(batch, -1)
     outer = np.argsort(slopes, axis=1, kind="stable")
@@ -116,47 +119,49 @@ def _hull_slopes(t: Any, heights: Any) -> Any:
     return np.maximum.accumulate(np.where(upper, best, -np.inf), axis=-2).diagonal(axis1=-2, axis2=-1)
 
 
-def _loosened(chain: Chain, nodes: int) -> Chain:
+def _with_null_option(chain: Chain, nodes: int) -> Chain:
     """Step 3: one block for all pairs with `r > t`, and in it the null option as a node of its own.
 
     The target mass of the null option is the rest of `f`; its draft mass is 0 where that is 0. Blocks are ordered by
     node.
     """
-    loose = chain.levels > LOOSE
-    first = np.where(loose, chain.blocks, chain.blocks[:, -1:] + 1).min(axis=1, keepdims=True)
-    owed = np.where(loose, chain.owed * np.sqrt(np.clip(chain.levels, 1, AIM**2)), chain.owed)
-    before = np.where(loose, 0.0, chain.capacity).max(axis=1)
-    left = np.maximum(chain.capacity[:, -1] - before - np.where(loose, owed, 0).sum(axis=1), 0)
+    excess = chain.levels > EXCESS
+    first = np.where(excess, chain.blocks, chain.blocks[:, -1:] + 1).min(axis=1, keepdims=True)
+    target_mass = np.where(
+        excess, chain.target_mass * np.sqrt(np.clip(chain.levels, 1, EXCESS_KEPT**2)), chain.target_mass
+    )
+    before = np.where(excess, 0.0, chain.capacity).max(axis=1)
+    left = np.maximum(chain.capacity[:, -1] - before - np.where(excess, target_mass, 0).sum(axis=1), 0)
     ends = (-1, nodes, first[:, 0], np.inf, chain.capacity[:, -1], left > 0, left, left > 0)
-    fields = chain._replace(blocks=np.where(loose, first, chain.blocks), owed=owed)
-    loosened = Chain(
+    fields = chain._replace(blocks=np.where(excess, first, chain.blocks), target_mass=target_mass)
+    extended = Chain(
         *(np.column_stack([part, np.full(len(left), end)]) for part, end in zip(fields, ends, strict=True))
     )
-    order = np.argsort(loosened.blocks * (nodes + 1) + loosened.node, axis=1, kind="stable")
-    return Chain(*(gathered(part, order) for part in loosened))
+    order = np.argsort(extended.blocks * (nodes + 1) + extended.node, axis=1, kind="stable")
+    return Chain(*(gathered(part, order) for part in extended))
 
 
 def _solved(chain: Chain, branches: tuple[int, ...], rounds: int) -> Any:
     """Step 4: weights of at most 1, the largest of every block 1."""
     first, last = segments(chain.blocks)
-    ratio = np.where(chain.valid, chain.owed / np.where(chain.valid, chain.draft, 1), 0.0)
+    ratio = np.where(chain.valid, chain.target_mass / np.where(chain.valid, chain.draft, 1), 0.0)
     above = np.where(chain.levels < np.inf, chain.levels - 1, 1.0)
-    start = np.where(chain.levels > LOOSE, ratio / np.maximum(above, LOOSE - 1), ratio**2)
+    start = np.where(chain.levels > EXCESS, ratio / np.maximum(above, EXCESS - 1), ratio**2)
     start[:, -1] = chain.valid[:, -1]
     weights = _scaled(start, first, last)
-    idle = np.zeros_like(weights)
-    idle[:, -1] = 1 - chain.capacity[:, -1]
+    unopposed = np.zeros_like(weights)
+    unopposed[:, -1] = 1 - chain.capacity[:, -1]
     unsettled = np.flatnonzero((chain.valid & (last > first)).any(axis=1))
     for _ in range(rounds):
         if not unsettled.size:
             break
-        every = (chain.node, first, last, chain.draft, weights, idle, chain.owed)
-        node, begin, end, draft, now, alone, owed = (part[unsettled] for part in every)
+        every = (chain.node, first, last, chain.draft, weights, unopposed, chain.target_mass)
+        node, begin, end, draft, now, alone, target_mass = (part[unsettled] for part in every)
         law = race_integral(node, begin, end, draft, now, alone, (*branches, 1), *ROUGH)
-        short = np.where(law > 0, owed / np.where(law > 0, law, 1), 1.0)
+        short = np.where(law > 0, target_mass / np.where(law > 0, law, 1), 1.0)
         after = _scaled(now * short**POWER, begin, end)
         weights[unsettled] = after
-        unsettled = unsettled[(abs(np.log2(after / now)) * (draft > 0)).max(axis=1) > STEADY]
+        unsettled = unsettled[(abs(np.log2(after / now)) * (draft > 0)).max(axis=1) > CONVERGED]
     return weights
 
 

@@ -1,9 +1,9 @@
 """A layer of greedy nodes over a real vocabulary: tokens of like `p/q` share one weight, see `verifiers._layer_sets`.
 
-1. The `k - 1` most probable tokens of `q`, which are always drafted, stand alone. `q'` is the law of the last draft;
-   the tokens that it may be are in `J` classes by `p/q'`.
-2. What is drafted is then one of `J` sets, and the weights and their law are those of `verifiers._layer_sets`, with
-   classes for tokens: `r(c, y) = q'(y) rho(class)` for what may be drawn.
+1. The `k - 1` most probable tokens of `q` are always drafted; each has a weight of its own. The last draft has the law
+   `q'`; its possible tokens are in `J` classes by `p/q'`.
+2. So a node drafts one of `J` sets, and weights and their law are those of `verifiers._layer_sets`, with classes in
+   place of tokens: `r(c, y) = q'(y) rho(class)` for the tokens of the last draft.
 
 Lossless whatever the classes, exact for rational rows. Shapes: `V` tokens, `n` nodes, `T` most probable tokens.
 """
@@ -24,9 +24,9 @@ from draftproof.verifiers._layer_sets import Sets, raced
 from draftproof.verifiers._layers import Scored, Step, portion
 from draftproof.verifiers._ratio_classes import Sorted, by_classes, classes_of, number, numbers, spread
 
-#: Classes of a node, and how many of them halve `p/q'`.
+#: Classes of a node, and how many there are in an octave (a factor of two) of `p/q'`.
 CLASSES, AN_OCTAVE = 16, 1
-#: Sets of all nodes together up to which they are raced together.
+#: Nodes with more combinations of sets than this are raced one by one.
 MOST_TOGETHER = CLASSES**2
 
 
@@ -45,7 +45,7 @@ class Greedy:
         return int((self.node.q > 0).sum())
 
     def place(self, token: int) -> int:
-        """Where a drafted token stands among the classes and, after them, the most probable tokens."""
+        """The column of a drafted token: the classes come first, then the most probable tokens."""
         return CLASSES + self.top.index(token) if token in self.top else classes_of(self.node, [token])[0]
 
     def row(self, masses: Sequence[Any], alone: Sequence[Any], most: int) -> Any:
@@ -78,25 +78,25 @@ def greedy_class_step(layer: Sequence[Scored]) -> Step:
     groups = [nodes] if together else [[node] for node in nodes]
     total = sum(number(node.scored.score) for node in nodes)
     scores: dict[Context, Any] = {}
-    met: dict[Context, Any] = {}
+    means: dict[Context, Any] = {}
     for group in groups:
         share = sum(number(node.scored.score) for node in group) / total if len(groups) > 1 else 1
         law = _raced(group, share, scores)
         for node, row in zip(group, law, strict=True):
-            met[node.scored.node.context] = partial(_met, node, row, share)
-    return Step(scores, met)
+            means[node.scored.node.context] = partial(_mean, node, row, share)
+    return Step(scores, means)
 
 
 def _raced(group: Sequence[Greedy], share: Any, scores: dict[Context, Any]) -> list[Any]:
     """Step 2: `r/q'` by class and `r` of the most probable tokens for each node; adds the scores of what is drafted."""
     most = max(len(node.top) for node in group)
-    owed, draft = [], []
+    target_mass, draft = [], []
     for node in group:
         score, alone = number(node.scored.score), numbers(node.scored.node.target, node.top)
-        owed.append(node.row(node.node.p * score / share, [mass * score / share for mass in alone], most))
+        target_mass.append(node.row(node.node.p * score / share, [mass * score / share for mass in alone], most))
         draft.append(node.row(node.node.q, [], most))
     branches = [len(node.scored.node.children) for node in group]
-    weights, law = raced(np.concatenate(owed), np.concatenate(draft), (class_sets, *branches))
+    weights, law = raced(np.concatenate(target_mass), np.concatenate(draft), (class_sets, *branches))
     rates = []
     for q, row in zip(draft, law.reshape(len(group), -1), strict=True):
         rate = row.copy()
@@ -118,7 +118,7 @@ def _raced(group: Sequence[Greedy], share: Any, scores: dict[Context, Any]) -> l
     return rates
 
 
-def _met(node: Greedy, rate: Any, share: Any, part: slice) -> Vector:
+def _mean(node: Greedy, rate: Any, share: Any, part: slice) -> Vector:
     """A part of `m(c, .)`."""
     rest = node.rest[part]
     law = rest * spread(rate[:CLASSES], node.node, rest, part)

@@ -50,11 +50,11 @@ def greedy_step(state: State, p: Vector, q: Vector, paths: int) -> tuple[Any, Ve
 
     p, q: shape `(n.., V)`, the parts of the state `(n.., 1)` or numbers. paths: `K`, or 1 on the trunk.
     """
-    return _grown(state, q, mass_below(p, q) if paths > 1 else None, paths)
+    return _extended(state, q, mass_below(p, q) if paths > 1 else None, paths)
 
 
-def _grown(state: State, q: Any, lower: Any, paths: int) -> tuple[Any, Any, tuple[Any, Any, Any]]:
-    """`greedy_step` for some tokens with masses `q` and those of the tokens ranked below them."""
+def _extended(state: State, q: Any, lower: Any, paths: int) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+    """`greedy_step` for some tokens. q: their masses; lower: for each the mass of the tokens ranked below it."""
     trunk, prefix, below = state
     step = prefix * q
     if paths == 1:
@@ -65,9 +65,9 @@ def _grown(state: State, q: Any, lower: Any, paths: int) -> tuple[Any, Any, tupl
 
 
 def greedy_masses(path: Sequence[DraftNode], paths: int) -> list[tuple[Any, Drawn]]:
-    """For each inner node `c` of a path, `r(c)` and `r(c, y)`, of the next token or of all.
+    """For each inner node `c` of a path, `r(c)` and the law `r(c, y)`: its mass at the path's next token, and its row.
 
-    path: the nodes of any path of the tree, root first. paths: `K`. The order is greedy whichever path is asked about.
+    path: the nodes of any path of the tree, root first, greedy or not. paths: `K`.
     """
     masses = []
     state = greedy_root(1)
@@ -75,7 +75,7 @@ def greedy_masses(path: Sequence[DraftNode], paths: int) -> list[tuple[Any, Draw
     for node, child in pairwise(path):
         forked = paths if len(node.children) > 1 else forked
         p, q, token = node.target, node.draft, child.context[-1]
-        total, selected, after = _grown(state, q[token], mass_before(p, q, token) if forked > 1 else None, forked)
+        total, selected, after = _extended(state, q[token], mass_before(p, q, token) if forked > 1 else None, forked)
         masses.append((total, Drawn(selected, partial(_selected, state, p, q, forked))))
         state = after
     return masses
@@ -87,10 +87,12 @@ def _selected(state: State, p: Vector, q: Vector, paths: int) -> Vector:
 
 def greedy_laws(path: Sequence[DraftNode], paths: int) -> list[Drawn]:
     """`r(c, y)/r(c)` along a path."""
-    return [Drawn(drawn.mass / total, partial(_given, drawn, total)) for total, drawn in greedy_masses(path, paths)]
+    return [
+        Drawn(drawn.mass / total, partial(_conditional, drawn, total)) for total, drawn in greedy_masses(path, paths)
+    ]
 
 
-def _given(drawn: Drawn, total: Any) -> Vector:
+def _conditional(drawn: Drawn, total: Any) -> Vector:
     return drawn.row() / total
 
 

@@ -2,10 +2,11 @@
 
 1. The class of a token is half an octave of `p/q` wide, see `verifiers._ratio_classes`.
 2. The race is that of `J` classes a node. Its law is `r(c, y) = q(y|c) rho(class)`.
-3. `m = min(a p, q rho)`, one more pass, is made on the way up only, where nothing below was accepted.
+3. `m = min(a p, q rho)` takes one more pass over the row; it is computed on the way up, where nothing below was
+   accepted.
 
-In float64 the law of the classes sums to 1 within 1e-11, of a node and of a layer: the error of the integral. What is
-lost of exactness is that, beside the rounding of the sums over the rows.
+In float64 the law of the classes of a layer sums to 1 within 1e-11, the error of the integral. No other error exceeds
+the rounding of sums over rows.
 
 Exact for rational rows too, whatever the classes. Shapes: `V` tokens, `n` nodes.
 """
@@ -25,45 +26,45 @@ from draftproof.verifiers._layers import Scored, Step, portion
 from draftproof.verifiers._race import Race
 from draftproof.verifiers._ratio_classes import CLASSES, Sorted, by_classes, number, spread
 
-#: Makes a race of `(n, J)` classes from what is owed, draft masses and branches, with its law.
+#: From target masses, draft masses and branches the race of `(n, J)` classes, with its law.
 Racing = Callable[[Vector, Vector, tuple[int, ...]], tuple[Race, Vector]]
 
 
 def class_step(forks: Sequence[Scored], branches: tuple[int, ...], racing: Racing) -> Step:
     """Steps 1 to 3 for the nodes of a layer that have children."""
     rows = forks[0].node.target
-    room = None if is_tensor(rows) else np.empty(len(rows))
-    nodes = [by_classes(scored.node.target, scored.node.draft, room) for scored in forks]
+    scratch = None if is_tensor(rows) else np.empty(len(rows))
+    nodes = [by_classes(scored.node.target, scored.node.draft, scratch) for scored in forks]
     race, rho = _raced([number(scored.score) for scored in forks], nodes, branches, racing)
     parts = list(zip(forks, nodes, rho, strict=True))
-    return Step(_scores(forks, nodes, race, rho), {part[0].node.context: partial(_met, *part) for part in parts})
+    return Step(_scores(forks, nodes, race, rho), {part[0].node.context: partial(_mean, *part) for part in parts})
 
 
 def class_outcomes(
     scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...], racing: Racing
 ) -> tuple[Vector, Iterator[list[tuple[Any, list[Child]]]]]:
-    """What `class_step` makes of `B` layers, for `draftproof.simulator.structures.Layered`, whose shapes these are."""
-    met, parts = [], []
+    """`class_step` for `B` layers, with the shapes of `draftproof.simulator.structures.Layered`."""
+    means, parts = [], []
     for factors, p, q in zip(scores[..., 0], target, draft, strict=True):
         nodes = [by_classes(*rows) for rows in zip(p, q, strict=True)]
         race, rho = _raced(factors, nodes, branches, racing)
         places = np.stack([node.place for node in nodes])
         laws = q * np.take_along_axis(rho, places, axis=1)
-        met.append(minimum(factors[:, None] * p, laws))
-        kept = met[-1] / (laws + (laws <= 0))
+        means.append(minimum(factors[:, None] * p, laws))
+        kept = means[-1] / (laws + (laws <= 0))
         blocks, weights = (np.take_along_axis(part, places, axis=1) for part in (race.blocks, race.weights))
         tokens = Race(blocks, weights, race.null_block, race.null_weight)
         parts.append((tokens, q.tolist(), branches, kept.tolist()))
-    return np.stack(met), (race_outcomes(*part) for part in parts)
+    return np.stack(means), (race_outcomes(*part) for part in parts)
 
 
 def _raced(
     scores: Sequence[Any], nodes: Sequence[Sorted], branches: tuple[int, ...], racing: Racing
 ) -> tuple[Race, Any]:
     """The race of nodes with these scores, and its law over draft masses by class, shape `(n, J)`."""
-    owed = np.concatenate([score * node.p for score, node in zip(scores, nodes, strict=True)])
+    target_mass = np.concatenate([score * node.p for score, node in zip(scores, nodes, strict=True)])
     draft = np.concatenate([node.q for node in nodes])
-    race, law = racing(owed, draft, branches)
+    race, law = racing(target_mass, draft, branches)
     return race, (law / (draft + (draft <= 0))).reshape(len(nodes), CLASSES)
 
 
@@ -82,14 +83,14 @@ def _scores(forks: Sequence[Scored], nodes: Sequence[Sorted], race: Race, rho: A
     scores = {}
     for _, c, token, weight, share in first:
         node = forks[c].node
-        owed, law = forks[c].score * node.target[token], node.draft[token] * share
-        if owed > 0 and law > 0:
-            kept = owed / law if owed < law else 1
+        target_mass, law = forks[c].score * node.target[token], node.draft[token] * share
+        if target_mass > 0 and law > 0:
+            kept = target_mass / law if target_mass < law else 1
             scores[*node.context, token] = portion(kept * (law * 0 + 1), weight, total)
     return scores
 
 
-def _met(scored: Scored, node: Sorted, rho: Any, part: slice) -> Vector:
+def _mean(scored: Scored, node: Sorted, rho: Any, part: slice) -> Vector:
     """A part of `m(c, .)`."""
     draft = scored.node.draft[part]
     return minimum(scored.score * scored.node.target[part], spread(rho, node, draft, part) * draft)

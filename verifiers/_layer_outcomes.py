@@ -1,4 +1,4 @@
-"""What a layer of branches may draw, as far as it gets a score: for engines that do not enumerate draft trees."""
+"""The sets of children with scores that a layer of branches may have: for engines that do not enumerate trees."""
 
 from __future__ import annotations
 

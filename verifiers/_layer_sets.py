@@ -1,9 +1,9 @@
-"""A layer whose nodes draw sets of different tokens: the sets are listed, whatever the draft scheme makes of them.
+"""A layer whose nodes draw sets of different tokens: all sets are listed with their probabilities.
 
 1. For each node the sets that it may draw are listed with their probabilities.
-2. Of what is drafted one pair of node and token is chosen with probability proportional to whole weights. Its law `r`
-   is a sum over all sets of all nodes together; where these are too many, a node is chosen first, with probabilities
-   proportional to the scores, then one of its drafts.
+2. One drafted pair of node and token is chosen with probability proportional to whole weights. Its law `r` is a sum
+   over all combinations of sets of the nodes; where these are too many, a node is chosen first, with probability
+   proportional to its score, then one of its drafts.
 3. `v <- v (t/r)^(3/2)`, repeated, makes `r/t` as equal as weights can, and `min(t, r)` near its largest sum.
 
 Lossless for all weights, with `r` computed for the weights that are used. Shapes: `n` nodes, `V` tokens.
@@ -32,14 +32,14 @@ Sets: TypeAlias = Mapping[tuple[int, ...], Any]
 #: Lists the sets of `k` tokens that a node with draft `q` may have.
 Listing: TypeAlias = Callable[[Vector, int], Sets]
 
-#: The weights of step 3, shape `(n, V)`, from what is owed, the drafts and a key; see `race_weights`.
+#: The weights of step 3, shape `(n, V)`, from target masses, draft masses and a key; see `race_weights`.
 Solver: TypeAlias = Callable[[Vector, Vector, tuple[Any, ...]], Any]
 
-#: Decimals with which programs are posed, so that float64 and rational runs pose the same ones.
+#: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
 DECIMALS = 10
-#: The bits that a weight keeps: a layer that draws nothing at random should lose nothing.
+#: The bits that a weight keeps; enough that on a layer of deterministic drafts rounding costs next to nothing.
 BITS = 20
-#: Sets of all nodes together up to which they are raced together.
+#: Nodes with more combinations of sets than this are raced one by one.
 MOST_TOGETHER = 4096
 
 
@@ -68,9 +68,9 @@ def greedy_sets(q: Vector, k: int) -> Sets:
     return {tuple(sorted({*top, token})): mass for token, mass in enumerate(q) if mass > 0}
 
 
-def race_weights(owed: Vector, draft: Vector, key: tuple[Any, ...]) -> Any:
+def race_weights(target_mass: Vector, draft: Vector, key: tuple[Any, ...]) -> Any:
     """Whole weights, shape `(n, V)`; a pure function of the numbers rounded to `DECIMALS`."""
-    return _weights(_floats(owed), _listed(_floats(draft), key), len(key) - 1)
+    return _weights(_floats(target_mass), _listed(_floats(draft), key), len(key) - 1)
 
 
 def set_step(layer: Sequence[Scored], listing: Listing, solver: Solver = race_weights) -> Step:
@@ -81,20 +81,20 @@ def set_step(layer: Sequence[Scored], listing: Listing, solver: Solver = race_we
     groups = [forks] if together else [[scored] for scored in forks]
     total = sum(scored.score for scored in forks)
     scores: dict[Context, Any] = {}
-    met: dict[Context, Vector] = {}
+    means: dict[Context, Vector] = {}
     for group in groups:
         share = sum(scored.score for scored in group) / total if len(groups) > 1 else 1
         children = tuple(len(scored.node.children) for scored in group)
-        owed = joined([scored.score * scored.node.target / share for scored in group])
+        target_mass = joined([scored.score * scored.node.target / share for scored in group])
         draft = joined([scored.node.draft for scored in group])
         key = (listing, *children)
-        weights, law = _raced(owed, draft, key) if default else raced(owed, draft, key, solver)
-        kept = minimum(owed, law)
+        weights, law = _raced(target_mass, draft, key) if default else raced(target_mass, draft, key, solver)
+        kept = minimum(target_mass, law)
         _score(scores, group, weights, kept, law, share)
         size = len(group[0].node.target)
         for place, scored in enumerate(group):
-            met[scored.node.context] = kept[place * size : (place + 1) * size] * share
-    return Step(scores, {context: row.__getitem__ for context, row in met.items()})
+            means[scored.node.context] = kept[place * size : (place + 1) * size] * share
+    return Step(scores, {context: row.__getitem__ for context, row in means.items()})
 
 
 def _combined(forks: Sequence[Scored], listing: Listing, count: Callable[..., int]) -> int:
@@ -125,9 +125,11 @@ def _score(
             scores[*group[place].node.context, token] = portion(share * kept[at] / law[at], weight, total)
 
 
-def raced(owed: Vector, draft: Vector, key: tuple[Any, ...], solver: Solver = race_weights) -> tuple[Any, Vector]:
+def raced(
+    target_mass: Vector, draft: Vector, key: tuple[Any, ...], solver: Solver = race_weights
+) -> tuple[Any, Vector]:
     """Whole weights, shape `(n, V)`, and their law, shape `(n V,)`; key: the listing and `k_c` for each node."""
-    weights = solver(owed, draft, key)
+    weights = solver(target_mass, draft, key)
     return weights, _law(weights, _listed(draft, key), draft)
 
 
@@ -141,23 +143,23 @@ def _listed(draft: Any, key: tuple[Any, ...]) -> list[Sets]:
     return [listing(draft[place * size : (place + 1) * size], k) for place, k in enumerate(numbers)]
 
 
-def _weights(owed: Any, sets: Sequence[Sets], n: int) -> Any:
+def _weights(target_mass: Any, sets: Sequence[Sets], n: int) -> Any:
     """Step 3."""
-    size = len(owed) // n
-    check_numbers("a layer of sets", float(prod(map(len, sets))) * len(owed), owed)
+    size = len(target_mass) // n
+    check_numbers("a layer of sets", float(prod(map(len, sets))) * len(target_mass), target_mass)
     chances = np.array([prod(masses) for masses in product(*(part.values() for part in sets))], dtype=np.float64)
     drafted = np.zeros((len(chances), n, size), dtype=bool)
     for number, tokens in enumerate(product(*sets)):
         for place, part in enumerate(tokens):
             drafted[number, place, list(part)] = True
-    drafted = drafted.reshape(len(chances), -1) & (owed > 0)
+    drafted = drafted.reshape(len(chances), -1) & (target_mass > 0)
     possible = drafted.any(axis=0)
     weights = np.where(possible, 1.0, 0.0)
     for _ in range(ROUNDS):
         raced = drafted * weights
         total = raced.sum(axis=1, keepdims=True)
         law = chances @ (raced / np.where(total > 0, total, 1))
-        weights = np.where(possible, weights * (owed / np.where(law > 0, law, 1)) ** POWER, 0.0)
+        weights = np.where(possible, weights * (target_mass / np.where(law > 0, law, 1)) ** POWER, 0.0)
         weights = np.where(possible, np.maximum(weights / max(weights.max(), 1e-300), 2.0**-SPAN), 0.0)
     mantissas, exponents = np.frexp(weights)
     whole = np.ldexp(np.rint(np.ldexp(mantissas, BITS)), exponents + SPAN).astype(np.int64)

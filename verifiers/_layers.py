@@ -1,10 +1,10 @@
 """The sweep over layers that joint verifiers share: scores down the tree, one accepted node on the way up.
 
 A layer is the set of nodes at one depth; every node `c` of it has a score `a_c >= 0` with `sum a_c <= 1`, the root 1.
-1. Down: from a layer and all that is drafted so far, a rule gives the drafted children scores of sum at most 1. With
-   `m(c, y)` the mean of the score of `(c, y)` over what may be drafted next, `m(c, y) <= a_c p(y|c)`.
+1. Down: from a layer and all that is drafted so far, a rule gives the drafted children scores of sum at most 1. The
+   mean `m(c, y)` of the score of `(c, y)` over the drafts of the next layer must satisfy `m(c, y) <= a_c p(y|c)`.
 2. Up, from the deepest layer: accept node `c` with probability `a_c - sum_y m(c, y)`, divided by the probability that
-   nothing below the layer was accepted, `1 - sum m` over the layer. The root takes what is left in the end.
+   nothing below the layer was accepted, `1 - sum m` over the layer. The root is accepted if no other node is.
 3. The correction at `c` comes from normalised `a_c p - m(c, .)`.
 
 Lossless for every rule. By induction from the leaves: given all that is drafted down to a layer, something in the
@@ -26,7 +26,7 @@ from draftproof.simulator.protocol import Coin, Context, DraftNode, Vector, Verd
 from draftproof.simulator.vectors import is_tensor, positive_part
 from draftproof.verifiers._ratio_classes import CLASSES, WHOLE
 
-#: The part of a row that is added up at a time: what is made of so little stays near the processor.
+#: Tokens of a row that are added up at a time: so few fit into the processor's cache.
 PIECE = 2**14
 
 
@@ -40,14 +40,14 @@ class Scored:
 
 @dataclass(frozen=True)
 class Step:
-    """What a rule makes of one layer.
+    """The result of a rule on one layer.
 
-    scores: of the drafted children, by context; those left out have 0. met: for each node with children a function of
-    a slice, that part of `m(c, .)`, called where it is needed; of a row that is known its `__getitem__`.
+    scores: of the drafted children, by context; 0 where it has none. means: for each node with children a function from
+    a slice of the tokens to that part of `m(c, .)`.
     """
 
     scores: Mapping[Context, Any] = field(default_factory=dict)
-    met: Mapping[Context, Callable[[slice], Vector]] = field(default_factory=dict)
+    means: Mapping[Context, Callable[[slice], Vector]] = field(default_factory=dict)
 
 
 #: Scores for the children of a layer: a function of the layer and of what is drafted down to its children.
@@ -84,8 +84,8 @@ def _accepted(layer: Sequence[Scored], step: Step, coin: Coin) -> Scored | None:
     """Step 2 for one layer."""
     masses = []
     for scored in layer:
-        met = step.met.get(scored.node.context)
-        masses.append(scored.score if met is None else scored.score - mass_met(met, scored.node.target))
+        means = step.means.get(scored.node.context)
+        masses.append(scored.score if means is None else scored.score - total_mean(means, scored.node.target))
     masses.append(1 - sum(scored.score for scored in layer))
     masses = [mass if mass > 0 else 0 for mass in masses]  # rounding may leave less than nothing
     chosen = coin.choose(masses) if any(mass > 0 for mass in masses) else len(layer)
@@ -95,18 +95,18 @@ def _accepted(layer: Sequence[Scored], step: Step, coin: Coin) -> Scored | None:
 def _verdict(chosen: Scored, step: Step, coin: Coin) -> Verdict:
     """Step 3."""
     node = chosen.node
-    met = step.met.get(node.context)
-    rest = node.target if met is None else positive_part(chosen.score * node.target - met(WHOLE))
+    means = step.means.get(node.context)
+    rest = node.target if means is None else positive_part(chosen.score * node.target - means(WHOLE))
     return Verdict(node.context, coin.choose(rest if rest.sum() > 0 else node.target))
 
 
-def mass_met(met: Callable[[slice], Vector], like: Vector) -> Any:
+def total_mean(means: Callable[[slice], Vector], like: Vector) -> Any:
     """The sum of `m(c, .)`, in double precision for a real vocabulary. like: a row of the node."""
     if like.dtype == object or len(like) <= CLASSES:
-        return met(WHOLE).sum()
+        return means(WHOLE).sum()
     if is_tensor(like):
-        return met(WHOLE).double().sum().item()
-    return sum(met(slice(start, start + PIECE)).sum(dtype=np.float64) for start in range(0, len(like), PIECE))
+        return means(WHOLE).double().sum().item()
+    return sum(means(slice(start, start + PIECE)).sum(dtype=np.float64) for start in range(0, len(like), PIECE))
 
 
 def portion(mass: Any, weight: int, total: int) -> Any:

@@ -30,7 +30,7 @@ def memoised(solve: Callable[[Vector, Vector, K], T]) -> Callable[[Vector, Vecto
 
     @wraps(solve)
     def remembered(p: Vector, q: Vector, k: K) -> T:
-        if len(p) > LONGEST or _is_bound(p) or _is_bound(q):
+        if len(p) > LONGEST or _is_uncacheable(p) or _is_uncacheable(q):
             return solve(p, q, k)
         first = _entries(p)
         key = (p.dtype, first, first if q is p else _entries(q), _plain(k))
@@ -57,6 +57,6 @@ def _plain(k: Any) -> Any:
     return tuple(map(_plain, k)) if isinstance(k, tuple) else k.item() if is_tensor(k) else k
 
 
-def _is_bound(row: Vector) -> bool:
-    """Whether it is a tensor with gradients or on a device, which its numbers alone do not determine."""
+def _is_uncacheable(row: Vector) -> bool:
+    """Whether it is a tensor with gradients or on a device: more than its numbers, which are the key."""
     return not isinstance(row, np.ndarray) and is_tensor(row) and (row.requires_grad or row.device.type != "cpu")

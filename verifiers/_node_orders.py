@@ -28,12 +28,13 @@ from draftproof.verifiers._limits import check_numbers
 
 #: Weights of orders are multiples of one over this number.
 GRAIN = 1024
-#: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
+#: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
 DECIMALS = 10
-#: Weight of an equation beside the sum of squares: what it lets through is far below one over `GRAIN`.
-_FIRM = 1e3
-#: Column generation ends when the sum of squares can fall by no more than this, far below what rounding changes.
-_ENOUGH = 1e-8
+#: Weight of the equations in the least squares: they are violated by far less than one over `GRAIN`.
+_PENALTY = 1e3
+#: Column generation ends when the sum of squares can fall by no more than this, which is far below the effect of
+#: rounding.
+_TOLERANCE = 1e-8
 #: Rounds of column generation at most; then the mixture at hand is used.
 _ROUNDS = 400
 
@@ -49,7 +50,7 @@ class Mixture:
 
 
 def rounded(values: Any) -> Numbers:
-    """Numbers as programs are posed with them."""
+    """The numbers to `DECIMALS`."""
     return tuple(round(float(value), DECIMALS) for value in values)
 
 
@@ -59,27 +60,27 @@ def node_mixtures(weight: float, alive: Numbers, p: Numbers, q: Numbers) -> tupl
 
     alive: for `k = 1..K` the probability that `k` branches are alive. All numbers as `rounded` gives them.
     """
-    owed, draft = weight * np.array(p), np.array(q)
+    target_mass, draft = weight * np.array(p), np.array(q)
     check_numbers("the program of token orders", float((draft > 0).sum() * len(alive)) ** 2, draft)
-    if rounded(owed) == q:
+    if rounded(target_mass) == q:
         return None
-    order = np.argsort(owed / (draft + (draft == 0)), kind="stable")
+    order = np.argsort(target_mass / (draft + (draft == 0)), kind="stable")
     never, order = order[draft[order] == 0], order[draft[order] > 0]
-    split = _split(owed[order], draft[order], alive)
+    split = _split(target_mass[order], draft[order], alive)
     halves = []
     for tokens, best in ((order[:split], False), (order[split:], True)):
         below = float(draft[order[:split]].sum()) if best else 0.0
         if len(tokens):
-            halves.append(_Half(tokens, best, owed[tokens], draft[tokens], below, alive).mixtures())
+            halves.append(_Half(tokens, best, target_mass[tokens], draft[tokens], below, alive).mixtures())
     return tuple(_stacked(never, mixtures) for mixtures in zip(*halves, strict=True))
 
 
-def _split(owed: Any, draft: Any, alive: Numbers) -> int:
+def _split(target_mass: Any, draft: Any, alive: Numbers) -> int:
     """Step 1: how many of the tokens, worst first, are not in the best set."""
     inside = np.append(0.0, draft[::-1].cumsum())
-    met = sum(share * (1 - (1 - inside) ** k) for k, share in enumerate(alive, start=1))
-    outside = np.append(owed.cumsum()[::-1], 0.0)
-    return len(owed) - int(np.argmin(outside + met))
+    hit = sum(share * (1 - (1 - inside) ** k) for k, share in enumerate(alive, start=1))
+    outside = np.append(target_mass.cumsum()[::-1], 0.0)
+    return len(target_mass) - int(np.argmin(outside + hit))
 
 
 def _stacked(never: Any, halves: Sequence[Mixture]) -> Mixture:
@@ -96,9 +97,16 @@ def _stacked(never: Any, halves: Sequence[Mixture]) -> Mixture:
 class _Half:
     """Step 3 for the best set or for the rest of the tokens, `n` in number."""
 
-    def __init__(self, tokens: Any, best: bool, owed: Any, draft: Any, below: float, alive: Numbers) -> None:
-        """owed: `w p`. below: the mass that every order ranks below these tokens. tokens: worst first."""
-        self.tokens, self.best, self.owed, self.draft, self.below, self.alive = tokens, best, owed, draft, below, alive
+    def __init__(self, tokens: Any, best: bool, target_mass: Any, draft: Any, below: float, alive: Numbers) -> None:
+        """target_mass: `w p`. below: the mass that every order ranks below these tokens. tokens: worst first."""
+        self.tokens, self.best, self.target_mass, self.draft, self.below, self.alive = (
+            tokens,
+            best,
+            target_mass,
+            draft,
+            below,
+            alive,
+        )
         self.counts = range(2, len(alive) + 1)
         self.orders: list[tuple[int, Any]] = []  # (k, positions among the tokens, worst first)
         self.columns: list[Any] = []  # what each adds to `u_m(y)`, shape `(K, n)`
@@ -120,7 +128,7 @@ class _Half:
                     gained += max(gain, 0.0)
                     if gain > 0:
                         self._add(k, order)
-            if gained <= _ENOUGH:
+            if gained <= _TOLERANCE:
                 break
         return [self._mixture(k, shares) for k in self.counts]
 
@@ -147,14 +155,16 @@ class _Half:
         matrix = np.vstack(
             [
                 np.hstack([stack.reshape(count, -1).T, np.zeros((K * size, size))]),
-                _FIRM * np.hstack([stack.sum(axis=1).T, spare]),
-                _FIRM * np.hstack([sums, np.zeros((len(sums), size))]),
+                _PENALTY * np.hstack([stack.sum(axis=1).T, spare]),
+                _PENALTY * np.hstack([sums, np.zeros((len(sums), size))]),
             ]
         )
-        wanted = np.concatenate([-single.ravel(), _FIRM * (self.owed - single[0]), np.full(len(sums), _FIRM)])
+        wanted = np.concatenate(
+            [-single.ravel(), _PENALTY * (self.target_mass - single[0]), np.full(len(sums), _PENALTY)]
+        )
         weights = scipy.optimize.nnls(matrix, wanted, maxiter=100 * matrix.shape[1])[0]
-        firm = (matrix @ weights - wanted)[K * size : (K + 1) * size]
-        return weights[:count], single + np.tensordot(weights[:count], stack, axes=1) + _FIRM * firm
+        residual = (matrix @ weights - wanted)[K * size : (K + 1) * size]
+        return weights[:count], single + np.tensordot(weights[:count], stack, axes=1) + _PENALTY * residual
 
     def _cheapest(self, k: int, prices: Any) -> Any:
         """The order of the least cost for `k` alive branches."""
@@ -164,12 +174,14 @@ class _Half:
     def _mixture(self, k: int, shares: Any) -> Mixture:
         """Step 4, by largest remainders."""
         pairs = zip(shares, self.orders, strict=False)  # orders of a last round have no share
-        own = [(max(float(share), 0.0), order) for share, (of, order) in pairs if of == k]
-        total = sum(share for share, _ in own)
-        exact = [GRAIN * share / total if total > 0 else GRAIN / len(own) for share, _ in own]
+        weighted = [(max(float(share), 0.0), order) for share, (of, order) in pairs if of == k]
+        total = sum(share for share, _ in weighted)
+        exact = [GRAIN * share / total if total > 0 else GRAIN / len(weighted) for share, _ in weighted]
         units = [int(number) for number in exact]
-        by_remainder = sorted(range(len(own)), key=lambda i: units[i] - exact[i])
+        by_remainder = sorted(range(len(weighted)), key=lambda i: units[i] - exact[i])
         for i in by_remainder[: GRAIN - sum(units)]:
             units[i] += 1
-        kept = [(n, tuple(int(t) for t in self.tokens[order])) for n, (_, order) in zip(units, own, strict=True) if n]
+        kept = [
+            (n, tuple(int(t) for t in self.tokens[order])) for n, (_, order) in zip(units, weighted, strict=True) if n
+        ]
         return Mixture(tuple(n for n, _ in kept), tuple(order for _, order in kept))

@@ -18,9 +18,9 @@ from draftproof.verifiers._weights import capped, leftover, stop_probability
 
 @dataclass(frozen=True)
 class Drawn:
-    """The law from which a path's next token was drawn. mass: that of the token. row: all of it, `(V,)`, where needed.
+    """The law from which a path's next token was drawn. mass: that of the token. row: computes all of it, `(V,)`.
 
-    A path that is accepted needs the masses only.
+    The row is needed only where the path is rejected.
     """
 
     mass: Any
@@ -28,7 +28,7 @@ class Drawn:
 
     @classmethod
     def of(cls, law: Vector, token: int) -> Drawn:
-        """Of a law that is known, shape `(V,)`."""
+        """From the row itself."""
         return cls(law[token], lambda: law)
 
 
@@ -42,7 +42,7 @@ def block_verify(path: Sequence[DraftNode], laws: Sequence[Vector], coin: Coin) 
 
 
 def verify_drawn(path: Sequence[DraftNode], laws: Sequence[Drawn], coin: Coin) -> Verdict:
-    """`block_verify` where laws are asked for on the way up only."""
+    """`block_verify` with laws whose rows are computed only where they are needed."""
     weights: list[Any] = [1]
     for (node, child), law in zip(pairwise(path), laws, strict=True):
         weights.append(capped(weights[-1] * node.target[child.context[-1]], law.mass))

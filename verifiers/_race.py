@@ -1,4 +1,4 @@
-"""Selection of one drafted branch by an exponential race: of the best block, with probability proportional to weights.
+"""Selection of one drafted branch: one of the best drafted block, with probability proportional to its weight.
 
 `n` nodes have `k_c` i.i.d. branches each and `J` classes of tokens a node. A branch in class `j` of node `c` has a
 block `b`, where 0 is the best, and a whole weight `v`, 0 for a branch that is never selected. The null option takes
@@ -16,7 +16,7 @@ import numpy as np
 
 #: Largest quotient of two weights of a block, as a power of two.
 SPAN = 20
-#: How finely laws are integrated: to 1e-13.
+#: Step and tail of the integral for an error of 1e-13.
 FINE = (0.3, 30.0)
 
 #: The law of a sum of weights.
@@ -50,10 +50,10 @@ class Race(NamedTuple):
 
 
 def exact_law(race: Race, draft: Sequence[Sequence[Any]], branches: Sequence[int]) -> list[list[Any]]:
-    """The law of one layer by adding up over all sums of weights, in the arithmetic of the draft masses, `(n, J)`.
+    """The law of one layer by enumerating the sums of weights, in the arithmetic of the draft masses, `(n, J)`.
 
-    Weights may be any numbers with a sign, sums and quotients; sums are keys of a dictionary. The null option is one
-    more node, whose single token is always drafted.
+    Weights may be of any type that can be added, divided, compared with 0 and hashed. The null option is one more node,
+    whose single token is always drafted.
     """
     blocks, weights = race.blocks.tolist(), race.weights.tolist()
     places = [[j for j, v in enumerate(row) if v > 0 and q[j] > 0] for row, q in zip(weights, draft, strict=True)]
@@ -133,7 +133,7 @@ def race_integral(
     last: Any,
     mass: Any,
     weights: Any,
-    idle: Any,
+    unopposed: Any,
     branches: Sequence[int],
     step: float,
     tail: float,
@@ -143,7 +143,7 @@ def race_integral(
     A branch of weight `v` finishes at time `s` with density `v e^(-s v)`; another branch is later with probability
     `sum_z q(z) e^(-s v(z))` over its block and all worse ones. So `r = k_c q` times the integral over `s` of the
     density times these probabilities for all other branches. With `s = e^u` the trapezoidal rule in `u` has an
-    error of about `e^(-pi^2/step)`, and `e^(-tail)` for the part that is cut off on the left. idle: the
+    error of about `e^(-pi^2/step)`, and `e^(-tail)` for the part that is cut off on the left. unopposed: the
     probability that no other branch is in the block or a better one; it is subtracted inside the integral, to
     avoid cancellation.
     """
@@ -151,19 +151,19 @@ def race_integral(
     survival = np.exp(-weights[:, :, None] * np.exp(u))  # (B, N, S)
     k = np.array(branches)
     runs = _runs(node, first)
-    own = k[runs.node]
+    counts = k[runs.node]
     inside = (mass[:, :, None] * (node[:, :, None] == np.arange(len(k)))).cumsum(axis=1)
     worse = np.maximum(1 - gathered(inside, last).reshape(-1, len(k))[runs.blocks], 0)  # (blocks, n)
     undecided = np.add.reduceat((mass[:, :, None] * survival).reshape(-1, len(u)), runs.starts, axis=0)  # (runs, S)
     undecided = np.maximum(undecided, 0) + worse[runs.block, runs.node, None]
     powers = undecided
-    for one in range(1, own.max()):
-        powers = powers * np.where(own > one, undecided.T, 1.0).T
+    for count in range(1, counts.max()):
+        powers = powers * np.where(counts > count, undecided.T, 1.0).T
     worse[runs.block, runs.node] = 1.0  # left are the nodes that have no pair in the block
     others = np.multiply.reduceat(powers, runs.first, axis=0) * (worse**k).prod(axis=1)[:, None]
     others = others[runs.block] / np.where(undecided > 0, undecided, 1.0)
     product = others[runs.place].reshape(survival.shape)
-    product -= np.asarray(idle)[..., None]
+    product -= np.asarray(unopposed)[..., None]
     product *= survival
     won = product @ (np.exp(u) * step) * weights
     return k[node] * mass * won

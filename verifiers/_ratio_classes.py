@@ -1,4 +1,4 @@
-"""Tokens of like `p/q` in classes, where the rows are: what a program over them costs does not grow with `V`.
+"""Tokens of like `p/q` in classes, computed on the device of the rows: a program over classes does not grow with `V`.
 
 The class of a token is read off the binary digits of `p/q`: a part of an octave wide, open at both ends. Adding up `p`
 and `q` by class is one pass over the rows; only the sums leave the device of the rows.
@@ -18,7 +18,7 @@ from draftproof.simulator.lazy import torch
 from draftproof.simulator.protocol import Vector
 from draftproof.simulator.vectors import is_tensor
 
-#: Classes, and how many of them halve `p/q`, for a program whose cost grows quickly with them.
+#: Classes, and how many there are in an octave (a factor of two) of `p/q`, for a program whose cost grows quickly.
 CLASSES, AN_OCTAVE = 32, 2
 #: Binary digits of a float64 behind its exponent, and the exponent of 1.
 _DIGITS, _ONE = 52, 1023
@@ -38,11 +38,11 @@ class Sorted:
 
 
 def by_classes(
-    target: Vector, draft: Vector, room: Any = None, classes: int = CLASSES, an_octave: int = AN_OCTAVE
+    target: Vector, draft: Vector, scratch: Any = None, classes: int = CLASSES, an_octave: int = AN_OCTAVE
 ) -> Sorted:
     """The classes of one node, the smallest `p/q` first. an_octave: a power of two.
 
-    room: `V` numbers of float64 that may be overwritten.
+    scratch: `V` numbers of float64 that may be overwritten.
     """
     behind = an_octave.bit_length() - 1
     shift = _DIGITS - behind
@@ -53,7 +53,7 @@ def by_classes(
         masses = [place.bincount(weights=row.double(), minlength=classes).cpu().numpy() for row in (target, draft)]
         return Sorted(place, *masses)
     with np.errstate(divide="ignore", invalid="ignore"):  # tokens with q = 0 are never drafted, whatever their class
-        ratio = np.divide(target.astype(np.float64, copy=False), draft.astype(np.float64, copy=False), out=room)
+        ratio = np.divide(target.astype(np.float64, copy=False), draft.astype(np.float64, copy=False), out=scratch)
     place = ratio.view(np.int64)
     place >>= shift
     place -= lowest
@@ -83,12 +83,12 @@ def one_class(target: Vector, draft: Vector) -> Sorted:
 
 
 def table(values: Any, like: Vector) -> Any:
-    """`J` numbers of the host as an array that goes with a row: on its device, in its precision."""
+    """`J` numbers of the host as an array on the device and in the precision of a row."""
     return like.new_tensor(values) if is_tensor(like) else np.asarray(values).astype(like.dtype, copy=False)
 
 
 def spread(values: Any, node: Sorted, like: Vector, part: slice = WHOLE) -> Vector:
-    """What belongs to the class of each token of a part, where the rows are."""
+    """For each token of a part of the row the value of its class, on the device of the row."""
     entries, place = table(values, like), node.place[part]
     return entries[place] if is_tensor(like) else entries.take(place)
 
@@ -106,7 +106,7 @@ class ClassLaw:
     rho: Any
 
     def law(self, q: Vector, part: slice = WHOLE) -> Vector:
-        """A part of it."""
+        """A part of `r`; q: that part of the draft row."""
         return q[part] * spread(self.rho, self.node, q, part)
 
     def rates(self, tokens: Sequence[int]) -> list[Any]:

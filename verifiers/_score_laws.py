@@ -20,7 +20,7 @@ from draftproof.verifiers._scores import Scores
 
 
 def joint_law(scores: Scores, p: Vector, q: Vector, k: int) -> Vector:
-    """Shape `(k + 1, V)`: by the number of drafts that equal the token. A draft is taken, then has `min(1, p/r)`."""
+    """Shape `(k + 1, V)`, by the number of drafts equal to the token; `min(1, p/r)` accepts the draft taken."""
     cells = len(scores.edges) - 1
     check_numbers("the child law of drafts with scores", float(len(q) * cells * (k + 4)), q)
     laws, best = _meeting(scores, range(len(q)), q)

@@ -1,21 +1,24 @@
 """Drafts with scores: each draws one from a law that belongs to its token, and the draft of the best score is taken.
 
-`k` i.i.d. drafts, with probability `alive_k` for each `k`; tokens in `J` classes with draft mass `Q` and with `P` of
-what is owed. A score is one of at most `J` cells: intervals `(a, b)` of [0, 1] with `b - a` the probability that a
+There are `k` i.i.d. drafts with probability `alive_k`; tokens are in `J` classes with target mass `P` and draft mass
+`Q`. A score is one of at most `J` cells, disjoint intervals `(a, b)` of [0, 1] with `b - a` the probability that a
 draft has its score there. Within a cell all drafts are equally good.
-1. A score in a cell is taken with probability `g(a, b) = sum_k alive_k (b^k - a^k)/(b - a)` times its own. So a token
-   of class `j` with the law of scores `h_j` is taken with `r(y) = q(y) rho_j`, `rho_j = sum_c h_j(c) g_c`.
-2. [border1991implementation] What any choice of a draft can have, the base polytope of
-   `f(S) = sum_k alive_k (1 - (1 - q(S))^k)`, scores can have: all `rho` less spread than the `g` of strict order.
-3. The largest `sum min(p, r)` is the least `p(not S) + f(S)`, attained by classes `S` of the largest `p/q`. On `S` it
-   needs `r <= p`, on the rest `r >= p`. The least spread such law is `rho = min(P/Q, high)` on `S` and
-   `max(P/Q, low)` on the rest, with the numbers that give both their masses. Classes of the same `rho` become one.
-4. From strict order to that law: of the classes that have too little the best, of those above it that have too much the
-   next one: they exchange scores until one of both has its `rho`. At most one exchange a class.
-5. The laws are rounded to multiples of `1/GRAIN`; `a`, `b` and `rho` follow from what was rounded.
+1. The draft taken has its score in a cell with `g(a, b) = sum_k alive_k (b^k - a^k)/(b - a)` times the probability that
+   a single draft has. So a token of class `j` with the law of scores `h_j` is taken with `r(y) = q(y) rho_j`,
+   `rho_j = sum_c h_j(c) g_c`.
+2. [border1991implementation] The laws `r` of all rules that choose a draft form the base polytope of
+   `f(S) = sum_k alive_k (1 - (1 - q(S))^k)`. Scores attain each of them: these are the `rho` that are majorised by the
+   `g` of strict order.
+3. The largest `sum min(p, r)` is the least `p(not S) + f(S)`, attained by classes `S` of the largest `p/q`. It needs
+   `r <= p` on `S` and `r >= p` on the rest. Of such laws the one with the most equal `rho` is `min(P/Q, high)` on `S`
+   and `max(P/Q, low)` on the rest, with `high` and `low` such that both have their masses. Classes with the same `rho`
+   become one.
+4. From strict order to that law: the best class with too small a `rho` and the next better one with too large a `rho`
+   exchange scores until one of the two has its `rho`. At most one exchange a class.
+5. The laws are rounded to multiples of `1/GRAIN`; `a`, `b` and `rho` are computed from the rounded laws.
 
-Lossless for any scores: what is taken is then verified against `r`. Steps 2 to 4 are sorting and `O(J^2)`, exact for
-the classes, without a program.
+Lossless for any scores, since the draft taken is verified against `r`. Steps 2 to 4 take a sort and `O(J^2)`
+operations, are exact for the classes and need no solver.
 """
 
 from __future__ import annotations
@@ -32,20 +35,20 @@ from draftproof.verifiers._ratio_classes import ClassLaw, Sorted, by_classes, cl
 
 #: Scores have probabilities that are multiples of one over this number.
 GRAIN = 2**20
-#: Classes of a node at first, and how many of them halve `p/q`; those that need not be told apart become one.
+#: Classes of a node before step 3, and how many there are in an octave (a factor of two) of `p/q`.
 FINE, AN_OCTAVE = 2048, 128
-#: Laws of scores that are made by exchanges; what lies between two of them mixes both.
+#: Step 4 makes at most so many laws of scores; classes between two of them mix both.
 MOST = 32
-#: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
+#: Inputs are rounded to so many decimals, so that float64 and rational runs have the same scores.
 DECIMALS = 10
 
 
 @dataclass(frozen=True)
 class Scores(ClassLaw):
-    """A node with scores, and the law of what is taken. rows: which row of `units` a class has, shape `(J,)`.
+    """A node with scores, and the law of the draft taken. rows: which row of `units` a class has, shape `(J,)`.
 
     units: whole numbers, shape `(n, C)`, sums `GRAIN`: the laws of scores, the worst cell first. edges: `(C + 1,)`.
-    alive: for `k = 1..K` the probability that `k` drafts play.
+    alive: for `k = 1..K` the probability that there are `k` drafts.
     """
 
     rows: Any
@@ -72,15 +75,15 @@ class Scores(ClassLaw):
 
 
 def scored(p: Vector, q: Vector, alive: tuple[Any, ...], weight: Any = 1) -> Scores:
-    """The scores of a node to which `weight * p` is owed."""
+    """The scores of a node with the target mass `weight * p`."""
     node = by_classes(p, q, classes=FINE, an_octave=AN_OCTAVE) if len(alive) > 1 else one_class(p, q)
     return with_scores(node, alive, weight)
 
 
 def with_scores(node: Sorted, alive: tuple[Any, ...], weight: Any = 1) -> Scores:
     """Steps 1 to 5."""
-    owed, draft = (part.astype(np.float64).round(DECIMALS) for part in (node.p * weight, node.q))
-    rows, units = laws_of_scores(owed, draft, np.array([float(share) for share in alive]))
+    target_mass, draft = (part.astype(np.float64).round(DECIMALS) for part in (node.p * weight, node.q))
+    rows, units = laws_of_scores(target_mass, draft, np.array([float(share) for share in alive]))
     mass = np.array([node.q[0] * 0] * len(units))
     np.add.at(mass, rows, node.q)
     laws = _parts(units, mass)
@@ -105,11 +108,11 @@ def gains(low: Any, high: Any, alive: Sequence[Any]) -> Any:
     return total
 
 
-def laws_of_scores(owed: Any, draft: Any, alive: Any) -> tuple[Any, Any]:
+def laws_of_scores(target_mass: Any, draft: Any, alive: Any) -> tuple[Any, Any]:
     """Steps 3 to 5 in floats: the row of each class, shape `(J,)`, and the rows, shape `(n, C)`."""
     used = np.flatnonzero(draft > 0)
-    order = used[np.argsort(owed[used] / draft[used], kind="stable")]
-    rho = _least_spread(owed[order], draft[order], alive)
+    order = used[np.argsort(target_mass[used] / draft[used], kind="stable")]
+    rho = _least_spread(target_mass[order], draft[order], alive)
     atoms = np.concatenate([[0], (np.diff(rho) > 0).cumsum()])
     rows = np.zeros(len(draft), dtype=np.int64)
     rows[order] = atoms
@@ -123,7 +126,7 @@ def laws_of_scores(owed: Any, draft: Any, alive: Any) -> tuple[Any, Any]:
 
 
 def _between(levels: Any, wanted: Any) -> Any:
-    """Each number as a mixture of the two levels next to it: their shares, shape `(n, levels)`; both rise."""
+    """Each number as a mixture of the two levels next to it: shares, shape `(n, levels)`. Numbers and levels ascend."""
     upper = np.clip(np.searchsorted(levels, wanted), 1, len(levels) - 1)
     share = (wanted - levels[upper - 1]) / (levels[upper] - levels[upper - 1])
     parts = np.zeros((len(wanted), len(levels)))
@@ -132,15 +135,15 @@ def _between(levels: Any, wanted: Any) -> Any:
     return parts
 
 
-def _least_spread(owed: Any, draft: Any, alive: Any) -> Any:
-    """Step 3 for classes by rising `owed / draft`."""
-    ratio = owed / draft
+def _least_spread(target_mass: Any, draft: Any, alive: Any) -> Any:
+    """Step 3 for classes by rising `target_mass / draft`."""
+    ratio = target_mass / draft
     above = draft[::-1].cumsum()[::-1]  # the mass of a class and of the better ones
-    met = sum(share * (1 - np.maximum(1 - above, 0) ** k) for k, share in enumerate(alive, start=1))
-    met, worse = np.append(met, 0.0), np.append(0.0, owed.cumsum())
-    split = int(np.argmin(worse + met))  # what is not in S stands before it
+    hit = sum(share * (1 - np.maximum(1 - above, 0) ** k) for k, share in enumerate(alive, start=1))
+    hit, worse = np.append(hit, 0.0), np.append(0.0, target_mass.cumsum())
+    split = int(np.argmin(worse + hit))  # the classes from here on are S
     rho = np.empty_like(ratio)
-    for part, mass, side in ((slice(split, None), met[split], 1), (slice(split), met[0] - met[split], -1)):
+    for part, mass, side in ((slice(split, None), hit[split], 1), (slice(split), hit[0] - hit[split], -1)):
         if len(ratio[part]):
             rho[part] = side * _capped(side * ratio[part], draft[part], side * mass)
     return rho
@@ -163,7 +166,7 @@ def _exchanged(mass: Any, wanted: Any, alive: Any) -> Any:
     low = len(mass) - 1
     while low >= 0:
         above = np.flatnonzero(rho[low + 1 :] > wanted[low + 1 :])
-        if rho[low] >= wanted[low] or not above.size:  # none above has more: only what rounding leaves
+        if rho[low] >= wanted[low] or not above.size:  # no class above has too much: the rest is rounding
             low -= 1
             continue
         high = low + 1 + int(above[0])

@@ -1,4 +1,4 @@
-"""A largest exact flow from sets of drafts to tokens, by augmenting paths: small sets first, nothing rounded."""
+"""A largest exact flow from sets of drafts to tokens, by augmenting paths, without rounding."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from draftproof.verifiers._memo import memoised
 
 Set = tuple[int, ...]
 
-#: Floats that fit into what one set takes: its tokens, its mass and its flow in dictionaries.
+#: Memory of one set, with its mass and its flow, in floats.
 NUMBERS_A_SET = 100
-#: Sets up to which they are listed: those of four drafts from twelve tokens.
+#: At most so many sets are listed: those of four drafts from twelve tokens.
 FEW = sum(comb(12, n) for n in range(1, 5))
 
 
@@ -58,7 +58,7 @@ def set_masses(q: list[Any], k: int) -> dict[Set, Any]:
 
 
 def _augmenting(start: Set, flow: dict[Set, dict[int, Any]], rest: list[Any]) -> list[tuple[Set, int]] | None:
-    """A shortest chain of (set, token) steps that ends at a token with mass left; flow is taken back in between."""
+    """A shortest augmenting path of (set, token) steps that ends at a token with mass left."""
     chains = [[(start, token)] for token in start]
     seen = set(start)
     for chain in chains:  # grows while it is walked: breadth first
@@ -75,7 +75,7 @@ def _augmenting(start: Set, flow: dict[Set, dict[int, Any]], rest: list[Any]) ->
 
 
 def _push(path: list[tuple[Set, int]], flow: dict[Set, dict[int, Any]], left: dict[Set, Any], rest: list[Any]) -> None:
-    """Send as much as fits along the chain: each later set gives up the token before and takes its own."""
+    """Send as much as fits along the path: each later set sends less to the token before it and more to its own."""
     start, end = path[0][0], path[-1][1]
     taken = [(drafts, token) for (drafts, _), (_, token) in zip(path[1:], path, strict=False)]
     amount = min(left[start], rest[end], *(flow[drafts][token] for drafts, token in taken))

@@ -16,7 +16,7 @@ from draftproof.verifiers._memo import memoised
 
 #: Weights are multiples of one over this number.
 GRAIN = 1024
-#: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
+#: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
 DECIMALS = 10
 
 
@@ -29,7 +29,7 @@ def tournament(p: Vector, q: Vector, k: int) -> Rounds:
     """For each round after the first draft: the whole numbers `GRAIN w_ij`, shape `(V, V)`, and the winner's new law.
 
     Raises `TooLarge` above some 500 drafted tokens.
-    A token that meets itself stands on the diagonal with one half, since the sum counts that meeting twice.
+    The diagonal, a token against itself, is one half, since `play` counts it twice.
     """
     rounds = []
     winner = q
@@ -50,7 +50,7 @@ def play(units: Any, winner: Vector, challenger: Vector) -> Vector:
 
 
 def like(units: Any, q: Vector) -> Any:
-    """Whole numbers as something that multiplies the entries of `q`."""
+    """Whole numbers in the type of `q`, to multiply its entries."""
     if is_tensor(q):
         return q.new_tensor(units.tolist())
     return units.astype(q.dtype)

@@ -16,9 +16,9 @@ def child_weight(weight: Any, p: Vector, q: Vector, token: int) -> Any:
     return capped(weight * p[token], q[token])
 
 
-def capped(owed: Any, mass: Any) -> Any:
-    """`min(1, owed / mass)` of a token that was drawn, where `mass > 0`."""
-    return owed / mass if owed < mass else 1
+def capped(target: Any, mass: Any) -> Any:
+    """`min(1, target / mass)` of a drafted token, where `mass > 0`."""
+    return target / mass if target < mass else 1
 
 
 def weighted_path(root: DraftNode) -> list[tuple[DraftNode, Any]]:

@@ -1,4 +1,4 @@
-"""Greedy multi-path block verification: take the most promising branch, then verify it as a block.
+"""Greedy multi-path block verification: take the branch with the largest ratios `p/q`, then verify it as a block.
 
 [thomas2026greedy]. On a delayed tree with `K` i.i.d. branches:
 1. Rank the tokens at every node by `p/q`, among equals the larger token number higher.

@@ -4,10 +4,9 @@ New here; the selected path and its verification are those of [thomas2026greedy]
 1. Run `gbv`: an accepted node `c` and a correction token `y`.
 2. If `y` is drafted after `c`, start again at `(c, y)` with the branches that go through it.
 
-Lossless although the other branches have lost against the selected one: branches are compared at the first token in
-which they differ, so the losers at `(c, y)` lost by their token `y`, and nothing that was looked at depends on what
-they drafted after it. An order that ranks whole paths by what comes later would not allow this.
-It never accepts less than `gbv`.
+Lossless although the branches through `(c, y)` were not selected: branches are compared at the first token in which
+they differ, which for these is `y`, so the selection does not depend on their later tokens. With an order that compares
+later tokens, too, it would not be lossless. It never accepts less than `gbv`.
 """
 
 from __future__ import annotations

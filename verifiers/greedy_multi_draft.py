@@ -1,4 +1,4 @@
-"""Greedy multi-draft verification: the random draft is tried, the sure ones are met by the residual.
+"""Greedy multi-draft verification: try the random draft; a residual draw may equal one of the deterministic ones.
 
 [hu2025towards], the greedy draft and its verification. The scheme `greedy` drafts the `k - 1` most probable tokens and
 one more from `q'`, which is `q` without them, renormalised. At each node:

@@ -1,4 +1,4 @@
-"""Importance-weighted tournament: the drafts play against each other, the winner faces the target.
+"""Importance-weighted tournament: the drafts play against each other, then the winner is verified against the target.
 
 [khisti2025multi], the two-step scheme with truncated programs. At each node with drafts `X1..Xk` from `q`:
 1. The current winner has law `r`, at first `q`. Against the next draft it is decided by weights `w_ij + w_ji = 1`
@@ -9,7 +9,8 @@
 
 Lossless for any weights, as long as `r` is the law that they induce. So the weights of the solver are rounded to
 multiples of 1/1024 first and `r` is computed from what was rounded: the output is exact whatever the solver returned.
-More than 32 tokens play by classes of like `p/q`, without programs, see `verifiers._class_tournament`.
+For more than 32 tokens the tournament is one of classes of like `p/q`, without programs, see
+`verifiers._class_tournament`.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
 
 
 def in_classes(q: Vector) -> bool:
-    """Whether a row is longer than a program of tokens should be; one that carries gradients needs that program."""
+    """Whether a row is too long for a program of tokens; rows that carry gradients always use that program."""
     return len(q) > CLASSES and not getattr(q, "requires_grad", False)
 
 

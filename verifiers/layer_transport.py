@@ -37,7 +37,7 @@ from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers._ratio_classes import CLASSES
 from draftproof.verifiers._weights import child_weight
 
-#: Programs are posed with this many decimals, so that float64 and rational runs pose the same ones.
+#: Inputs of a program are rounded to so many decimals, so that float64 and rational runs solve the same one.
 DECIMALS = 10
 #: Rounds in which the weights of classes are found.
 ROUNDS_OF_CLASSES = 8
@@ -45,17 +45,17 @@ ROUNDS_OF_CLASSES = 8
 RARE = 1e-6
 
 
-def race_of(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> Race:
+def race_of(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> Race:
     """Step 2; a pure function of the numbers rounded to `DECIMALS`."""
     shape = (1, len(branches), -1)
-    posed, masses = (_floats(part).round(DECIMALS).reshape(shape) for part in (owed, draft))
+    posed, masses = (_floats(part).round(DECIMALS).reshape(shape) for part in (target_mass, draft))
     race = equalised(posed, masses, branches)
     return next(race.layers())
 
 
 @dataclass(frozen=True)
 class LayerTransport:
-    """See the module. Any tree whose nodes have i.i.d. children, as many as what is drafted above them says."""
+    """See the module. Any tree whose nodes have i.i.d. children, their number a function of the drafts above."""
 
     #: Vocabularies up to this size have a weight for every token, larger ones a weight for every class of tokens.
     most_tokens: ClassVar[int] = CLASSES
@@ -82,16 +82,16 @@ class LayerTransport:
             return _single(forks[0])
         if len(forks[0].node.target) > self.most_tokens:
             return class_step(forks, branches, _class_race)
-        owed = joined([scored.score * scored.node.target for scored in forks])
+        target_mass = joined([scored.score * scored.node.target for scored in forks])
         draft = joined([scored.node.draft for scored in forks])
-        race, law = self.raced(owed, draft, branches)
-        met = minimum(owed, law)
+        race, law = self.raced(target_mass, draft, branches)
+        means = minimum(target_mass, law)
         size = len(forks[0].node.target)
         rows = {
-            scored.node.context: met[place * size : (place + 1) * size].__getitem__
+            scored.node.context: means[place * size : (place + 1) * size].__getitem__
             for place, scored in enumerate(forks)
         }
-        return Step(_selected(forks, race, met, law), rows)
+        return Step(_selected(forks, race, means, law), rows)
 
     @property
     def structure(self) -> Layered | None:
@@ -104,18 +104,18 @@ class LayerTransport:
             return class_outcomes(scores, target, draft, branches, _class_race)
         return _outcomes(scores, target, draft, branches)
 
-    def raced(self, owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
-        """The race of a layer, arrays of shape `(n, V)`, and its law; owed, draft and law: shape `(n V,)`."""
+    def raced(self, target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
+        """The race of a layer, arrays of shape `(n, V)`, and its law; target_mass, draft and law: shape `(n V,)`."""
         if self.solver is race_of:
-            return _raced(owed, draft, branches)
-        race = self.solver(owed, draft, branches)
+            return _raced(target_mass, draft, branches)
+        race = self.solver(target_mass, draft, branches)
         return race, law_of(race, draft, branches)
 
 
 def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Vector, Iterable[Any]]:
     """See `Layered`: many layers with the same branches."""
-    owed = scores * target
-    posed, masses = _floats(owed).round(DECIMALS), _floats(draft).round(DECIMALS)
+    target_mass = scores * target
+    posed, masses = _floats(target_mass).round(DECIMALS), _floats(draft).round(DECIMALS)
     races = equalised(posed, masses, branches)
     layers = list(races.layers())
     if draft.dtype == object:
@@ -123,17 +123,17 @@ def _outcomes(scores: Vector, target: Vector, draft: Vector, branches: tuple[int
         law = np.array(flat, dtype=object).reshape(draft.shape)
     else:
         law = race_law(races, draft, branches)
-    met = minimum(owed, law)
-    kept = met / (law + (law <= 0))
-    return met, (
+    means = minimum(target_mass, law)
+    kept = means / (law + (law <= 0))
+    return means, (
         race_outcomes(race, q.tolist(), branches, rate.tolist())
         for race, q, rate in zip(layers, draft, kept, strict=True)
     )
 
 
-def _class_race(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
-    """The race of classes of tokens; shapes `(n J,)`. A few rounds do: a class is coarser than what they leave."""
-    posed, masses = (_floats(part).round(DECIMALS).reshape(len(branches), -1) for part in (owed, draft))
+def _class_race(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
+    """The race of classes of tokens; shapes `(n J,)`. Few rounds suffice, as classes are coarser than their error."""
+    posed, masses = (_floats(part).round(DECIMALS).reshape(len(branches), -1) for part in (target_mass, draft))
     used = (masses > RARE).any(axis=0)  # the others are never selected
     small = equalised(posed[None][:, :, used], masses[None][:, :, used], branches, ROUNDS_OF_CLASSES)
     blocks, weights = np.zeros((2, *masses.shape), dtype=np.int64)
@@ -143,8 +143,8 @@ def _class_race(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple
 
 
 @memoised
-def _raced(owed: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
-    race = race_of(owed, draft, branches)
+def _raced(target_mass: Vector, draft: Vector, branches: tuple[int, ...]) -> tuple[Race, Vector]:
+    race = race_of(target_mass, draft, branches)
     return race, law_of(race, draft, branches)
 
 
@@ -159,7 +159,7 @@ def law_of(race: Race, draft: Vector, branches: tuple[int, ...]) -> Vector:
     return draft.new_tensor(floats) if is_tensor(draft) else floats.astype(draft.dtype)
 
 
-def _selected(forks: Sequence[Scored], race: Race, met: Vector, law: Vector) -> dict[Context, Any]:
+def _selected(forks: Sequence[Scored], race: Race, means: Vector, law: Vector) -> dict[Context, Any]:
     """Step 3: of the drafted pairs those of the best block, with their scores."""
     blocks, weights = race.blocks.tolist(), race.weights.tolist()
     pairs = [
@@ -180,18 +180,18 @@ def _selected(forks: Sequence[Scored], race: Race, met: Vector, law: Vector) -> 
     scores = {}
     for (place, token), weight in raced.items():
         at = place * size + token
-        if met[at] > 0:
-            scores[*forks[place].node.context, token] = portion(met[at] / law[at], weight, total)
+        if means[at] > 0:
+            scores[*forks[place].node.context, token] = portion(means[at] / law[at], weight, total)
     return scores
 
 
 def _single(scored: Scored) -> Step:
     """One branch: the law is `q`."""
     node, score = scored.node, scored.score
-    met = minimum(score * node.target, node.draft)
+    means = minimum(score * node.target, node.draft)
     context, token = node.context, node.children[0]
     kept = child_weight(score, node.target, node.draft, token)
-    return Step({(*context, token): kept} if kept > 0 else {}, {context: met.__getitem__})
+    return Step({(*context, token): kept} if kept > 0 else {}, {context: means.__getitem__})
 
 
 def _floats(row: Vector) -> Any:

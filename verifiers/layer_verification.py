@@ -1,11 +1,11 @@
 """Layer verification: every node of a layer scores its children by a one-step rule, within its share of the layer.
 
-[cha2026layer], of which only the abstract and two formulas were at hand; the sweep is in `verifiers._layers`. From a
+[cha2026layer], of which only the abstract and two formulas were available; the sweep is in `verifiers._layers`. From a
 layer with scores `a_c`, whose nodes have i.i.d. children:
 1. With `A = sum a_c` over the nodes that have children, node `c` has the share `a_c / A` of the layer's capacity.
 2. Within it the one-step rule moves drafts from `q` to the incomplete target `A p`, of mass at most 1:
-   `specinfer`: drafts are tried in random order, each accepted with `min(1, u/(R q))`, where `u` is what is still owed
-   of `A p` and `R` the probability that none was accepted, then `u <- (u - R q)+`, `R <- sum (R q - u)+`;
+   `specinfer`: drafts are tried in random order, each accepted with `min(1, u/(R q))`, where `u` is what is left of
+   `A p` and `R` the probability that none was accepted, then `u <- (u - R q)+`, `R <- sum (R q - u)+`;
    `khisti`: a tournament, whose winner of law `r` is accepted with `min(1, A p/r)`;
    `optimal_transport`: a largest flow from sets of drafts to tokens, or scores where the sets are too many.
 3. The score of a child is the share times the probability that the rule returns it, given the drafts of its node.
@@ -43,7 +43,7 @@ class Returned(NamedTuple):
     mean: Callable[[slice], Vector]
 
 
-#: `rule(owed, q, drafted)`, where more than one is drafted.
+#: `rule(target_mass, q, drafted)`, where more than one is drafted.
 OneStep: TypeAlias = Callable[[Vector, Vector, tuple[int, ...]], Returned]
 
 
@@ -79,19 +79,19 @@ class LayerVerification:
         forks = [scored for scored in layer if scored.node.children]
         capacity = sum(scored.score for scored in forks)
         scores: dict[Context, Any] = {}
-        met: dict[Context, Callable[[slice], Vector]] = {}
+        means: dict[Context, Callable[[slice], Vector]] = {}
         for scored in forks:
             node, share = scored.node, scored.score
-            given, mean = _asked(RULES[self.rule], capacity, node.target, node.draft, node.children)
-            met[node.context] = partial(_shared, mean, share, capacity)
+            given, mean = _returned(RULES[self.rule], capacity, node.target, node.draft, node.children)
+            means[node.context] = partial(_shared, mean, share, capacity)
             for token, chance in given.items():
                 if chance > 0:
                     scores[*node.context, token] = chance * share / capacity
-        return Step(scores, met)
+        return Step(scores, means)
 
 
-def _asked(rule: OneStep, capacity: Any, p: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
-    """What the rule returns; a single draft is returned as far as it is owed by all of them."""
+def _returned(rule: OneStep, capacity: Any, p: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
+    """The result of the rule; a single draft is returned with probability `min(1, A p/q)`."""
     if len(drafted) > 1:
         return rule(capacity * p, q, drafted)
     token, mass = drafted[0], number(q[drafted[0]])
@@ -113,17 +113,17 @@ def _outcomes(
     rule: OneStep, scores: Vector, target: Vector, draft: Vector, branches: tuple[int, ...]
 ) -> tuple[Vector, Iterable[Any]]:
     """See `Layered`: the nodes of a layer draw each for itself, within shares that do not depend on what is drawn."""
-    met = target * 0
+    means = target * 0
     layers = []
     for layer, (shares, p, q) in enumerate(zip(scores[..., 0].tolist(), target, draft, strict=True)):
         capacity = sum(shares)
         by_node = []
         for place, (share, k) in enumerate(zip(shares, branches, strict=True)):
-            ask = partial(_asked, rule, capacity, p[place], q[place])
-            met[layer, place] = _shared(ask((int(q[place].argmax()),) * k).mean, share, capacity, WHOLE)
+            ask = partial(_returned, rule, capacity, p[place], q[place])
+            means[layer, place] = _shared(ask((int(q[place].argmax()),) * k).mean, share, capacity, WHOLE)
             by_node.append(partial(_drawn, ask, q[place].tolist(), k, share, capacity))
         layers.append(by_node)
-    return met, map(_together, layers)
+    return means, map(_together, layers)
 
 
 def _drawn(ask: Any, q: Sequence[Any], k: int, share: Any, capacity: Any) -> list[tuple[Any, tuple[Any, ...]]]:
@@ -144,15 +144,15 @@ def _together(by_node: Sequence[Callable[[], list[Any]]]) -> Iterator[tuple[Any,
 
 
 @memoised
-def _specinfer(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
+def _specinfer(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
     rounds = []
     missed: Any = 1
-    mean = owed * 0
+    mean = target_mass * 0
     for _ in drafted:
-        accepted = minimum(owed, missed * q)
+        accepted = minimum(target_mass, missed * q)
         rounds.append(accepted / (missed * q + (q <= 0)) if missed > 0 else q * 0)
         mean = mean + accepted
-        owed, missed = owed - accepted, positive_part(missed * q - accepted).sum()
+        target_mass, missed = target_mass - accepted, positive_part(missed * q - accepted).sum()
     known: dict[tuple[int, ...], Vector] = {(): q * 0}
 
     def law(left: tuple[int, ...]) -> Vector:
@@ -169,20 +169,20 @@ def _specinfer(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
 
 
 @memoised
-def _khisti(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
-    winner, law = winner_and_law(owed, q, drafted)
-    mean = minimum(owed, law)
+def _khisti(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
+    winner, law = winner_and_law(target_mass, q, drafted)
+    mean = minimum(target_mass, law)
     return _known(winner * mean / (law + (law <= 0)), mean, drafted)
 
 
 @memoised
-def _optimal_transport(owed: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
+def _optimal_transport(target_mass: Vector, q: Vector, drafted: tuple[int, ...]) -> Returned:
     if not few_sets(q, len(drafted)):
-        scores = one_step(owed, q, len(drafted))
-        return Returned(accepted(scores, owed, q, drafted), partial(mean_accepted, scores, owed, q))
-    masses, flow, _ = transport(owed, q, len(drafted))
+        scores = one_step(target_mass, q, len(drafted))
+        return Returned(accepted(scores, target_mass, q, drafted), partial(mean_accepted, scores, target_mass, q))
+    masses, flow, _ = transport(target_mass, q, len(drafted))
     drafts = tuple(sorted(set(drafted)))
-    mean = owed * 0
+    mean = target_mass * 0
     for sent in flow.values():
         for token, mass in sent.items():
             mean[token] = mean[token] + mass

@@ -1,7 +1,7 @@
 """Layer transport for trees whose children are drawn without replacement.
 
 New here; the sweep is that of `layer_transport`, the law of what a layer may draft next is listed by sets, see
-`verifiers._layer_sets`. A node with as many children as it has tokens draws nothing: its children are there anyway.
+`verifiers._layer_sets`. A node with as many children as it has tokens always has the same children.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from draftproof.verifiers._layers import Scored, Step, sweep
 
 @dataclass(frozen=True)
 class LayerWithoutReplacement:
-    """See the module. Any tree whose nodes draw different tokens, as many as what is drafted above them says."""
+    """See the module. Any tree whose nodes draw different tokens, their number a function of the drafts above."""
 
     card: ClassVar[Card] = Card(
         name="layer_without_replacement",

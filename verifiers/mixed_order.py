@@ -5,8 +5,8 @@ New here. On a delayed tree with `K` i.i.d. branches:
 2. The chosen path has the prefix law `r(c) = a r_gbv(c) + (1 - a) q(c)`: a mixture of path laws, not of token rows.
 3. Run block verification on that path with `r(c, y)/r(c)` in place of `q`.
 
-Lossless for every fixed `a`. It keeps most of what either order loses: `gbv` where `p` is close to `q`, `block` where
-the branches differ.
+Lossless for every fixed `a`. It loses little where one of the orders loses much: `gbv` where `p` is close to `q`,
+`block` where the branches differ.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class MixedOrder:
         paths = count_iid_branches(root)
         path = first_path(root) if coin.choose([greedy, first]) else greedy_path(root)
         laws = []
-        plain: Any = 1  # q(c) along the path
+        first_mass: Any = 1  # q(c) along the path
         for node, child, (total, drawn) in zip(path, path[1:], greedy_masses(path, paths), strict=False):
-            whole = greedy * total + first * plain
-            further = plain * node.draft[child.context[-1]]
-            mass = (greedy * drawn.mass + first * further) / whole
-            laws.append(Drawn(mass, partial(_mixed, greedy, drawn, first * plain, node.draft, whole)))
-            plain = further
+            whole = greedy * total + first * first_mass
+            child_mass = first_mass * node.draft[child.context[-1]]
+            mass = (greedy * drawn.mass + first * child_mass) / whole
+            laws.append(Drawn(mass, partial(_mixed, greedy, drawn, first * first_mass, node.draft, whole)))
+            first_mass = child_mass
         return verify_drawn(path, laws, coin)
 
     @property
@@ -65,9 +65,9 @@ class MixedOrder:
         return OnePath(child_weights, at_rejection, Selection(_select_root, partial(_select, self.a)))
 
 
-def _mixed(greedy: int, drawn: Drawn, plain: Any, draft: Vector, whole: Any) -> Vector:
+def _mixed(greedy: int, drawn: Drawn, first_mass: Any, draft: Vector, whole: Any) -> Vector:
     """Step 2 for all tokens after a prefix."""
-    return (greedy * drawn.row() + plain * draft) / whole
+    return (greedy * drawn.row() + first_mass * draft) / whole
 
 
 def _select_root(like: Vector) -> tuple[Any, ...]:
@@ -78,9 +78,9 @@ def _select_root(like: Vector) -> tuple[Any, ...]:
 def _select(a: Fraction, state: Any, p: Vector, q: Vector, paths: int) -> tuple[Vector, tuple[Vector, ...]]:
     """See `Selection`: step 2 for many prefixes at once."""
     greedy, first = a.numerator, a.denominator - a.numerator
-    *order, plain = state
+    *order, first_mass = state
     total, selected, children = greedy_step((order[0], order[1], order[2]), p, q, paths)
-    mixed = greedy * total + first * plain
+    mixed = greedy * total + first * first_mass
     one = 1 / (mixed + (mixed <= 0))  # columns are multiplied first, rows of V numbers as little as possible
-    step = plain * q
+    step = first_mass * q
     return greedy * one * selected + first * one * step, (*children, step)

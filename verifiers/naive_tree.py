@@ -1,4 +1,4 @@
-"""Token-by-token verification on a tree: try the first child, and let the residual draw meet the others.
+"""Token-by-token verification on a tree: try the first child; a residual draw may equal one of the others.
 
 [leviathan2023fast], algorithm 1, carried to trees. At each node:
 1. Accept the first drafted token `x` with probability `min(1, p(x)/q(x))`.

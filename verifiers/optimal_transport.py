@@ -8,9 +8,9 @@
 The flow is found by augmenting paths in the arithmetic of the run, so it is exact for rationals, and the acceptance
 rate is the optimum of one step, `min over sets T of [p(not T) + 1 - (1 - q(T))^k]`.
 
-Where the sets are too many to list, drafts get scores instead, which need one pass over the rows: the law of the draft
-that is taken has the largest overlap with `p` that classes of tokens of like `p/q` allow, see `verifiers._scores`. It
-is accepted with probability `min(1, p/r)`, else the token is drawn from normalised `(p - r)+`.
+Where the sets are too many to list, drafts get scores instead, which need one pass over the rows: the law `r` of the
+draft taken has the largest overlap with `p` that classes of tokens of like `p/q` allow, see `verifiers._scores`. It is
+accepted with probability `min(1, p/r)`, else the token is drawn from normalised `(p - r)+`.
 """
 
 from __future__ import annotations
@@ -108,14 +108,14 @@ def _solve_scored(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) ->
 
 
 def one_step(p: Vector, q: Vector, k: int) -> Scores:
-    """The scores of a node with `k` drafts; p may owe less than 1."""
+    """The scores of a node with `k` drafts; the sum of p may be less than 1."""
     return scored(p, q, (*[0] * (k - 1), 1))
 
 
 def kept(scores: Scores, p: Vector, q: Vector, tokens: Sequence[int]) -> list[Any]:
     """`min(1, p/r)` of drafted tokens."""
     laws = [mass * rho for mass, rho in zip(numbers(q, tokens), scores.rates(tokens), strict=True)]
-    return [capped(owed, law) for owed, law in zip(numbers(p, tokens), laws, strict=True)]
+    return [capped(target, law) for target, law in zip(numbers(p, tokens), laws, strict=True)]
 
 
 def _rate(p: Vector, q: Vector, k: int) -> Any:

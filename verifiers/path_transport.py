@@ -1,4 +1,4 @@
-"""Path transport: at every node the mixture of token orders that owes least, then block verification of the path.
+"""Path transport: at every node the mixture of token orders with the largest acceptance, then block verification.
 
 New here; the choice of one draft before its verification follows [khisti2025multi]. On a delayed tree with `K` i.i.d.
 branches, carry along the path the mass `r_k(c)` with which `c` is selected with `k` branches alive, and the reach
@@ -119,7 +119,7 @@ def _select(
 
 
 def _forked(state: State, alive: int) -> State:
-    """Where the trunk forks the branches begin to be counted."""
+    """The state where the trunk forks: all branches are alive."""
     return (*state, *[0] * (alive - 1), 1) if len(state) == 1 and alive > 1 else state
 
 
@@ -209,5 +209,5 @@ def _moments(q: Vector, mixture: Mixture, k: int) -> list[Vector]:
 
 
 def _first_branch(q: Vector, k: int) -> list[Vector]:
-    """What takes the place of the moments if the first alive branch is selected: `m` of `k` copies hold it."""
+    """In place of the moments where the first alive branch is selected: `m` of `k` copies hold it with chance `m/k`."""
     return [(1 - q) ** j * (k - j) / k for j in range(k)]

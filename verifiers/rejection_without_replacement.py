@@ -23,7 +23,7 @@ from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import acceptance, one_hot, residual, stacked, without
 from draftproof.verifiers._top_down import walk
 
-#: Numbers that an acceptance rate may go through: some ten seconds. A row takes as long as so many more numbers.
+#: An acceptance rate is computed from at most so many numbers, some ten seconds; each row counts as so many more.
 MOST_STEPS, OVERHEAD = 1e9, 1_000
 
 
@@ -45,7 +45,7 @@ class RejectionWithoutReplacement:
     def acceptance_rate(self, p: Vector, q: Vector, k: int) -> Any:
         """Probability that one node accepts one of `k` drafts without replacement, by recursion over them.
 
-        p, q: shape `(n.., V)`, one instance after the other. A draw after the last rejection never meets a draft.
+        p, q: shape `(n.., V)`, one instance after the other. A draw after the last rejection never equals a draft.
         Raises `TooLarge` where the orders of the drafts are too many.
         """
         _check_orders(p.shape[-1], k)

@@ -25,7 +25,7 @@ from draftproof.simulator.structures import TopDown
 from draftproof.simulator.vectors import acceptance, one_hot, residual, stacked
 from draftproof.verifiers._top_down import walk
 
-#: Rows and orders of drafts that a measurement may go through: some ten seconds in rationals.
+#: A measurement is refused above so many rows times orders of drafts: some ten seconds in rationals.
 MOST_STEPS = 1e6
 
 
@@ -57,9 +57,9 @@ def branch(p: Vector, q: Vector, drafted: Sequence[int]) -> Vector:
 def acceptance_vector(target: TokenProcess, draft: TokenProcess, depth: int, width: int) -> list[Any]:
     """The probability that the first, second, .. of `width` children is the accepted one: disjoint events.
 
-    Measured on the processes themselves, exactly: the average over the depths 0..depth-1 of its mean over the contexts
-    there, which come with the probability that the target gives them. There are fewer than `width` where a node has
-    fewer tokens, or where more could not be listed. Raises `TooLarge` where even the contexts are too many.
+    Computed exactly: the average over the depths 0..depth-1 of the mean over the contexts there, weighted by their
+    target probability. There are fewer than `width` where a node has fewer tokens, or where more could not be listed.
+    Raises `TooLarge` where even the contexts are too many.
     """
     size = target.vocab_size
     last = context_count(size, depth - 1)

@@ -1,11 +1,11 @@
-"""SpecHub's verification: what a pair of drafts cannot use goes to the draft's favourite.
+"""SpecHub's verification: the mass that no pair can use goes to the most probable draft token, the hub.
 
 [sun2024spechub], the pairs of the scheme `spechub`, with the hub `a` and `m(x) = q(a) q(x)/(1 - q(a))`, the mass of
 the pair `(a, x)`. At each node:
 1. Pair `(x, a)`: accept `x` with probability `min(1, p(x)/q(x))`.
 2. Pair `(a, x)`: accept `x` with probability `min(1, (p(x) - q(x))+/m(x))`.
 3. Else accept the hub, with the probability that gives it `min(p(a), M)` in all, where `M` is the mass that comes here.
-4. Else draw from what the accepted tokens have left of `p`.
+4. Else draw from normalised `p` minus the mass accepted in steps 1 to 3.
 
 The acceptance rate is `min(1, p(a) + sum min(p(x), q(x)/(1 - q(a))))` over the other tokens.
 """

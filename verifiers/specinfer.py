@@ -5,7 +5,8 @@
 2. On rejection set `p` to normalised `(p - q)+` and drop that one occurrence.
 3. When none is left draw from `p`.
 
-The token has law `p` when the drafts are i.i.d. from `q`: each round splits off `min(p, q)` from what is left.
+The token has law `p` when the drafts are i.i.d. from `q`: each round accepts the mass `min(p, q)` of the current
+target.
 """
 
 from __future__ import annotations
@@ -85,27 +86,27 @@ def child_law(p: Vector, q: Vector, k: int) -> Any:
     p, q = token_by_token(p), token_by_token(q)
     others = 1 - q
     missed: Any = 1
-    met: list[Any] = []  # accepted so far, by the number of drafts beside that one
+    by_count: list[Any] = []  # accepted so far, by the number of drafts beside that one
     for _ in range(k):
         accepted = minimum(p, q)
-        fewest, *more = times(met, others, q) if met else [0]
-        met = [fewest + missed * accepted, *more]
+        fewest, *more = times(by_count, others, q) if by_count else [0]
+        by_count = [fewest + missed * accepted, *more]
         missed = missed * sums(q - accepted)
         p = normalised(p - accepted, p)
-    return layers([missed * p, *met])
+    return layers([missed * p, *by_count])
 
 
 def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
     """`child_law` at `m = 0`, and its sum over all other `m`; see `TopDown`."""
     p, q = token_by_token(p), token_by_token(q)
     missed: Any = 1
-    met: Any = 0
+    taken: Any = 0
     for _ in range(k):
         accepted = minimum(p, q)
-        met = met + missed * accepted
+        taken = taken + missed * accepted
         missed = missed * sums(q - accepted)
         p = normalised(p - accepted, p)
-    return missed * p, met
+    return missed * p, taken
 
 
 def _solve(p: Vector, q: Vector, drafted: tuple[int, ...], coin: Coin) -> int:

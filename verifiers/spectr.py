@@ -1,12 +1,13 @@
-"""K-SEQ: try the children in order, each accepted a little less readily, so that all of them count.
+"""K-SEQ: try the children in order, each with its acceptance ratio divided by one number `rho`.
 
 [sun2023spectr], algorithm 3 (K-SEQ). At each node with drafts `X1..Xk`:
 1. With `beta(rho) = sum min(p/rho, q)` choose `rho` in `[1, k]` with `1 - (1 - beta)^k <= rho beta`.
 2. Try `X1..Xk` in order; accept with probability `min(1, p/(rho q))`.
 3. When all are rejected draw from normalised `p - min(p/rho, q) (1 - (1 - beta)^k)/beta` (from `p` where `beta = 0`).
 
-The smallest such `rho` accepts most. Any larger one up to `k` is just as lossless, so the smallest one of a grid is
-taken that is allowed: of the fractions that divide [1, k] into 2^24 equal parts.
+The smallest such `rho` accepts most. Any larger one up to `k` is lossless, too, so the smallest allowed one of a grid
+is
+taken: that which divides [1, k] into 2^24 equal parts.
 """
 
 from __future__ import annotations

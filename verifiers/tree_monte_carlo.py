@@ -53,11 +53,11 @@ class TreeMonteCarlo:
 
     @property
     def structure(self) -> OnePath:
-        return OnePath(child_weights, _settle)
+        return OnePath(child_weights, _at_rejection)
 
 
-def _settle(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
-    """See `OnePath`: of what the later tokens miss, the share of the corrections here is `s/S`."""
+def _at_rejection(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
+    """See `OnePath`: the share of the corrections at this node is `s/S`."""
     excess = positive_part(weight * p - q)
     missing = sums(positive_part(q - weight * p))
     return normalised(excess, p), sums(excess) / (missing + (missing <= 0))

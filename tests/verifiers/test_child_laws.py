@@ -132,8 +132,8 @@ def with_any_token_rejected(p, q, k):
     """The child law of `specinfer`, but a rejected draft has the factor `1 - q + q z`, as if no token were spared."""
     missed, parts = 1, [p * 0] * (k + 1)
     for _ in range(k):
-        met = times(counted(q, k - 1), p * 0, missed * minimum(p, q))
-        parts = [a + b for a, b in zip(parts, met, strict=True)]
+        added = times(counted(q, k - 1), p * 0, missed * minimum(p, q))
+        parts = [a + b for a, b in zip(parts, added, strict=True)]
         missed = missed * sums(positive_part(q - p))
         p = residuals(p, q)
     return layers([a + missed * p * b for a, b in zip(parts, counted(q, k), strict=True)])

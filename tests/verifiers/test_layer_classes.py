@@ -16,8 +16,8 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.verdicts.cases import case_instances
 from draftproof.verifiers import make
-from draftproof.verifiers._layer_classes import _met
-from draftproof.verifiers._layers import Scored, mass_met
+from draftproof.verifiers._layer_classes import _mean
+from draftproof.verifiers._layers import Scored, total_mean
 from draftproof.verifiers._ratio_classes import WHOLE, by_classes
 from draftproof.verifiers.layer_transport import LayerTransport
 from tests.quick import quick
@@ -64,7 +64,7 @@ def test_classes_of_tokens_have_the_structure_that_runs(shape: tuple[int, ...]) 
 
 
 def test_a_long_vocabulary_goes_by_classes_in_its_structure() -> None:
-    """Two ratios in one class: what is owed 2.9 times its draft mass gets no more than what is owed 2.04 times."""
+    """Two ratios in one class: a target of 2.9 times the draft mass gets no more than one of 2.04 times."""
     size, k = 35, 2
     ratios = np.where(np.arange(size) % 5 == 0, 2.05, np.where(np.arange(size) % 5 == 1, 2.95, 0.01))
     q = np.full(size, 1 / size)
@@ -112,8 +112,8 @@ def test_what_is_met_is_the_smaller_of_owed_and_law(tensors):
     rho = generator.random(len(node.q)) * 0.8
     scored = Scored(SimpleNamespace(target=rows[0], draft=rows[1]), 0.4)
     wanted = [min(0.4 * p[y], q[y] * rho[int(node.place[y])]) for y in range(len(p))]
-    assert np.allclose(np.asarray(_met(scored, node, rho, WHOLE)), wanted, rtol=0, atol=ROUNDING)
-    assert mass_met(partial(_met, scored, node, rho), rows[0]) == pytest.approx(sum(wanted), abs=ROUNDING)
+    assert np.allclose(np.asarray(_mean(scored, node, rho, WHOLE)), wanted, rtol=0, atol=ROUNDING)
+    assert total_mean(partial(_mean, scored, node, rho), rows[0]) == pytest.approx(sum(wanted), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("size", [3, 36])

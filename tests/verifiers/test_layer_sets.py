@@ -48,12 +48,12 @@ class RandomWeights:
     def verify(self, root, coin):
         return sweep(root, coin, partial(set_step, listing=self.listing))
 
-    def raced(self, owed, draft, key):
+    def raced(self, target_mass, draft, key):
         listing, *numbers = key
         rows = [
             draft[place * len(draft) // len(numbers) :][: len(draft) // len(numbers)] for place in range(len(numbers))
         ]
-        digest = [round(float(value) * 1e6) for value in (*owed.tolist(), *draft.tolist())]
+        digest = [round(float(value) * 1e6) for value in (*target_mass.tolist(), *draft.tolist())]
         weights = np.random.default_rng((self.seed, *digest)).integers(0, 6, (len(numbers), len(rows[0])))
         law = _law(weights, [listing(row, k) for row, k in zip(rows, numbers, strict=True)], draft)
         return weights, law if self.honest else law[::-1].copy()

@@ -11,7 +11,7 @@ from draftproof.simulator import Delayed, Instance, block_law, check
 from draftproof.simulator.instances.families import FAMILIES
 from draftproof.simulator.verdicts.cases import case_instances, conformance_instances
 from draftproof.verifiers import make
-from draftproof.verifiers._equalised import AIM, STEADY, equal_blocks, equalised
+from draftproof.verifiers._equalised import CONVERGED, EXCESS_KEPT, equal_blocks, equalised
 from draftproof.verifiers._race import Race, exact_law, race_law
 from draftproof.verifiers._ratio_classes import by_classes
 from draftproof.verifiers.layer_transport import LayerTransport, _class_race, law_of
@@ -30,10 +30,10 @@ class RandomRace(LayerTransport):
     def __init__(self, seed: int) -> None:
         object.__setattr__(self, "seed", seed)
 
-    def raced(self, owed, draft, branches):
-        digest = [round(float(value) * 1e6) for value in (*owed.tolist(), *draft.tolist())]
+    def raced(self, target_mass, draft, branches):
+        digest = [round(float(value) * 1e6) for value in (*target_mass.tolist(), *draft.tolist())]
         generator = np.random.default_rng((self.seed, *digest, *branches))
-        shape = (len(branches), len(owed) // len(branches))
+        shape = (len(branches), len(target_mass) // len(branches))
         blocks, weights = generator.integers(0, 3, shape), generator.integers(0, 6, shape)
         race = Race(blocks, weights, *(int(number) for number in generator.integers(0, 4, 2)))
         return race, law_of(race, draft, branches)
@@ -47,22 +47,22 @@ def as_a_node(race: Race) -> Race:
 
 
 def layers(n: int, J: int, count: int, seed: int):
-    """Random layers: what is owed, and draft masses, of shape `(count, n, J)`; some entries are zero."""
+    """Random layers: target and draft masses, of shape `(count, n, J)`; some entries are zero."""
     generator = np.random.default_rng((seed, n, J))
     scores = generator.dirichlet(np.ones(n), count) * generator.random((count, 1))
-    owed, draft = (generator.dirichlet(np.full(J, 0.7), (count, n)) for _ in range(2))
-    owed[:, 0, 0] *= generator.random(count) > 0.2
-    return scores[:, :, None] * owed, draft
+    target_mass, draft = (generator.dirichlet(np.full(J, 0.7), (count, n)) for _ in range(2))
+    target_mass[:, 0, 0] *= generator.random(count) > 0.2
+    return scores[:, :, None] * target_mass, draft
 
 
-def largest_step(owed, draft, branches) -> float:
+def largest_step(target_mass, draft, branches) -> float:
     """`min over S of t(not S) + f(S)`, over all sets of pairs: what any transport of the layer can reach."""
-    n, J = owed.shape
+    n, J = target_mass.shape
     best = np.inf
     for chosen in product((False, True), repeat=n * J):
         inside = np.array(chosen).reshape(n, J)
         missed = ((1 - (draft * inside).sum(axis=1)) ** np.array(branches)).prod()
-        best = min(best, (owed * ~inside).sum() + 1 - missed)
+        best = min(best, (target_mass * ~inside).sum() + 1 - missed)
     return float(best)
 
 
@@ -89,8 +89,8 @@ def test_many_random_races_are_lossless(shape):
 
 def test_a_law_that_is_not_the_one_of_the_race_is_refuted():
     class Wrong(RandomRace):
-        def raced(self, owed, draft, branches):
-            race, law = super().raced(owed, draft, branches)
+        def raced(self, target_mass, draft, branches):
+            race, law = super().raced(target_mass, draft, branches)
             return race, law[::-1].copy()
 
     found = [
@@ -102,8 +102,8 @@ def test_a_law_that_is_not_the_one_of_the_race_is_refuted():
 
 @pytest.mark.parametrize("branches", [(4,), (2, 1), (1, 1, 1), (2, 2)], ids=str)
 def test_the_law_of_a_race_by_sums_and_by_the_integral(branches):
-    owed, draft = layers(len(branches), 3, 20, 0)
-    race = equalised(owed, draft, branches)
+    target_mass, draft = layers(len(branches), 3, 20, 0)
+    race = equalised(target_mass, draft, branches)
     by_integral = race_law(race, draft, branches)
     for one, masses, law in zip(race.layers(), draft, by_integral, strict=True):
         assert np.allclose(exact_law(one, masses.tolist(), branches), law, rtol=0, atol=ROUNDING)
@@ -111,59 +111,59 @@ def test_the_law_of_a_race_by_sums_and_by_the_integral(branches):
 
 @pytest.mark.parametrize("branches", [(3,), (1, 2), (1, 1, 1)], ids=str)
 def test_the_closed_form_gets_as_far_as_any_transport_of_the_layer(branches):
-    owed, draft = layers(len(branches), 4 if len(branches) < 3 else 3, 25, 1)
-    law = race_law(equalised(owed, draft, branches, rounds=200), draft, branches)
-    for t, q, r in zip(owed, draft, law, strict=True):
+    target_mass, draft = layers(len(branches), 4 if len(branches) < 3 else 3, 25, 1)
+    law = race_law(equalised(target_mass, draft, branches, rounds=200), draft, branches)
+    for t, q, r in zip(target_mass, draft, law, strict=True):
         most = largest_step(t, q, branches)
         assert most - 1e-4 <= np.minimum(t, r).sum() <= most + ROUNDING  # weights keep a few bits
 
 
-def equalised_by_a_solver(owed, draft, branches):
-    """The base `r` of `f` with the least `sum r^2 / t`, shape of `owed`: the program as it stands in the theorem."""
+def equalised_by_a_solver(target_mass, draft, branches):
+    """The base `r` of `f` with the least `sum r^2 / t`, shape of `target_mass`: the program in the theorem."""
     cvxpy = pytest.importorskip("cvxpy")
-    n, J = owed.shape
+    n, J = target_mass.shape
     r = cvxpy.Variable(n * J, nonneg=True)
     bounds = []
     for chosen in product((False, True), repeat=n * J):
         inside = np.array(chosen).reshape(n, J)
-        met = 1 - ((1 - (draft * inside).sum(axis=1)) ** np.array(branches)).prod()
-        bounds.append(np.array(chosen, dtype=float) @ r <= met if not all(chosen) else cvxpy.sum(r) == met)
-    cost = cvxpy.sum(cvxpy.multiply(1 / owed.reshape(-1), cvxpy.square(r)))
+        hit = 1 - ((1 - (draft * inside).sum(axis=1)) ** np.array(branches)).prod()
+        bounds.append(np.array(chosen, dtype=float) @ r <= hit if not all(chosen) else cvxpy.sum(r) == hit)
+    cost = cvxpy.sum(cvxpy.multiply(1 / target_mass.reshape(-1), cvxpy.square(r)))
     cvxpy.Problem(cvxpy.Minimize(cost), bounds).solve(solver=cvxpy.CLARABEL)
-    return r.value.reshape(owed.shape)
+    return r.value.reshape(target_mass.shape)
 
 
 @pytest.mark.parametrize("branches", [(2,), (4,), (1, 2), (2, 2), (1, 1, 1)], ids=str)
 def test_the_closed_form_is_the_least_of_the_convex_program(branches):
     n, J = len(branches), 4 if len(branches) == 1 else 2
     generator = np.random.default_rng((n, *branches))
-    owed = generator.dirichlet(np.ones(n), 3)[:, :, None] * generator.dirichlet(np.ones(J), (3, n))
+    target_mass = generator.dirichlet(np.ones(n), 3)[:, :, None] * generator.dirichlet(np.ones(J), (3, n))
     draft = generator.dirichlet(np.ones(J), (3, n))
-    chain = equal_blocks(owed, draft, branches)
-    for t, q, order, blocks in zip(owed, draft, chain.order, chain.blocks, strict=True):
+    chain = equal_blocks(target_mass, draft, branches)
+    for t, q, order, blocks in zip(target_mass, draft, chain.order, chain.blocks, strict=True):
         law, before, inside = np.zeros(n * J), 0.0, np.zeros((n, J))
         for block in np.unique(blocks):
             places = order[blocks == block]
             inside.reshape(-1)[places] = 1
-            met = 1 - ((1 - (q * inside).sum(axis=1)) ** np.array(branches)).prod()
-            law[places] = t.reshape(-1)[places] * (met - before) / t.reshape(-1)[places].sum()
-            before = met
+            hit = 1 - ((1 - (q * inside).sum(axis=1)) ** np.array(branches)).prod()
+            law[places] = t.reshape(-1)[places] * (hit - before) / t.reshape(-1)[places].sum()
+            before = hit
         solved = equalised_by_a_solver(t, q, branches)
         assert np.allclose(law.reshape(n, J), solved, rtol=0, atol=1e-5)  # the accuracy of the solver in r
 
 
 def test_blocks_hold_what_the_law_of_a_block_needs():
-    owed, draft = layers(2, 4, 50, 2)
-    chain = equal_blocks(owed, draft, (1, 2))
+    target_mass, draft = layers(2, 4, 50, 2)
+    chain = equal_blocks(target_mass, draft, (1, 2))
     law = np.take_along_axis(
-        race_law(equalised(owed, draft, (1, 2)), draft, (1, 2)).reshape(50, -1), chain.order, axis=1
+        race_law(equalised(target_mass, draft, (1, 2)), draft, (1, 2)).reshape(50, -1), chain.order, axis=1
     )
-    for blocks, t, r, valid in zip(chain.blocks, chain.owed, law, chain.valid, strict=True):
+    for blocks, t, r, valid in zip(chain.blocks, chain.target_mass, law, chain.valid, strict=True):
         levels = np.array([r[blocks == b].sum() / t[blocks == b].sum() for b in np.unique(blocks[valid])])
         tight = levels < 1
         assert list(levels[tight]) == sorted(levels[tight])
-        assert (levels[tight.sum() :] >= 1).all()  # as aimed at: a little more than is owed, and not much
-        assert (levels <= AIM + 4 * STEADY).all()
+        assert (levels[tight.sum() :] >= 1).all()  # a little more than the target mass
+        assert (levels <= EXCESS_KEPT + 4 * CONVERGED).all()
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -201,8 +201,8 @@ def test_the_law_of_classes_sums_to_one_in_floats():
     for branches in ((4,), (1, 1, 1, 1), (1, 3)):
         nodes = [by_classes(*generator.dirichlet(np.full(40_000, 0.2), 2)) for _ in branches]
         score = 1 / len(branches)
-        owed, draft = (np.concatenate([getattr(node, side) for node in nodes]) for side in "pq")
-        race, law = _class_race(score * owed, draft, branches)
+        target_mass, draft = (np.concatenate([getattr(node, side) for node in nodes]) for side in "pq")
+        race, law = _class_race(score * target_mass, draft, branches)
         alone = as_a_node(race)
         masses = np.concatenate([draft.reshape(len(branches), -1), np.eye(1, len(nodes[0].q))])[None]
         every = race_law(alone, masses, (*branches, 1))

@@ -166,9 +166,9 @@ def test_tokens_as_classes_attain_the_optimum_of_one_step(k: int) -> None:
         law = [mass * as_python(rate) for mass, rate in zip(q, scores.rates(range(size)), strict=True)]
         assert sum(law) == 1
         sets = [chosen for n in range(size + 1) for chosen in combinations(range(size), n)]
-        met = {chosen: 1 - (1 - sum(q[y] for y in chosen)) ** k for chosen in sets}
-        assert all(sum(law[y] for y in chosen) <= met[chosen] for chosen in sets)  # in the base polytope, exactly
-        best = min(1 - sum(p[y] for y in chosen) + met[chosen] for chosen in sets)
+        hit = {chosen: 1 - (1 - sum(q[y] for y in chosen)) ** k for chosen in sets}
+        assert all(sum(law[y] for y in chosen) <= hit[chosen] for chosen in sets)  # in the base polytope, exactly
+        best = min(1 - sum(p[y] for y in chosen) + hit[chosen] for chosen in sets)
         assert best - ROUNDED <= sum(map(min, p, law)) <= best
 
 

@@ -1,7 +1,7 @@
 """Negative control: block verification that accepts with the weights themselves.
 
 The bug: depth `i` is accepted with probability `w_i` instead of `h_i = s_i / (s_i + 1 - w_i)`, although
-the coins of longer prefixes have been thrown before; and where the residual is zero the correction comes
+the coins of longer prefixes have been flipped before; and where the residual is zero the correction comes
 from `p`. Equal to `block` for paths of one token, wrong from two on.
 """
 
@@ -43,9 +43,9 @@ class BlockByWeights:
 
     @property
     def structure(self) -> OnePath:
-        return OnePath(child_weights, _settle)
+        return OnePath(child_weights, _at_rejection)
 
 
-def _settle(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
+def _at_rejection(weight: Any, p: Vector, q: Vector) -> tuple[Vector, Any]:
     """See `OnePath`: the bug, the weight in place of `h`."""
     return at_rejection(weight, p, q)[0], weight

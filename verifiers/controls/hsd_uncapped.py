@@ -1,8 +1,8 @@
 """Negative control: hierarchical speculative decoding with prefix ratios that are not capped.
 
 The bug: the ratio `r_i = prod p(x_j)/q(x_j)` of a prefix is used as it is, where it must be divided by the largest
-earlier ratio above one. A prefix that the target likes better than the draft then lends its surplus to tokens further
-down, which are accepted too often. Equal to `hsd` for paths of one token, wrong from two on.
+earlier ratio above one. After a prefix that is more probable under the target than under the draft, later tokens are
+accepted too often. Equal to `hsd` for paths of one token, wrong from two on.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 2. Accept a draft if the sum so far is at least `u * total`, or if its own target probability is at least `single`.
 3. When none is accepted draw from `p` without them, renormalised.
 
-With `single = total = 1` this is `nss` and lossless; smaller values accept more than the target owes.
+With `single = total = 1` this is `nss` and lossless; smaller values accept drafts more often than the target allows.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Threshold:
     def _accepts(self, p: Vector, token: int, before: Any) -> Any:
         """Probability that `token` is accepted when drafts of target mass `before` were not."""
         scale = self.total.denominator
-        left = self.total.numerator - before * scale  # u is above what was tried; this much of it is left
+        left = self.total.numerator - before * scale  # u total is above `before`
         outright = p[token] * self.single.denominator >= self.single.numerator
         return 1 if outright or p[token] * scale >= left else p[token] * scale / left
 

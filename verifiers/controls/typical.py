@@ -1,4 +1,4 @@
-"""Declared lossy: typical acceptance, which asks whether a token is plausible, not whether it is owed.
+"""Declared lossy: typical acceptance, which accepts plausible tokens whatever the draft's probability.
 
 [cai2024medusa], typical acceptance:
 1. A drafted token `x` passes if `p(x) > min(epsilon, delta exp(-H(p)))`, with the entropy `H` of the target.

@@ -167,7 +167,7 @@ class FreeRaces:
         pairs = [[_text([(*scored.node.context, y)]) for y in tokens] for scored in layer if scored.node.children]
         step: Step = replace(self._verifier, solver=partial(self._race, pairs, beside)).step(layer)
         # a pair that is never selected beside others is in a later block than they are: it has no score then
-        return Step({context: score for context, score in step.scores.items() if score > 0}, step.met)
+        return Step({context: score for context, score in step.scores.items() if score > 0}, step.means)
 
     def _race(self, pairs: list[list[str]], beside: str, owed: Vector, draft: Vector, key: Any) -> Any:
         weights, blocks = np.empty((2, len(pairs), len(pairs[0])), dtype=object)

@@ -76,8 +76,8 @@ def _shares(structure: Layered, groups: States, tables: tuple[Any, Any]) -> Any:
     for branches, group in groups.items():
         for first in range(0, len(group), TOGETHER):
             some = group[first : first + TOGETHER]
-            _, _, met, _ = _asked(structure, branches, some, tables)
-            shares += [m.sum() / sum(scores) for m, (_, scores, _) in zip(met, some, strict=True)]
+            _, _, means, _ = _asked(structure, branches, some, tables)
+            shares += [m.sum() / sum(scores) for m, (_, scores, _) in zip(means, some, strict=True)]
     return np.array(shares)
 
 
@@ -97,7 +97,7 @@ def _rows_at(rows: RowSource, depth: int) -> tuple[Any, Any]:
 
 
 def _where_rows_are(masses: Any, like: Any) -> Any:
-    """Layers are worked on by numpy; what comes of them goes back to the device of the rows."""
+    """The masses, which numpy has computed, on the device of the rows."""
     return like.new_tensor(masses) if is_tensor(like) else masses
 
 
@@ -110,9 +110,9 @@ def _descended(
     for branches, group in states.items():
         for first in range(0, len(group), chunk):
             some = group[first : first + chunk]
-            places, owed, met, outcomes = _asked(structure, branches, some, tables)
+            places, target_mass, means, outcomes = _asked(structure, branches, some, tables)
             chances = np.array([chance for _, _, chance in some], dtype=tables[0].dtype)[:, None, None]
-            for sums, parts in ((correction, owed - met), (below, met)):
+            for sums, parts in ((correction, target_mass - means), (below, means)):
                 np.add.at(sums, places.reshape(-1), (chances * parts).reshape(-1, size))
             if not last:
                 _branch(following, some, outcomes, size)
@@ -122,15 +122,15 @@ def _descended(
 def _asked(
     structure: Layered, branches: tuple[int, ...], some: list[State], tables: tuple[Any, Any]
 ) -> tuple[Any, Any, Any, Iterable[Any]]:
-    """The nodes of states with the same branches, what they are owed, and what `Layered.step` says of them."""
+    """Of states with the same branches: positions of the nodes, `a_c p` of each, and what `Layered.step` returns."""
     places = np.array([nodes for nodes, _, _ in some])
     scores = np.array([values for _, values, _ in some], dtype=tables[0].dtype)[:, :, None]
     target, draft = (table[places] for table in tables)
-    owed = scores * target
+    target_mass = scores * target
     if sum(branches) > 1:
-        return places, owed, *structure.step(scores, target, draft, branches)
-    met = minimum(owed, draft)
-    return places, owed, met, (_alone(d[0], m[0]) for d, m in zip(draft, met, strict=True))
+        return places, target_mass, *structure.step(scores, target, draft, branches)
+    means = minimum(target_mass, draft)
+    return places, target_mass, means, (_alone(d[0], m[0]) for d, m in zip(draft, means, strict=True))
 
 
 def _branch(following: States, some: list[State], outcomes: Iterable[Any], size: int) -> None:
@@ -145,10 +145,10 @@ def _branch(following: States, some: list[State], outcomes: Iterable[Any], size:
             following.setdefault(tuple(alive for _, _, alive, _ in scored), []).append(entry)
 
 
-def _alone(draft: Any, met: Any) -> list[Any]:
+def _alone(draft: Any, means: Any) -> list[Any]:
     """A single branch: every token that it may draw, with the score `min(1, t/q)`."""
     return [
-        (draft[token], [(0, token, 1, met[token] / draft[token])])
+        (draft[token], [(0, token, 1, means[token] / draft[token])])
         for token in range(len(draft))
-        if draft[token] > 0 and met[token] > 0
+        if draft[token] > 0 and means[token] > 0
     ]

@@ -109,8 +109,8 @@ def test_with_the_choices_of_the_solver_it_is_the_verifier_itself(name, size, sc
         racing, found = RACES[name], {}
         solve = make(name).solver
 
-        def kept(self, pairs, beside, owed, draft, key, solve=solve, racing=racing, found=found):
-            race = solve(owed, draft, key)
+        def kept(self, pairs, beside, target_mass, draft, key, solve=solve, racing=racing, found=found):
+            race = solve(target_mass, draft, key)
             blocks, weights = (race.blocks, race.weights) if racing.blocks else (race * 0, race)
             for place, each in enumerate(pairs):
                 for y, pair in enumerate(each):
