@@ -5,8 +5,7 @@
 2. On rejection set `p` to normalised `(p - q)+` and drop that one occurrence.
 3. When none is left draw from `p`.
 
-The token has law `p` when the drafts are i.i.d. from `q`: each round accepts the mass `min(p, q)` of the current
-target.
+The token has law `p` when the drafts are i.i.d. from `q`: a round accepts the mass `min(p, q)` of its current target.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@
 3. When all are rejected draw from normalised `p - min(p/rho, q) (1 - (1 - beta)^k)/beta` (from `p` where `beta = 0`).
 
 The smallest such `rho` accepts most. Any larger one up to `k` is lossless, too, so the smallest allowed one of a grid
-is
-taken: that which divides [1, k] into 2^24 equal parts.
+is taken: that which divides [1, k] into 2^24 equal parts.
 """
 
 from __future__ import annotations

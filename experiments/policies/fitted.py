@@ -11,16 +11,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from draftproof.simulator.policies.markov_pair import MarkovPair, Tables
 from draftproof.simulator.policies.optimal import best_static, outlook
 from draftproof.simulator.policies.policy import scalars
 from draftproof.simulator.policies.value import value
-from draftproof.simulator.policies.world import MarkovPair, Tables
 
-#: From numbers `(n, F)`, worth of the actions `(n, A)` and weights `(n,)` to what tells the worth from numbers.
+#: From features `(n, F)`, values of the actions `(n, A)` and weights `(n,)` to a function from features to values.
 Learner: TypeAlias = Callable[[Any, Any, Any], Callable[[Any], Any]]
 #: Rounds of fitting; a few are enough, since one step of policy iteration does most.
 ROUNDS = 4
-#: Parts of the states, by core, each of which is chosen for by a learner that has not seen it.
+#: Folds of cross-validation: the states are divided by history.
 FOLDS = 5
 
 
@@ -30,7 +30,7 @@ def state_scalars(world: MarkovPair) -> Any:
 
 
 def fitted_choice(tables: Tables, X: Any, learner: Learner) -> Any:
-    """The best choice met while fitting to all states, `(S,)`: what a policy of this kind can be worth here."""
+    """The best choice of all rounds of fitting to all states, `(S,)`."""
     best = best_static(tables)
     rate, choice = value(tables, best).rate, best
     for _ in range(ROUNDS):
@@ -45,18 +45,18 @@ def fitted_choice(tables: Tables, X: Any, learner: Learner) -> Any:
 
 
 def held_out_choice(tables: Tables, X: Any, learner: Learner) -> Any:
-    """The choice where every state is chosen for by a learner that has not seen its core, `(S,)`; the last round's."""
+    """The choice at every state by a learner that has not seen its history, `(S,)`; that of the last round."""
     choice = best_static(tables)
-    states, cores = tables.world.states, tables.world.cores
-    parts = np.random.default_rng(0).permutation(cores)[np.arange(states) % cores] % min(FOLDS, cores)
+    states, histories = tables.pair.states, tables.pair.histories
+    parts = np.random.default_rng(0).permutation(histories)[np.arange(states) % histories] % min(FOLDS, histories)
     for _ in range(ROUNDS):
         step = outlook(tables, choice)
         following = choice.copy()
-        for part in range(min(FOLDS, cores)):
+        for part in range(min(FOLDS, histories)):
             seen = parts != part
             weights = step.starts[seen] if step.starts[seen].any() else np.ones(seen.sum())  # no block starts there
-            told = learner(X[seen], step.worth.T[seen], weights)(X[~seen])
-            following[~seen] = _taken(told)
+            predicted = learner(X[seen], step.worth.T[seen], weights)(X[~seen])
+            following[~seen] = _taken(predicted)
         choice = following
     return choice
 
@@ -81,5 +81,5 @@ def quantiles(numbers: Any, weights: Any, bins: int) -> Any:
     return numbers[order][np.minimum(places + 1, len(numbers) - 1)]
 
 
-def _taken(told: Any) -> Any:
-    return np.asarray(told).argmax(1)
+def _taken(predicted: Any) -> Any:
+    return np.asarray(predicted).argmax(1)

@@ -15,8 +15,8 @@ from draftproof.experiments.policies.fitted import (
     state_scalars,
     steps_of_entropy,
 )
+from draftproof.simulator.policies.markov_pair import Tables
 from draftproof.simulator.policies.optimal import best_block, best_ratio, best_static, policy_iteration
-from draftproof.simulator.policies.world import Tables
 
 #: Ranges of the entropy rule.
 STEPS = 4
@@ -68,5 +68,5 @@ def choices(rival: Rival, tables: Tables, X: Any | None = None) -> tuple[Any, An
     if rival.choose is not None:
         return rival.choose(tables), None
     assert rival.learner is not None
-    numbers = state_scalars(tables.world) if X is None else X
+    numbers = state_scalars(tables.pair) if X is None else X
     return fitted_choice(tables, numbers, rival.learner), held_out_choice(tables, numbers, rival.learner)

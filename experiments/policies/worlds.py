@@ -9,7 +9,7 @@ from draftproof.experiments.shared.sampled import tempered
 from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, Arithmetic, arithmetic_of
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.processes import MarkovProcess, rationalise
-from draftproof.simulator.policies.world import MarkovPair
+from draftproof.simulator.policies.markov_pair import MarkovPair
 
 #: States up to which one more token is told, for the rows at the previous token.
 MOST_STATES = 1_024
@@ -36,7 +36,7 @@ def world_of(problem: Problem, arithmetic: Arithmetic) -> MarkovPair:
         target, draft = (_chain(side, name, depth - 1) for name, side in sides)
     pair = target.converted(arithmetic, "target"), draft.converted(arithmetic, "draft")
     longest = max(target.order, draft.order)
-    return MarkovPair.of(*pair, before=target.vocab_size ** (longest + 1) <= MOST_STATES)
+    return MarkovPair.of(*pair, previous=target.vocab_size ** (longest + 1) <= MOST_STATES)
 
 
 def _chain(process: Any, name: str, order: int) -> MarkovProcess:

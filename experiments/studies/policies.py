@@ -30,9 +30,9 @@ from draftproof.experiments.studies import policies_views
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.policies.markov_pair import MarkovPair, Tables
 from draftproof.simulator.policies.policy import Action
 from draftproof.simulator.policies.value import static_values, value
-from draftproof.simulator.policies.world import MarkovPair, Tables
 from draftproof.verifiers import make
 
 

@@ -60,11 +60,11 @@ def judge(
 ) -> Callable[[tuple[TokenProcess, TokenProcess], DraftScheme], Check]:
     """The check of one verifier on pairs and schemes, each refused with `TooLarge` before it is too much."""
     made = evaluator(named.verifier, arithmetic, engine, memory=memory)
-    own = all(named.verifier.card is not entry.card for entry in zoo.REGISTRY.values())
+    user_defined = all(named.verifier.card is not entry.card for entry in zoo.REGISTRY.values())
 
     def checked(pair: tuple[TokenProcess, TokenProcess], shape: DraftScheme) -> Check:
         if not isinstance(named.verifier, Planned):
-            assert_affordable(made, shape, pair, max_runs, named.verifier.card.name, own)
+            assert_affordable(made, shape, pair, max_runs, named.verifier.card.name, user_defined)
         return made.check(*pair, shape)
 
     return checked

@@ -16,7 +16,7 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import Coin, TokenProcess
 
-#: Draft outcomes that are counted.
+#: Counting stops with `TooLarge` above so many draft outcomes.
 MOST_OUTCOMES = 1_000_000
 #: Floats this close, relatively, count as a tie: the rounding of products of some thousand rows.
 ROUNDING = 2.0**-40
@@ -54,7 +54,7 @@ class Adapting:
 
 
 def whole(scheme: Adapting, key: str, least: int) -> None:
-    """Raises `InvalidInput` unless the parameter is a whole number of `least` to 1000."""
+    """Raises `InvalidInput` unless the parameter is a whole number from `least` to 1000."""
     value = getattr(scheme, key)
     if type(value) is not int or not least <= value <= LARGEST:
         raise InvalidInput(f"{scheme.name}: {key} = {value!r} must be a whole number of {least} to {LARGEST}")
@@ -83,7 +83,7 @@ def largest(values: list[Any], count: int) -> list[int]:
 
 
 def reaches(value: Any, threshold: Fraction) -> bool:
-    """Whether a value is at least the threshold; floats up to `ROUNDING`, so that what meets it exactly does, too."""
+    """Whether a value is at least the threshold; floats up to `ROUNDING`, so that equality of exact numbers counts."""
     slack = 1 - ROUNDING if isinstance(value, float) else 1
     return bool(value * threshold.denominator >= threshold.numerator * slack)
 

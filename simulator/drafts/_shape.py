@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from draftproof.simulator.errors import InvalidInput
 
-#: No tree of interest is longer or wider; numbers beyond are slips of the pen.
+#: The longest and widest trees; larger numbers are taken for mistakes.
 LARGEST = 1000
 
 

@@ -1,8 +1,9 @@
 """One path of adaptive length: drafting stops when the draft is no longer confident.
 
 Stopping after token `i` by a rule that looks at `x_1..x_i` only is a stopping time: whether a context is a leaf depends
-on the context alone, and verification stays lossless. Dropping the token that the rule has just looked at is not: what
-is left in the tree no longer has law `q`. The first is `Adaptive`, the second the negative control `AdaptiveDropping`.
+on the context alone, and verification stays lossless. If the rule drops the token that it has just looked at, the
+tokens left in the tree no longer have the law `q`. The first is `Adaptive`, the second the negative control
+`AdaptiveDropping`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 
 @dataclass(frozen=True)
 class Adaptive:
-    """At least `L1` and at most `L1 + L2` tokens from `q`: stops after an unsure token, one with `q < confidence`.
+    """At least `L1` and at most `L1 + L2` tokens from `q`: stops after a token with `q < confidence`.
 
     Raises `InvalidInput` unless `K = 1`, lengths are not negative and `confidence` lies in [0, 1].
     """

@@ -1,4 +1,4 @@
-"""Dynamic depth decoding [brown2024dynamic]: a beam that stops when its nodes have become improbable together.
+"""Dynamic depth decoding [brown2024dynamic]: a beam that stops when the sum of its draft probabilities is small.
 
 After every layer the probabilities of the nodes in the beam are summed; below the threshold the tree ends. The paper
 compares the logarithm of that sum, at chosen depths. It is verified as EAGLE-2's trees are (`nss`).

@@ -13,7 +13,7 @@ from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 
 #: (V, K, L1, L2) of the conformance cases.
 SHAPES = ((2, 3, 0, 2), (3, 2, 0, 2), (2, 2, 1, 2), (3, 2, 1, 1), (3, 3, 0, 1), (2, 4, 0, 1))
-#: Paths that are listed to count trees.
+#: Counting trees lists paths, at most so many.
 MOST_PATHS = 2_000_000
 
 

@@ -1,9 +1,9 @@
-"""Trees that grow where the draft expects most: the greedy heap of DySpec [xiong2024dyspec], algorithm 1.
+"""Trees that grow where the draft expects most acceptance: the greedy heap of DySpec [xiong2024dyspec], algorithm 1.
 
-A slot is a place for one more drafted token: a node, what its row has left, and the value of drawing there, the
-probability that verification comes so far if it accepts as the draft predicts. The slot of the largest value is filled
+A slot is a place for one more drafted token: a node, its draft row without the tokens already drawn, and a value, the
+probability that verification reaches the slot if the target equals the draft. The slot of the largest value is filled
 first. Its value is fixed before its token is drawn, so no token decides whether it is itself part of the tree; the
-control `DySpecPruned` draws one token more and drops the drafted leaf that turned out least probable.
+control `DySpecPruned` draws one token more and drops the drafted leaf of the smallest probability.
 
 The paper verifies with `rejection_without_replacement`.
 """
@@ -21,9 +21,9 @@ from draftproof.simulator.vectors import without
 
 @dataclass(frozen=True)
 class DySpec(Adapting):
-    """`nodes` tokens, each drawn without replacement where the draft believes that verification comes most often.
+    """`nodes` tokens, each drawn without replacement in the slot of the largest value.
 
-    Ties go to the earlier slot; fewer where the draft has no token left to draw.
+    Ties go to the earlier slot; there are fewer tokens where the draft has none left to draw.
     Raises `InvalidInput` unless `nodes` is a whole number.
     """
 
@@ -78,13 +78,13 @@ class DySpecPruned(DySpec):
 
     @property
     def depth(self) -> int:
-        """Length of the longest path: the draft is asked this deep, the tree ends one token earlier or here."""
+        """Length of the longest path before the dropped token is removed."""
         return self.nodes + (1 if self.nodes else 0)
 
 
 def grown(draft: TokenProcess, coin: Coin, nodes: int) -> tuple[dict[Context, tuple[int, ...]], dict[Context, Any]]:
     """The drafted tokens by context, and the draft probability of each drafted node in the order of drawing."""
-    slots: list[tuple[Any, Context, Vector]] = [(1, (), None)]  # value, node, what its row has left
+    slots: list[tuple[Any, Context, Vector]] = [(1, (), None)]  # value, node, its row without the tokens drawn
     drafted: dict[Context, tuple[int, ...]] = {}
     values: dict[Context, Any] = {(): 1}
     for _ in range(nodes):

@@ -1,9 +1,9 @@
 """DySpec layer by layer, with a threshold instead of a heap [xiong2024dyspec], algorithm 2.
 
 At a node of value `v` tokens are drawn without replacement while `v` reaches the threshold: a child `y` gets the value
-`v R[y]`, the next draw has `v (1 - R[y])`, where `R` is what the row has left. One draft pass a layer, where the heap
-takes one a token. The loop condition is printed the other way round in the paper, which would draw where least is to be
-had. Verified as in `dyspec`, with `rejection_without_replacement`.
+`v R[y]`, the next draw has `v (1 - R[y])`, where `R` is the row without the tokens drawn, renormalised. It takes one
+draft pass a layer, the heap one a token. The paper prints the loop condition the other way round, which would fill the
+slots of the smallest values. Verified as in `dyspec`, with `rejection_without_replacement`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, number, reaches, share, whole
-from draftproof.simulator.drafts._passes import prefetch
+from draftproof.simulator.drafts._prefetch import prefetch
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess
 from draftproof.simulator.vectors import without
@@ -21,9 +21,9 @@ from draftproof.simulator.vectors import without
 
 @dataclass(frozen=True)
 class DySpecThreshold(Adapting):
-    """Draws where the draft believes to come with probability `value` or more, to `depth`, `nodes` tokens at most.
+    """Fills the slots of value `value` or more, down to `depth`, with at most `nodes` tokens.
 
-    The two limits keep a sure draft from a tree without end; the paper has the threshold alone.
+    Without the two limits, which the paper does not have, the tree of a deterministic draft would be infinite.
     Raises `InvalidInput` unless `value` lies in (0, 1].
     """
 
@@ -67,6 +67,6 @@ class DySpecThreshold(Adapting):
         return DraftTree(drafted)
 
     def reductions(self) -> list[Self]:
-        """Shallower trees, and those with the next larger thresholds that halve the distance to 1."""
+        """Shallower trees, and those with larger thresholds, each halving the distance to 1."""
         closer = [self.value, *((1 + self.value) / 2,) * (self.value < 1)]
         return [type(self)(value, depth, self.nodes) for depth in range(self.depth + 1) for value in reversed(closer)]

@@ -1,7 +1,7 @@
 """The trees of EAGLE-2 [li2024eagle]: beams of the most probable continuations, re-ranked at the end.
 
-Nothing is random: the tree is a function of the draft's rows, so a node is drafted with probability 0 or 1 and what a
-verifier can accept of it is the target's own probability of its path.
+Nothing is random: the tree is a function of the draft's rows, so a node is drafted with probability 0 or 1, and the
+most that a verifier can accept of it is the target probability of its path.
 
 Verified in the paper's code with a token's own target probability, one child after the other, each rejected one taken
 out of the target: in law that is naive sampling (`nss`).

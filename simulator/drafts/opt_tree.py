@@ -48,7 +48,7 @@ class OptTree(Adapting):
         """The tree; the coin is not asked."""
         layer: Beam = [((), 1)]
         candidates: Beam = []
-        total, least = 0, 0  # of the best nodes: the sum, and the smallest, which deeper nodes have to pass
+        total, least = 0, 0  # of the best nodes: the sum, and the smallest, which deeper nodes must exceed
         for _ in range(self.nodes):
             layer = expanded(draft, layer, self.nodes, above=least)
             if not layer:

@@ -1,9 +1,9 @@
-"""Sequoia [chen2024sequoia]: a fixed tree, planned from how often the first, second, .. child is the accepted one.
+"""Sequoia [chen2024sequoia]: a fixed tree, planned from the probability that the first, second, .. child is accepted.
 
 The plan maximises the expected number of accepted nodes: a node reached with probability `f` whose `b`-th child is the
-accepted one with probability `P[b]` reaches that child with `f P[b]`. Children are drawn without replacement; where the
-draft has nothing left drafter and verifier both use the uniform law over the tokens that were not tried. The
-verifier of the paper is `sequoia`.
+accepted one with probability `P[b]` reaches that child with `f P[b]`. Children are drawn without replacement; where all
+tokens with `q > 0` are drawn, scheme and verifier both use the uniform law over the other tokens. The verifier of the
+paper is `sequoia`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from draftproof.simulator.drafts._adapting import Adapting, whole
-from draftproof.simulator.drafts._passes import prefetch
+from draftproof.simulator.drafts._prefetch import prefetch
 from draftproof.simulator.drafts.topology import Topology
 from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 
-#: Nodes of the largest tree that is planned: a second or two.
+#: Nodes of the largest tree that is planned, which takes a second or two.
 MOST_PLANNED = 200
 
 
@@ -88,7 +88,7 @@ class Sequoia(Adapting):
 
 
 def remaining(q: Vector, tried: Sequence[int]) -> Vector:
-    """The law of the next child: `q` without the tried tokens, uniform over the others where nothing is left of it."""
+    """The law of the next child: `q` without the tried tokens, or uniform over the others if nothing is left of it."""
     rest = q * 1
     for token in tried:
         rest[token] = rest[token] * 0

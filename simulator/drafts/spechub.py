@@ -1,8 +1,7 @@
-"""SpecHub [sun2024spechub]: two drafts, one of them always the draft's favourite.
+"""SpecHub [sun2024spechub]: two drafts, one of them always the most probable token of the draft, the hub.
 
 With the hub `a = argmax q`, the pair `(x, a)` is drafted with probability `q(x)` and `(a, x)` with probability
-`q(a) q(x)/(1 - q(a))`, for every other token `x`: the first draft has law `q`, and the second is no lottery for tokens
-that the first could not use. The verifier `spechub` belongs to it.
+`q(a) q(x)/(1 - q(a))`, for every other token `x`: the first draft has law `q`. The verifier `spechub` belongs to it.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from draftproof.simulator.vectors import top_tokens, without
 
 @dataclass(frozen=True)
 class SpecHub(Adapting):
-    """Two children at every node down to `depth`: the favourite of `q` and another token, the first drawn from `q`.
+    """Two children at every node down to `depth`: the hub and another token, the first drawn from `q`.
 
-    The favourite alone where `q` has no other token. Raises `InvalidInput` unless `depth` is a whole number.
+    The hub alone where `q` has no other token. Raises `InvalidInput` unless `depth` is a whole number.
     """
 
     depth: int = 1

@@ -16,9 +16,9 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import Coin, Context, Draws, TokenProcess, Vector
 
-#: Sequences of drafts at one node that are listed.
+#: Sequences of drafts at one node are listed, at most so many.
 MOST_SEQUENCES = 1_000_000
-#: Smaller configurations of one depth from which deeper ones are made.
+#: `reductions` extends at most so many configurations of each depth.
 MOST_REDUCTIONS = 200
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from draftproof.simulator.drafts._passes import prefetch
+from draftproof.simulator.drafts._prefetch import prefetch
 from draftproof.simulator.errors import InvalidVerifier
 from draftproof.simulator.protocol import Context, DraftNode, TokenProcess, Vector
 from draftproof.simulator.shown import tree_svg

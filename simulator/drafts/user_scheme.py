@@ -1,4 +1,4 @@
-"""User-defined draft schemes: `draw` and `depth` are enough, the rest is completed, and every tree is checked.
+"""User-defined draft schemes: `draw` and `depth` are enough, the rest has defaults, and every tree is checked.
 
 class Pair:
     depth = 1
@@ -29,14 +29,14 @@ from draftproof.simulator.protocol import Coin, Context, DraftScheme, TokenProce
 from draftproof.simulator.raised import short_repr, user_lines
 from draftproof.simulator.user_code import UserCoin, UserRows
 
-#: Draft outcomes that are counted.
+#: Counting stops with `TooLarge` above so many draft outcomes.
 MOST_OUTCOMES = 1_000_000
-#: What a scheme may say of itself at most.
+#: The largest values that a scheme may return.
 MOST = {"depth": LARGEST, "nodes": 10**9, "count": 10**300}
-#: Trees from which the node budget of a scheme is told that does not say it, over so many tokens.
+#: The node budget of a scheme without `nodes` is the most in so many trees, over so many tokens.
 SAMPLED, TOKENS = 2_000, 4
 
-#: What an engine asks of a scheme.
+#: The attributes of a scheme that engines use.
 CONTRACT = ("name", "depth", "nodes", "draw", "count", "reductions", "as_dict")
 
 
@@ -47,7 +47,7 @@ class UserScheme:
     scheme: has `draw(draft, coin)`, which returns a `DraftTree`, paths from the root, or drafted tokens by context,
     and `depth`, the length of the longest path. `name`, `nodes`, `count` and `reductions` are used where it has them.
     source: where it comes from, for files and rows.
-    Raises `InvalidInput` for anything else, and whenever a tree is none.
+    Raises `InvalidInput` for anything else, and where `draw` returns no tree.
     """
 
     scheme: Any
@@ -84,7 +84,7 @@ class UserScheme:
 
     def draw(self, draft: TokenProcess, coin: Coin) -> DraftTree:
         """One tree, checked."""
-        drawn = self._asked("draw", UserRows(draft), PlainCoin(UserCoin(coin)))
+        drawn = self._called("draw", UserRows(draft), PlainCoin(UserCoin(coin)))
         try:
             tree = self._tree(drawn)
             self._check(tree, draft.vocab_size)
@@ -95,7 +95,7 @@ class UserScheme:
     def count(self, draft: TokenProcess) -> int:
         """Number of draft outcomes with positive probability; raises `TooLarge` above a million."""
         if hasattr(self.scheme, "count"):
-            number = self._asked("count", UserRows(draft))
+            number = self._called("count", UserRows(draft))
             return self._whole("count", number, "the number of draft trees")
         drawn = outcomes(lambda coin: self.draw(draft, coin), arithmetic_of(draft.row(())))
         number = sum(1 for _ in islice(drawn, MOST_OUTCOMES + 1))
@@ -104,8 +104,8 @@ class UserScheme:
         return number
 
     def reductions(self) -> Sequence[DraftScheme]:
-        """What the scheme calls smaller, or itself alone; of one from a file those that a command can name."""
-        smaller = self._asked("reductions") if hasattr(self.scheme, "reductions") else [self.scheme]
+        """The reductions of the scheme, or itself alone; for a scheme of a file those that a command can name."""
+        smaller = self._called("reductions") if hasattr(self.scheme, "reductions") else [self.scheme]
         if not isinstance(smaller, Sequence) or isinstance(smaller, str):
             raise InvalidInput(
                 f"scheme {self.name}: reductions returned {short_repr(smaller)}; it must be a list of schemes"
@@ -146,7 +146,7 @@ class UserScheme:
         return f"{self.name}({shown})" if shown else self.name
 
     def __repr__(self) -> str:
-        says = any("__repr__" in vars(kind) for kind in type(self.scheme).__mro__[:-1])  # else it is a place in memory
+        says = any("__repr__" in vars(kind) for kind in type(self.scheme).__mro__[:-1])  # the default shows an address
         return (
             f"UserScheme({self.scheme!r})" if says else f"UserScheme({type(self.scheme).__name__}, depth {self.depth})"
         )
@@ -168,7 +168,7 @@ class UserScheme:
             "as [(0, 1), (2,)], or drafted tokens by context such as {(): (0, 2), (0,): (1,)}"
         )
 
-    def _asked(self, what: str, *arguments: Any) -> Any:
+    def _called(self, what: str, *arguments: Any) -> Any:
         """What a method of the scheme returns."""
         try:
             return getattr(self.scheme, what)(*arguments)

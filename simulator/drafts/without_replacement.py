@@ -1,4 +1,4 @@
-"""Trees without replacement: the children of a node are different tokens, each drawn from what `q` has left.
+"""Trees without replacement: the children of a node are different tokens, each drawn from `q` without those before.
 
 The trees of recursive speculative decoding [jeon2024recursive], verified there with `rejection_without_replacement`.
 """

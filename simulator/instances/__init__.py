@@ -1,1 +1,1 @@
-"""Target and draft: processes, explicit rows and their files, families, n-grams of a text, plans of path orders."""
+"""Target and draft: processes, instances and their files, families, n-grams of a text, plans of path orders."""

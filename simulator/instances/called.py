@@ -13,17 +13,16 @@ from draftproof.simulator.instances.validation import validate_rows
 from draftproof.simulator.protocol import Context, Vector
 from draftproof.simulator.raised import user_lines
 
-#: Rows that are asked for twice.
+#: So many first rows are computed twice.
 ASKED_TWICE = 16
-#: What sums in another order may change of a probability: kernels of accelerators do not repeat themselves exactly.
+#: Two computations of a probability may differ by this: accelerators add up in varying order.
 ROUNDING = 1e-5
 
 
 class CallableProcess:
     """A process computed by a function from a context to a row of shape `(V,)`; rows are checked and kept.
 
-    The first rows are asked for twice: one that comes out differently is refused, since what is kept of it would be
-    judged in place of a process that there is not.
+    The first rows are computed twice, and a function that returns two different rows is refused: it is no process.
     """
 
     def __init__(self, vocab_size: int, function: Callable[[Context], Any], name: str = "process") -> None:
@@ -35,8 +34,8 @@ class CallableProcess:
     def row(self, context: Context) -> Vector:
         """The checked row of `context`; raises `InvalidInput` if the function returns no distribution, or two."""
         if context not in self._rows:
-            row = self._asked(context)
-            if len(self._rows) < ASKED_TWICE and _differ(row, self._asked(context)):
+            row = self._called(context)
+            if len(self._rows) < ASKED_TWICE and _differ(row, self._called(context)):
                 raise InvalidInput(
                     f"{self.name} row {context}: the function gives another row when it is asked again; make it a "
                     "function of the context alone (fixed seeds, no dropout: model.eval())"
@@ -44,7 +43,7 @@ class CallableProcess:
             self._rows[context] = row
         return self._rows[context]
 
-    def _asked(self, context: Context) -> Vector:
+    def _called(self, context: Context) -> Vector:
         try:
             row = as_rows(self._function(context))
         except DraftproofError as error:
@@ -62,7 +61,7 @@ class CallableProcess:
 
 
 def _differ(row: Vector, again: Vector) -> bool:
-    """Whether two answers for one context are two rows; floats may differ by rounding."""
+    """Whether two rows for one context differ; floats may by rounding."""
     if arithmetic_of(row) is not arithmetic_of(again):
         return True
     return bool((row != again).any() if arithmetic_of(row).exact else (abs(row - again) > ROUNDING).any())

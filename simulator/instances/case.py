@@ -12,16 +12,16 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MarkovProcess, table_entries
 from draftproof.simulator.protocol import DraftScheme, TokenProcess
 
-#: Cases are known by the hash of their rows up to so many table entries; beyond, by where they come from.
+#: Cases of at most so many table entries are identified by the hash of their rows, larger ones by their source.
 DIGEST_ENTRIES = 5_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """Two processes with a name and what they are there for.
+    """A target and a draft with a name.
 
-    weight: the share in averages. title: in words, for people. shape: the draft scheme it is meant for, if any.
-    above: where these rows stand for finer ones, whose optimum is at least theirs, rows whose optimum it is at most.
+    weight: the share in averages. title: for people. shape: the draft scheme of the case, if it has one.
+    above: where the rows are an approximation with an optimum at most the true one, rows with an optimum at least that.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Case:
 
     @property
     def scheme(self) -> DraftScheme:
-        """The draft scheme it is meant for; raises `InvalidInput` where there is none."""
+        """The draft scheme of the case; raises `InvalidInput` where it has none."""
         if self.shape is None:
             raise InvalidInput(f"case {self.name!r} is meant for no draft scheme; give it one as shape")
         return self.shape
@@ -49,11 +49,11 @@ class Case:
         return Instance.of(self.target, self.draft, depth, RATIONAL)
 
     def on(self, scheme: DraftScheme) -> Case:
-        """The same case, meant for this scheme."""
+        """The same case with this scheme."""
         return replace(self, shape=scheme)
 
     def converted(self, arithmetic: Arithmetic, depth: int) -> Case:
-        """The same case in another arithmetic, for trees of this depth; Markov processes stay such, others get tables.
+        """The same case in another arithmetic, for trees of this depth; processes other than Markov ones become tables.
 
         Raises as `tabulate`.
         """
@@ -64,7 +64,7 @@ class Case:
         return replace(self, target=cut.target, draft=cut.draft)
 
     def identity(self, depth: int, source: object) -> list[object]:
-        """What stands for it in the hash of a row: its rows, or `source` where they are too many."""
+        """What identifies it in the hash of a row: the hash of its rows, or `source` where they are too many."""
         above = [] if self.above is None else [self.above.digest(depth)]
         return [self.digest(depth) or source, self.name, str(self.weight), *above]
 

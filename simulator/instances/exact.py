@@ -1,4 +1,4 @@
-"""Rows in rationals, whatever they were given in: for what can only be computed exactly, such as bounds."""
+"""Rows in rationals, from exact rows or floats: for computations that are exact only, such as bounds."""
 
 from __future__ import annotations
 

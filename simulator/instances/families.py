@@ -1,4 +1,4 @@
-"""Synthetic families of instances: random pairs of processes, and the corner cases where code breaks.
+"""Synthetic families of instances: random pairs of processes, and corner cases such as zeros and ties.
 
 `V` is the vocabulary size; tables are as in `draftproof.simulator.instances.processes`. Every row of every context is
 drawn independently, in float64, then rounded to rationals with one common denominator.
@@ -151,7 +151,7 @@ FAMILIES: Mapping[str, Family] = {
     )
 }
 
-#: The families in which code breaks first.
+#: The families of corner cases.
 CORNER_CASES = ("zeros", "ties", "point_masses", "equal", "disjoint")
 
 

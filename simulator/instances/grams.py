@@ -20,7 +20,7 @@ from draftproof.simulator.errors import InvalidInput
 
 
 class Grams(Protocol):
-    """Where the counts of an n-gram pair come from."""
+    """The source of the counts of an n-gram pair."""
 
     @property
     def symbols(self) -> str:
@@ -97,7 +97,7 @@ class GramTable:
     """Grams of `m + 1` symbols counted before; all orders up to `m` and all vocabularies follow.
 
     symbols: as `Grams`. grams: ranks, shape `(n, m + 1)`. times: shape `(n,)`. ending: the last `m` ranks, which
-    hold the shorter grams that no longer one begins with. digest: hash of the text.
+    hold the shorter grams at the end of the text, which begin no longer one. digest: hash of the text.
     """
 
     symbols: str

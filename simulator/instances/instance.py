@@ -24,13 +24,13 @@ from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TablePro
 from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess
 from draftproof.simulator.shown import rows_html
 
-#: What an instance file may hold.
+#: The keys of an instance file.
 _KEYS = ("vocab_size", "depth", "target", "draft", "scheme", "about", "arithmetic")
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A pair of processes with rows for every context that a scheme of this depth can meet.
+    """A pair of processes with rows for every context of a tree of this depth.
 
     target: tables of depth `L`. draft: tables of depth at least `L - 1`, in the same arithmetic.
     scheme: the draft scheme it was made for, if any. about: where it comes from, in words.
@@ -121,7 +121,7 @@ class Instance:
 
     @classmethod
     def load(cls, path: str | Path) -> Instance:
-        """Read an instance file, exact unless it says that its rows are floats; raises `InvalidInput` on any flaw."""
+        """Read an instance file, exact unless it says that its rows are floats; raises `InvalidInput` on any error."""
         return cls.loads(read_text(path, "instance file"), cut(path))
 
     @classmethod

@@ -1,8 +1,7 @@
-"""Token processes: explicit tables, order-m Markov chains, each validated at the door.
+"""Token processes: explicit tables and order-m Markov chains, whose constructors validate every row.
 
-`V` is the vocabulary size. Tables are the common currency: `tables[d]` has shape `(V**d, V)` and
-row `c` is the distribution after the context `c`, read in base `V` with the first token most
-significant.
+`V` is the vocabulary size. Tables: `tables[d]` has shape `(V**d, V)` and row `c` is the distribution after the context
+`c`, read in base `V` with the first token most significant.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class TableProcess:
         self.arithmetic = arithmetic_of(arrays[0])
         self.name = name
         self.tables = [self._checked(array, depth) for depth, array in enumerate(arrays)]
-        #: The exact tables that these are the floats of, None where there are none.
+        #: The exact tables whose floats these are, None where there are none.
         self.exact: list[Any] | None = None
         self._rows: dict[Context, Vector] = {}
 
@@ -100,7 +99,7 @@ class TableProcess:
         return row
 
     def copied(self) -> TableProcess:
-        """The same process in tables of its own, for code of others: whatever it writes there changes nothing here."""
+        """The same process in copied tables, for user-defined code that may write into them."""
         made = copy(self)
         made.tables = [table.copy() for table in self.tables]
         for table in made.tables:
@@ -164,7 +163,7 @@ class MarkovProcess:
 
     @property
     def exact(self) -> Any:
-        """The exact rows that `states` are or are the floats of; None where there are none."""
+        """The exact rows whose floats `states` are, or `states` if exact; None where there are none."""
         return self._tables.get(RATIONAL.name)
 
     def table(self, depth: int) -> Any:
@@ -254,7 +253,7 @@ def check_table_size(vocab_size: int, depth: int, arithmetic: Arithmetic) -> Non
 
 
 def check_entries(rows: Any, name: str, most: int = MAX_FLOAT_ENTRIES) -> None:
-    """Raises `TooLarge` for an array of more entries, before it is copied; what is no array is as large as it is."""
+    """Raises `TooLarge` for an array of more entries, before it is copied."""
     entries = prod(rows.shape) if hasattr(rows, "shape") else 0
     if entries > most:
         raise TooLarge(

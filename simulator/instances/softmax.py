@@ -1,7 +1,7 @@
-"""Processes from what a softmax leaves behind: rows in low precision that sum to 1 only nearly, made exact.
+"""Processes from the output of a softmax: rows in low precision, whose sums are only nearly 1, made exact.
 
-A float is a fraction, so that every row can be divided by its exact sum: nothing is rounded, and the rows that are
-judged differ from those that came in by the stated `correction` at most.
+A float is a fraction, so every row can be divided by its exact sum: nothing is rounded, and the exact rows differ from
+the given ones by the stated `correction` at most.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from draftproof.simulator.instances.processes import (
 )
 from draftproof.simulator.protocol import Context
 
-#: How far the sum of a row may be from 1: more than sums of half precision, less than anything that is no softmax.
+#: How far the sum of a row may be from 1: more than rounding in half precision causes.
 SLACK = 0.02
 
 

@@ -1,4 +1,4 @@
-"""Whether rows are distributions, told with the way out of what they are instead."""
+"""Whether rows are distributions; errors say what to do with other rows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Laws: what one block hands over, exactly: by enumeration, by structure, on a fixed tree, in low precision."""
+"""The exact law of a block: by enumeration, by structure, on a fixed tree, in low precision."""

@@ -1,4 +1,4 @@
-"""Every draft tree of a scheme with its exact probability; a scheme of others is watched while it draws."""
+"""Every draft tree of a scheme with its exact probability; the trees of user-defined schemes are drawn twice."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from draftproof.simulator.drafts.trees import DraftTree
 from draftproof.simulator.errors import InvalidInput, InvalidVerifier
 from draftproof.simulator.protocol import AttachedTree, DraftScheme, TokenProcess
 
-#: Trees that are drawn once more when all are drawn.
+#: So many first trees are drawn once more when all are drawn.
 AGAIN = 64
 
 
 def drawn_trees(scheme: DraftScheme, draft: TokenProcess, arithmetic: Arithmetic) -> Iterator[tuple[AttachedTree, Any]]:
     """Every outcome of `scheme.draw` with its probability.
 
-    Raises `InvalidInput` for a scheme of others whose trees are none, or that is no function of the draft and the coin:
-    its trees are drawn twice in turns, and the first ones once more at the end.
+    Raises `InvalidInput` for a user-defined scheme that returns no tree, or that is no function of the draft and the
+    coin: each tree is drawn twice in a row, and the first ones once more at the end.
     """
     if not isinstance(scheme, UserScheme) and type(scheme).__module__.startswith(
         "draftproof.simulator."

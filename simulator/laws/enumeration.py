@@ -31,10 +31,10 @@ from draftproof.simulator.raised import short_repr, user_lines
 from draftproof.simulator.relay import Relayed
 from draftproof.simulator.user_code import NodeView, UserCoin, refusals_kept, user_rows
 
-#: Draft trees of which a verifier that runs elsewhere is told at once.
+#: Draft trees that a verifier in another process gets at once.
 AHEAD = 64
 
-#: Runs on a draft tree by which a verifier is known as a function.
+#: Runs on a draft tree in the test whether a verifier is a function.
 MOST_LOOKED_AT = 200
 
 
@@ -157,9 +157,9 @@ def assert_function(
 ) -> None:
     """Raise `InvalidVerifier` unless `verify` gives the same law on the same tree again, in any order.
 
-    Looks for state and for randomness beside the coin on sampled draft trees: one run with random answers on each, as
-    what is kept from the first run on a tree would be met by no later one; then each is visited twice in a row, then
-    all of them backwards, at last with the same random answers. most: runs of a visit that are looked at, None for all.
+    Detects state and randomness beside the coin on sampled draft trees: first one run with random answers on each tree,
+    since state from the first run on a tree stays the same in all later ones; then each tree is enumerated twice in a
+    row, then all backwards, then the random answers are repeated. most: runs of an enumeration, None for all.
     """
     coin = _SupportCoin(generator)
     trees = [scheme.draw(draft, coin) for _ in range(samples)]
@@ -188,7 +188,7 @@ def assert_function(
 class EnumerationSize:
     """How much work an enumeration is: draft trees (exact) and runs of the verifier per tree (sampled).
 
-    tried: runs that were made to find it out.
+    tried: runs that were made for the estimate.
     """
 
     trees: int
@@ -213,8 +213,8 @@ def estimate_size(
 ) -> EnumerationSize:
     """The size of an enumeration, from the runs on `samples` draft trees. trees: how many there are, if that is known.
 
-    On a tree of more than `cap` runs they are estimated from as many random ones: the product of the numbers of
-    answers that were possible on the way has the number of all runs as its mean (Knuth 1975).
+    On a tree of more than `cap` runs their number is estimated from `cap` random runs: the product of the numbers of
+    possible answers at each question has the number of all runs as its mean (Knuth 1975).
     """
     coin = _SupportCoin(generator)
     runs, tried = 0.0, 0
@@ -235,7 +235,7 @@ def _ways(run: Callable[[Coin], Verdict], generator: np.random.Generator) -> flo
 
 
 class _SupportCoin:
-    """Chooses uniformly among what is possible, as an enumeration visits it. ways: product of the numbers of that."""
+    """Chooses uniformly among the possible answers. ways: the product of their numbers."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator

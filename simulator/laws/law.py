@@ -1,4 +1,4 @@
-"""The law of a block: what one call of a verifier hands over, as exact tables.
+"""The law of a block, the result of one call of a verifier, as exact tables.
 
 `V` is the vocabulary size and `L` the depth of the draft trees. Contexts are in lexicographic
 order; `accepted[d]` has shape `(V**d,)` and `correction[d]` has shape `(V**d, V)`.
@@ -59,7 +59,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Metrics:
-    """What is kept of a law that is too large to be kept whole.
+    """The summary of a law that is too large to be stored.
 
     depth_distribution: `P(tau = d)` for `d = 0..L`. max_deviation: the largest violation of the balance equation.
     total_variation: None where it was not computed. worst: where the balance fails most, None where that is not known.

@@ -1,10 +1,10 @@
-"""Low precision, audited exactly: the verifier computes in rounded numbers, its coin accounts for them in rationals.
+"""Low precision, audited exactly: the verifier computes in rounded numbers, its coin takes them as rationals.
 
 The draft tree is drawn from the exact `q`. The verifier sees both rows rounded to a precision and computes in it as
-numpy or torch do (both add up float16 and bfloat16 in float32 and round the sum once). A float is a dyadic fraction:
-what the verifier hands to its coin is taken as exactly that, with what a sampler does at the edges. A probability
-outside [0, 1] is clamped, a negative weight counts as 0, and weights are normalised exactly. So the law of the block is
-exact, and its distance from the exact target is what rounding costs: that of the rows and that of the arithmetic.
+numpy or torch do (both add up float16 and bfloat16 in float32 and round the sum once). A float is a dyadic fraction,
+and the coin takes the verifier's probabilities and weights as exactly these fractions; as in a sampler, a probability
+outside [0, 1] is clamped, a negative weight counts as 0, and weights are normalised. So the law of the block is exact,
+and its distance from the exact target is the cost of rounding, in the rows and in the arithmetic.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Precision:
         """Raises for a float array or scalar of another precision; Python's floats pass."""
         kind = _kind(value.dtype) if hasattr(value, "dtype") else self.name
         if "float" in kind and kind != self.name:
-            raise _Nonsense(f"{kind} numbers come from another precision than that of the {self.name} rows")
+            raise _InvalidNumber(f"{kind} numbers come from another precision than that of the {self.name} rows")
 
 
 PRECISIONS: Mapping[str, Precision] = MappingProxyType(
@@ -122,7 +122,7 @@ class LowPrecisionCoin(EnumeratingCoin):
         """See `Coin.flip`; clamps to [0, 1]."""
         try:
             heads = self._plain(probability)
-        except _Nonsense as reason:
+        except _InvalidNumber as reason:
             raise self._finding(f"flip({probability})", reason) from None
         return super().flip(_rational(min(max(heads, 0), 1)))
 
@@ -131,8 +131,8 @@ class LowPrecisionCoin(EnumeratingCoin):
         try:
             numbers = [max(weight, 0) for weight in self._all_plain(weights)]
             if not 0 < max(numbers, default=0) < inf:
-                raise _Nonsense("weights must be finite and not all 0")
-        except _Nonsense as reason:
+                raise _InvalidNumber("weights must be finite and not all 0")
+        except _InvalidNumber as reason:
             asked = ", ".join(str(float(weight)) for weight in weights)
             raise self._finding(f"choose([{asked}])", reason) from None
         return super().choose([_rational(number) for number in numbers])
@@ -149,20 +149,22 @@ class LowPrecisionCoin(EnumeratingCoin):
         if isinstance(number, int):
             return number
         if not isinstance(number, float):
-            raise _Nonsense(f"{value!r} is no {self._precision.name} number")
+            raise _InvalidNumber(f"{value!r} is no {self._precision.name} number")
         if isnan(number):
-            raise _Nonsense("not a number")
+            raise _InvalidNumber("not a number")
         self._precision.check_kind(value)
         if abs(number) < inf and not self._precision.has(number):
-            raise _Nonsense(f"{number!r} has more digits than {self._precision.name}: it comes from another precision")
+            raise _InvalidNumber(
+                f"{number!r} has more digits than {self._precision.name}: it comes from another precision"
+            )
         return number
 
-    def _finding(self, question: str, reason: _Nonsense) -> InvalidVerifier:
+    def _finding(self, question: str, reason: _InvalidNumber) -> InvalidVerifier:
         return InvalidVerifier(f"question {self._next + 1} to the coin, {question}: {reason}")
 
 
-class _Nonsense(Exception):
-    """What is wrong with a number that the coin was given."""
+class _InvalidNumber(Exception):
+    """A number that no computation in the precision gives, or no probability or weight."""
 
 
 class Breakdown(InvalidVerifier):
@@ -188,7 +190,7 @@ def low_precision_law(
     precision: Precision,
     progress: Progress | None = None,
 ) -> BlockLaw:
-    """The exact block law of a verifier that computes in `precision`, to be held against the exact `target`.
+    """The exact block law of a verifier that computes in `precision`, to be compared with the exact `target`.
 
     target, draft: exact tables, down to depth `L` and `L - 1`. progress: called with 1 after each draft tree.
     Raises `Breakdown` where there is no law, after all draft trees; `TooLarge` for one that would not fit in memory.
@@ -205,7 +207,7 @@ def low_precision_law(
     first: tuple[Mapping[Context, tuple[int, ...]], str] | None = None
     for tree, weight in outcomes(lambda coin: scheme.draw(draft, coin), RATIONAL):
         try:
-            with np.errstate(all="ignore"):  # overflow and 0/0 are what is looked for
+            with np.errstate(all="ignore"):  # overflow and 0/0 are findings here
                 masses = verdicts(verifier, tree, *rounded, RATIONAL, LowPrecisionCoin(precision))
         except InvalidVerifier as error:
             first = first or (dict(_drafted(tree.root(target, draft))), " ".join(str(error).split()))
@@ -245,10 +247,10 @@ def estimate_precision_size(
 
 
 def rows_bias(target: TableProcess, precision: Precision) -> Fraction:
-    """What rounding the rows costs without any arithmetic: total variation of `L + 1` tokens.
+    """The total variation of `L + 1` tokens that rounding the rows causes without any arithmetic.
 
-    It is the distance between the exact target and the rounded one, each row divided by its sum. A verifier that is
-    perfect but sees rounded rows loses this much where its blocks have full length, and less where they end sooner.
+    It is the distance between the exact target and the rounded one, each row divided by its sum. A lossless verifier
+    that sees rounded rows has this bias where its blocks have full length, and less where they end sooner.
     """
     wanted = given = RATIONAL.zeros(1) + 1
     for table in target.tables:

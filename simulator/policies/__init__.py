@@ -1,1 +1,1 @@
-"""Policies: which action, a draft scheme with its verifier, each block takes, and what that is worth."""
+"""Policies, which choose the action of every block, a draft scheme with its verifier, and their values."""

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from draftproof.simulator.arithmetic import arithmetic_of
 from draftproof.simulator.errors import InvalidInput, TooLarge
 
-#: Exact systems of so many unknowns are solved.
+#: Exact systems of more unknowns are refused.
 EXACT_STATES = 128
 
 

@@ -1,11 +1,11 @@
-"""The best policy of a world, and what falls short of it: the best static action, and two that look one block ahead.
+"""The best policy on a Markov pair, and simpler ones: the best static action, and two that look one block ahead.
 
 The end of a block is the start of the next, so the best action is not the best for its block. With the gain `g` and
 the relative values `h` of a policy, Howard's step takes at every state
 
     argmax over a of  tokens(a, s) - g times(a) + sum ends(a, s, s') h(s'),
 
-and a policy that no step changes has the largest ratio of all policies, those that remember or toss coins included.
+and a policy that no step changes has the largest ratio of all policies, with memory and random ones included.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.policies.chains import assert_one_class, gain_and_bias, stationary
+from draftproof.simulator.policies.markov_pair import Tables
 from draftproof.simulator.policies.value import best_position, static_values, value
-from draftproof.simulator.policies.world import Tables
 
-#: In float64 a step must gain so much, of about one token a block; rounding alone could change actions for ever.
+#: In float64 a step must gain more than this, tokens a block being about one: smaller gains may be rounding.
 STEP = 1e-11
-#: Steps after which something is wrong: each is strictly better, and a handful is usual.
+#: More steps are a fault: each policy is strictly better than the one before, and a few steps are usual.
 MOST_STEPS = 1_000
-#: Policies that an exhaustive search goes through.
+#: An exhaustive search is refused for more policies.
 MOST_POLICIES = 20_000
 
 
@@ -46,26 +46,26 @@ class Best:
 def best_static(tables: Tables) -> Any:
     """The choice of the action that is best where it is taken for ever, `(S,)`."""
     position = best_position(value.rate for value in static_values(tables))
-    return np.full(tables.world.states, position)
+    return np.full(tables.pair.states, position)
 
 
 def best_ratio(tables: Tables) -> Any:
-    """At every state the action of the most tokens per time in this block, `(S,)`: greedy, and worth little praise."""
+    """The greedy policy: at every state the action of the most tokens per time in this block, `(S,)`."""
     return _tiled(tables, _first_best(tables.tokens / tables.times[:, None]))
 
 
 def best_block(tables: Tables) -> Any:
-    """At every state the action that is best for this block at the going rate, `(S,)`.
+    """At every state the action of the largest `tokens - g times`, `g` being this policy's long-run rate, `(S,)`.
 
-    It takes the largest `tokens - g times` with its own long-run rate `g`; optimal where it does not matter in which
-    state a block ends. Where no rate is its own, the best policy that was met.
+    Optimal where it does not matter in which state a block ends. Where the iteration for `g` finds no fixed point, the
+    best policy on its way.
     """
     choice, rate = best_static(tables), None
     seen: dict[tuple[int, ...], Any] = {}
     while tuple(choice.tolist()) not in seen:
         rate = value(tables, choice, "the greedy policy").rate
         seen[tuple(choice.tolist())] = rate
-        gains = tables.tokens - tables.world.arithmetic.number(rate) * tables.times[:, None]
+        gains = tables.tokens - tables.pair.arithmetic.number(rate) * tables.times[:, None]
         choice = _tiled(tables, _first_best(gains))
     own = tuple(choice.tolist())
     best = own if seen[own] == rate else max(seen, key=lambda policy: seen[policy])
@@ -74,17 +74,17 @@ def best_block(tables: Tables) -> Any:
 
 def policy_iteration(tables: Tables) -> Best:
     """The best policy, from the best static one; exact in rationals. Raises as `value` does."""
-    cores = np.arange(tables.world.cores)
-    choice = best_static(tables)[: tables.world.cores]
-    least = tables.world.arithmetic.number(0 if tables.world.arithmetic.exact else STEP)
+    histories = np.arange(tables.pair.histories)
+    choice = best_static(tables)[: tables.pair.histories]
+    least = tables.pair.arithmetic.number(0 if tables.pair.arithmetic.exact else STEP)
     for step in range(MOST_STEPS):
-        moves = tables.moves[choice, cores]
+        moves = tables.moves[choice, histories]
         assert_one_class(moves, "a policy on the way to the best")
-        gain, bias = gain_and_bias(moves, tables.tokens[choice, cores], tables.times[choice])
+        gain, bias = gain_and_bias(moves, tables.tokens[choice, histories], tables.times[choice])
         worth = tables.tokens - gain * tables.times[:, None] + tables.moves @ bias
-        advantages = worth - worth[choice, cores]
+        advantages = worth - worth[choice, histories]
         better = _first_best(advantages)
-        improves = np.asarray(advantages[better, cores] > least, dtype=bool)
+        improves = np.asarray(advantages[better, histories] > least, dtype=bool)
         if not improves.any():
             return Best(_tiled(tables, choice), advantages, gain, step)
         choice = np.where(improves, better, choice)
@@ -101,27 +101,27 @@ class Outlook:
 
 
 def outlook(tables: Tables, choice: Any, what: str = "this policy") -> Outlook:
-    """What one step away from a choice brings, at every state: what policies that know less are fitted to."""
-    states, cores = tables.world.states, tables.world.cores
-    core = np.arange(states) % cores
-    moves = tables.ends[choice, core]
+    """The value at every state of one block of each action, then the choice again: policies are fitted to it."""
+    states, histories = tables.pair.states, tables.pair.histories
+    history = np.arange(states) % histories
+    moves = tables.ends[choice, history]
     assert_one_class(moves, what)
-    gain, bias = gain_and_bias(moves, tables.tokens[choice, core], tables.times[choice])
+    gain, bias = gain_and_bias(moves, tables.tokens[choice, history], tables.times[choice])
     worth = tables.tokens - gain * tables.times[:, None] + tables.ends @ bias
-    return Outlook(gain, stationary(moves), worth[:, core])
+    return Outlook(gain, stationary(moves), worth[:, history])
 
 
 def exhaustive(tables: Tables) -> tuple[Any, Any]:
-    """The best of all policies that look at the core, by trying each: its choice and its rate.
+    """The best of all functions of the history, by trying each: its choice and its rate.
 
     Raises `TooLarge` for more than `MOST_POLICIES` of them.
     """
-    count = prod([len(tables.actions)] * tables.world.cores)
+    count = prod([len(tables.actions)] * tables.pair.histories)
     if count > MOST_POLICIES:
         raise TooLarge(f"{count:,} policies are too many to try; use policy_iteration")
     best: tuple[Any, Any] | None = None
-    for by_core in product(range(len(tables.actions)), repeat=tables.world.cores):
-        choice = _tiled(tables, np.array(by_core))
+    for by_history in product(range(len(tables.actions)), repeat=tables.pair.histories):
+        choice = _tiled(tables, np.array(by_history))
         rate = value(tables, choice).rate
         if best is None or rate > best[1]:
             best = choice, rate
@@ -134,5 +134,5 @@ def _first_best(worth: Any) -> Any:
     return np.array([best_position(column) for column in worth.T])
 
 
-def _tiled(tables: Tables, by_core: Any) -> Any:
-    return np.tile(by_core, tables.world.states // tables.world.cores)
+def _tiled(tables: Tables, by_history: Any) -> Any:
+    return np.tile(by_history, tables.pair.states // tables.pair.histories)

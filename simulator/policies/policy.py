@@ -1,8 +1,8 @@
-"""What a policy may know before it drafts, and what it says: a draft scheme and the verifier of its trees.
+"""The input of a policy, what is known before a block is drafted, and its output, a draft scheme and a verifier.
 
-A policy is any function of `Known`. Losslessness needs no more: given everything before a block, whatever the choice,
-the next tokens have the target's law as long as each action is lossless by itself. It is lost where the choice looks
-at drafted tokens that are then dropped.
+A policy is any function of `Known`. If each action is lossless, so is the policy: given everything before a block,
+whatever the choice, the next tokens have the target's law. A choice that depends on drafted tokens which are then
+dropped is not lossless.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Action:
 class Known:
     """What is known before a block is drafted. The target at the root is not: its pass comes after drafting.
 
-    context: all tokens so far that are told, the root's last. draft_root: `q` at the root, shape `(V,)`.
-    target_before, draft_before: `p` and `q` from which the last token came; None at the very beginning.
+    context: the tokens before the block, as many as are known. draft_root: `q` at the root, shape `(V,)`.
+    target_before, draft_before: `p` and `q` of the last token; None at the beginning of a text.
     draft_time, target_time: what one pass takes now, in any one unit.
     """
 
@@ -49,14 +49,14 @@ class Known:
 
 
 _ROWS = ("draft_root", "target_before", "draft_before")
-#: From what is known to what is done. Whether it is a function is looked at wherever one is taken in.
+#: A function from what is known to the action.
 Policy: TypeAlias = Callable[[Known], Action]
 
 
 def known_at(
     target: TokenProcess, draft: TokenProcess, context: Context, draft_time: Any = 0, target_time: Any = 0
 ) -> Known:
-    """What is known after `context`, tokens since the root of the processes; tokens before it are told as well."""
+    """What is known after `context`, tokens since the root of the processes; the tokens of that root are known, too."""
     before = max((getattr(process, "root", ()) for process in (target, draft)), key=len)
     told = (*before, *context)
     p, q = (target.row(context[:-1]), draft.row(context[:-1])) if context else (None, None)
@@ -64,9 +64,9 @@ def known_at(
 
 
 def chosen(policy: Policy, known: Known) -> Action:
-    """The action, asked for twice; raises `InvalidInput` for what is none, or not the same again."""
-    action = _asked(policy, known)
-    if _asked(policy, known) != action:
+    """The action; raises `InvalidInput` for anything else, or where a second call returns another one."""
+    action = _called(policy, known)
+    if _called(policy, known) != action:
         raise InvalidInput(
             f"policy {name_of(policy)} chose two actions after {known.context}; it must be a function of what is "
             "known, without state or randomness of its own"
@@ -75,7 +75,7 @@ def chosen(policy: Policy, known: Known) -> Action:
 
 
 def name_of(policy: Policy) -> str:
-    """What a policy is called: its `name`, or that of its function or class."""
+    """The `name` of a policy, or that of its function or class."""
     for holder in (policy, type(policy)):
         for key in ("name", "__name__"):
             if isinstance(name := getattr(holder, key, None), str):
@@ -83,7 +83,7 @@ def name_of(policy: Policy) -> str:
     raise AssertionError
 
 
-def _asked(policy: Policy, known: Known) -> Action:
+def _called(policy: Policy, known: Known) -> Action:
     try:
         action = policy(replace(known, **{name: to_user(getattr(known, name)) for name in _ROWS}))
     except DraftproofError:
@@ -100,7 +100,7 @@ SCALARS = ("H(q root)", "max q root", "H(p before)", "H(q before)", "KL(p|q)", "
 
 
 def scalars(known: Known) -> list[float]:
-    """The rows in numbers, `SCALARS`: entropies and divergences in nats; those of rows not known are 0."""
+    """The features `SCALARS` of the rows: entropies and divergences in nats, 0 where rows are not known."""
     root = floats(known.draft_root)
     if known.target_before is None or known.draft_before is None:
         return [entropy(root), float(root.max()), *[0.0] * 5]
@@ -126,7 +126,7 @@ def entropy(row: Any) -> float:
     return float(-(masses * np.log(masses)).sum()) + 0.0
 
 
-#: What an infinite divergence counts as, and what stands for a probability of 0 under a logarithm that counts nothing.
+#: An infinite divergence counts as the first; the second replaces probabilities of 0 in logarithms with factor 0.
 FAR, LEAST = 50.0, 5e-324
 
 

@@ -1,4 +1,4 @@
-"""Several blocks under a policy, exactly: together they are one long block, judged by the same balance.
+"""Several blocks under a policy, exactly: together they are one long block, with the same balance equation.
 
 The output of `B` blocks is a string of tokens. Its last token is drawn after the others as a correction is drawn after
 an accepted path, so the law of the output is a `BlockLaw`, and its balance is zero at every context if and only if the
@@ -20,13 +20,13 @@ from draftproof.simulator.policies.policy import Policy, chosen, known_at, name_
 from draftproof.simulator.protocol import Context, TokenProcess, Vector
 from draftproof.simulator.verdicts.lossless import block_law
 
-#: Entries of the law of all blocks together.
+#: The law of all blocks together has at most so many entries.
 MOST_ENTRIES = 4_000_000
 
 
 @dataclass(frozen=True)
 class Following:
-    """A process after some tokens."""
+    """A process that continues after some tokens."""
 
     process: TokenProcess
     before: Context

@@ -1,1 +1,1 @@
-"""Verdicts: from a law to lossless or refuted, the search for a smallest witness, what any verifier must satisfy."""
+"""Verdicts: lossless or refuted by the law, the search for a smallest witness, conformance checks."""

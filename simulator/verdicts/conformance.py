@@ -112,7 +112,7 @@ def _sample_cases(case: SizedScheme) -> Iterator[tuple[Instance, AttachedTree]]:
 
 
 class _Laws:
-    """The laws of a verifier; the exact one by enumeration, which several checks look at, is computed once."""
+    """The laws of a verifier; the enumerated one, which several checks use, is computed once."""
 
     def __init__(self, verifier: Verifier) -> None:
         self.verifier = verifier
@@ -136,7 +136,7 @@ def _sums_to_one(laws: _Laws, case: SizedScheme) -> None:
 
 
 def _is_function(verifier: Verifier, case: SizedScheme) -> None:
-    """Trees visited forwards, then backwards, give the same verdicts: nothing is carried between calls."""
+    """Trees visited forwards, then backwards, give the same verdicts: calls share no state."""
     cases = list(_sample_cases(case))
     forwards = [_verdicts(verifier, tree, instance) for instance, tree in cases]
     backwards = [_verdicts(verifier, tree, instance) for instance, tree in reversed(cases)]
@@ -188,7 +188,7 @@ def _verdicts(verifier: Verifier, tree: AttachedTree, instance: Instance) -> dic
 
 
 class _Hidden:
-    """A draft tree whose nodes show no draft row."""
+    """A draft tree without draft rows."""
 
     def __init__(self, tree: AttachedTree) -> None:
         self._tree = tree
@@ -201,7 +201,7 @@ class _Hidden:
 
 
 class _HiddenNode:
-    """A node that shows None for its draft row."""
+    """A node whose draft row is None."""
 
     def __init__(self, node: DraftNode) -> None:
         self._node = node

@@ -1,6 +1,6 @@
-"""What a check costs, known before it is begun: draft trees and runs, or contexts and bytes; too much is refused here.
+"""The cost of a check, estimated before it runs: draft trees and runs, or contexts and bytes; too much is refused.
 
-Seconds are those of trials on small shapes, by the clock of whoever asks.
+Seconds are estimated from trials on small shapes, by the clock of the caller.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import table_entries
 from draftproof.simulator.laws.enumeration import assert_function, estimate_size
-from draftproof.simulator.laws.structured import MetricsSink, TableRows, assert_offered, run
+from draftproof.simulator.laws.structured import MetricsSink, TableRows, assert_structure_agrees, run
 from draftproof.simulator.laws.structured.size import COLLAPSED, Work, deepest, most_steps, steps, structured_work
 from draftproof.simulator.origins import is_library
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.structures import offered
 from draftproof.simulator.verdicts.lossless import Evaluator, choose_engine
 
-#: Runs of an enumeration that are not begun unless more are allowed.
+#: Enumerations of more runs are refused unless more are allowed.
 MOST_RUNS = 20_000_000
-#: Runs from which on it is worth a word that there is a shorter way.
+#: From so many runs on, messages say that a structured engine would be faster.
 LONG = 10_000
-#: Trial evaluations have about so many steps, the larger one where the smaller was quick.
+#: Steps of trial evaluations; the larger ones run where the smaller were quick.
 TRIAL_STEPS = (300, 20_000)
-#: Seconds below which a trial says more about calls than about steps.
+#: In trials shorter than this the calls take longer than the steps.
 QUICK = 0.02
 
-#: Where `known` has what a check takes where there is next to nothing to do.
+#: The key in `known` of the seconds of a check on the smallest shape.
 _CALL = "call"
 
 Clock: TypeAlias = Callable[[], float]
@@ -61,15 +61,15 @@ class Cost:
 class Costing:
     """Costs of checks by one evaluator.
 
-    name: what errors call the verifier. clock: in seconds. own: whether the verifier is user-defined, which is looked
-    through and told of what would make it fast. most_runs: of an enumeration. known: what trials have shown so far, for
-    the shapes of one problem.
+    name: the verifier's name in errors. clock: in seconds. user_defined: whether the verifier is user-defined; then it
+    is checked for state, and errors say what would make it fast. most_runs: of an enumeration. known: seconds of the
+    trials so far, for the shapes of one problem.
     """
 
     evaluator: Evaluator
     name: str
     clock: Clock
-    own: bool
+    user_defined: bool
     most_runs: float
     known: dict[Any, float]
 
@@ -82,7 +82,7 @@ class Costing:
         """The mean cost of instances like `samples`.
 
         Raises `TooLarge` for work beyond the limits, `InvalidVerifier` for a user-defined verifier that is no function
-        or does not do what it offers to structured engines.
+        or contradicts its structure.
         """
         if choose_engine(self.verifier, scheme, self.evaluator.engine) == "enumerate":
             return self._enumeration(scheme, samples)
@@ -92,7 +92,7 @@ class Costing:
     def _enumeration(self, scheme: DraftScheme, samples: Sequence[Pair]) -> Cost:
         generator = np.random.default_rng(0)
         arithmetic = arithmetic_named(self.evaluator.arithmetic)
-        _look_for_state(self.evaluator, scheme, samples[-1])
+        _refuse_state(self.evaluator, scheme, samples[-1])
         tries = max(1, 6 // len(samples))
         runs = trees = seconds = 0.0
         for target, draft in samples:
@@ -113,15 +113,15 @@ class Costing:
             runs += wanted / len(samples)
             seconds += (wanted * again / max(sizes[1].tried, 1) + max(first - again, 0.0)) / len(samples)
             trees += float(min(count, 10**300)) / len(samples)
-        assert_runs(self.verifier, scheme, runs, self.most_runs, samples[0][0].vocab_size, self.name, self.own)
+        assert_runs(self.verifier, scheme, runs, self.most_runs, samples[0][0].vocab_size, self.name, self.user_defined)
         return Cost("enumerate", runs, seconds, trees)
 
     def _structured(self, scheme: Delayed, sample: Pair) -> Cost:
         arithmetic = arithmetic_named(self.evaluator.arithmetic)
         work = structured_work(self.verifier, *sample, scheme, arithmetic, self.evaluator.memory)
         size = sample[0].vocab_size
-        if self.own and scheme.K not in self.known:
-            self._look_through(scheme, sample)
+        if self.user_defined and scheme.K not in self.known:
+            self._check_user_code(scheme, sample)
             self.known[scheme.K] = 0.0
         self._trial_seconds(replace(scheme, L1=0, L2=min(scheme.L2, 1)), sample)  # the first one loads and compiles
         for most in TRIAL_STEPS:
@@ -139,16 +139,16 @@ class Costing:
         return Cost(work.engine, work.steps, work.steps * step_seconds / shared + self.known[_CALL], work=work)
 
     def _call_seconds(self, sample: Pair) -> float:
-        """What a check takes where there is next to nothing to do."""
+        """The seconds of a check on the smallest shape."""
         self.evaluator.check(*sample, Delayed(1, 0, 0))  # the first one loads and compiles
         started = self.clock()
         self.evaluator.check(*sample, Delayed(1, 0, 0))
         return self.clock() - started
 
-    def _look_through(self, scheme: Delayed, sample: Pair) -> None:
-        """Raise `InvalidVerifier` for a user-defined verifier that is no function or does not do what it offers."""
-        _look_for_state(self.evaluator, self._trial(scheme, sample[0].vocab_size, TRIAL_STEPS[0]), sample)
-        assert_offered(self.verifier, *sample, scheme, arithmetic_named(self.evaluator.arithmetic))
+    def _check_user_code(self, scheme: Delayed, sample: Pair) -> None:
+        """Raise `InvalidVerifier` for a user-defined verifier that is no function or contradicts its structure."""
+        _refuse_state(self.evaluator, self._trial(scheme, sample[0].vocab_size, TRIAL_STEPS[0]), sample)
+        assert_structure_agrees(self.verifier, *sample, scheme, arithmetic_named(self.evaluator.arithmetic))
 
     def _trial_seconds(self, trial: Delayed, sample: Pair) -> float:
         instance = Instance.of(*sample, trial.depth, arithmetic_named(self.evaluator.arithmetic))
@@ -163,38 +163,44 @@ class Costing:
 
 
 def assert_affordable(
-    evaluator: Evaluator, scheme: DraftScheme, pair: Pair, most_runs: float, name: str, own: bool = False
+    evaluator: Evaluator, scheme: DraftScheme, pair: Pair, most_runs: float, name: str, user_defined: bool = False
 ) -> None:
-    """Raises `TooLarge` for an enumeration of more runs than that; structured engines know their limits themselves."""
+    """Raises `TooLarge` for an enumeration of more runs than that; structured engines check their limits themselves."""
     if choose_engine(evaluator.verifier, scheme, evaluator.engine) == "enumerate":
-        _look_for_state(evaluator, scheme, pair)
+        _refuse_state(evaluator, scheme, pair)
         instance = Instance.of(*pair, scheme.depth, arithmetic_named(evaluator.arithmetic))
         generator = np.random.default_rng(0)
         size = estimate_size(evaluator.verifier, instance.target, instance.draft, scheme, generator)
-        assert_runs(evaluator.verifier, scheme, size.runs, most_runs, instance.vocab_size, name, own)
+        assert_runs(evaluator.verifier, scheme, size.runs, most_runs, instance.vocab_size, name, user_defined)
 
 
-def _look_for_state(evaluator: Evaluator, scheme: DraftScheme, pair: Pair) -> None:
-    """Raise `InvalidVerifier` for a verifier of others that is no function; before it has run on any of the trees."""
+def _refuse_state(evaluator: Evaluator, scheme: DraftScheme, pair: Pair) -> None:
+    """Raise `InvalidVerifier` for a user-defined verifier that is no function; called before it has run on any tree."""
     if not is_library(evaluator.verifier):
         instance = Instance.of(*pair, scheme.depth, arithmetic_named(evaluator.arithmetic))
         assert_function(evaluator.verifier, instance.target, instance.draft, scheme, np.random.default_rng(0))
 
 
 def assert_runs(
-    verifier: Verifier, scheme: DraftScheme, runs: float, most: float, vocab_size: int, name: str, own: bool = False
+    verifier: Verifier,
+    scheme: DraftScheme,
+    runs: float,
+    most: float,
+    vocab_size: int,
+    name: str,
+    user_defined: bool = False,
 ) -> None:
-    """Raises `TooLarge` above the largest number of runs. own: whether the verifier is user-defined."""
+    """Raises `TooLarge` above the largest number of runs. user_defined: whether the verifier is user-defined."""
     if runs > most:
         raise TooLarge(
             f"{name} on {scheme} at V = {vocab_size} needs about {runs:.1e} runs, more than {most:,}; "
             f"{_nearest(scheme, runs, most, vocab_size)}"
-            f"{structure_hint(verifier, scheme, runs, vocab_size, name) if own else ''}"
+            f"{structure_hint(verifier, scheme, runs, vocab_size, name) if user_defined else ''}"
         )
 
 
 def structure_hint(verifier: Verifier, scheme: DraftScheme, runs: float, vocab_size: int, name: str) -> str:
-    """For a verifier that is enumerated: what would make it fast, and what it would cost then."""
+    """For a verifier that is enumerated: how a structure would make it faster, and the cost with it."""
     if not isinstance(scheme, Delayed) or runs < LONG:
         return ""
     contexts = table_entries(vocab_size, scheme.depth) / max(vocab_size - 1, 1)
@@ -204,7 +210,7 @@ def structure_hint(verifier: Verifier, scheme: DraftScheme, runs: float, vocab_s
 
 
 def assert_steps(verifier: Verifier, scheme: DraftScheme, arithmetic: str, cost: Cost, count: int, name: str) -> None:
-    """Raises `TooLarge` for more instances than structured evaluation can be expected to get through."""
+    """Raises `TooLarge` for more instances than the limit of steps allows."""
     fits = int(most_steps(verifier, arithmetic_named(arithmetic)) / cost.steps)
     if count > fits:
         raise TooLarge(
@@ -214,7 +220,7 @@ def assert_steps(verifier: Verifier, scheme: DraftScheme, arithmetic: str, cost:
 
 
 def _nearest(scheme: DraftScheme, runs: float, limit: float, vocab_size: int) -> str:
-    """The way out of an enumeration that is too large."""
+    """What an error suggests in place of an enumeration that is too large."""
     fits = [
         smaller
         for smaller in scheme.reductions()

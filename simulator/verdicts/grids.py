@@ -15,7 +15,7 @@ from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.processes import MAX_TABLE_ENTRIES, TableProcess, table_entries
 
-#: A denominator that keeps exact sums short: of random instances that are looked through, and of shrunk ones at most.
+#: The denominator of random instances in searches, and the largest one of shrunk instances: it keeps exact sums short.
 GRAIN = 20
 #: Rows over one denominator that a grid lists.
 MOST_ROWS = 200_000
@@ -59,8 +59,8 @@ def grid(size: int, depth: int, denominator: int, step: int = 1) -> Iterator[Ins
 
     step: only the first of so many, evenly over the grid.
 
-    The target after the last drafted token, where every verifier draws from `p` itself, is held at
-    one generic row, the same for all contexts. Raises as `grid_size` does.
+    The target after the last drafted token, where every verifier draws from `p` itself, is one generic row, the same
+    for all contexts. Raises as `grid_size` does.
     """
     grid_size(size, depth, denominator)
     contexts = inner_contexts(size, depth)
@@ -69,7 +69,7 @@ def grid(size: int, depth: int, denominator: int, step: int = 1) -> Iterator[Ins
 
 
 def _grid_rows(size: int, denominator: int) -> list[list[fmpq]]:
-    """All rows over one denominator, by where the bars stand among the stars."""
+    """All rows over one denominator (stars and bars)."""
     rows = []
     for bars in combinations(range(denominator + size - 1), size - 1):
         ends = (-1, *bars, denominator + size - 1)

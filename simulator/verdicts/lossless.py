@@ -34,7 +34,7 @@ from draftproof.simulator.verdicts.ties import rounding_decides
 from draftproof.simulator.verdicts.validation import check_scheme, check_verifier
 
 ENGINES = ("auto", "enumerate", "structured")
-#: The remark with a verdict that assumes the declared structure of a user-defined verifier.
+#: The note on a verdict that assumes the declared structure of a user-defined verifier.
 ASSUMED = "by its structure, which was not compared with verify on every instance"
 
 
@@ -44,10 +44,10 @@ class Check:
 
     In rational arithmetic it is a proof for the instance; in float64 `lossless` only says that no
     deviation exceeds the rounding tolerance.
-    tolerance: another one than that of the arithmetic, where the verifier computes in numbers of its own.
-    assumed: whether it rests on the structure of a verifier that is not the project's own: then it says nothing about
-    `verify`, which was not run on every instance.
-    rounding_decides: whether how many tokens are accepted hangs on how float64 ranks tokens whose `p/q` (nearly) tie.
+    tolerance: in place of that of the arithmetic, where the verifier computes in another precision.
+    assumed: whether it assumes the structure of a user-defined verifier: then it says nothing about `verify`, which was
+    not run on every instance.
+    rounding_decides: whether the accepted depth depends on how float64 ranks tokens whose `p/q` (nearly) tie.
     """
 
     verifier: str
@@ -75,7 +75,7 @@ class Check:
 
     @property
     def total_variation(self) -> Fraction | float | None:
-        """None where a law too large to be kept was only summed up."""
+        """None where the law was too large to be stored."""
         return self.metrics.total_variation
 
     @property
@@ -108,9 +108,9 @@ Judge: TypeAlias = Callable[[Instance, DraftScheme], Check]
 def choose_engine(verifier: Verifier, scheme: DraftScheme, engine: str = "auto") -> str:
     """The engine that will run: `enumerate`, or `structured` with the structure it uses.
 
-    "auto" enumerates any verifier but the project's own: what another one offers as its structure proves nothing about
-    its `verify`, and has to be asked for.
-    Raises `InvalidInput` for an unknown engine or one that the verifier does not offer on this scheme.
+    "auto" enumerates user-defined verifiers, since their structure proves nothing about their `verify`; "structured"
+    has to be asked for. Raises `InvalidInput` for an unknown engine, or where the verifier has no structure for this
+    scheme.
     """
     check_verifier(verifier)
     check_scheme(scheme)
@@ -153,8 +153,8 @@ class Evaluator:
 
     arithmetic: "rational" or "float64". engine: "auto", "enumerate" or "structured". device: a torch device for
     structured engines, None for numpy. memory: bytes that they may take. ties_tested: whether the verifier is known to
-    rank tokens whose `p/q` tie in float64 as in rationals; any other is looked at where there are ties.
-    What Markov processes with the same tables share is computed once.
+    rank tokens whose `p/q` tie in float64 as in rationals; others are tested where there are ties.
+    Markov processes with the same tables share their work.
     """
 
     verifier: Verifier
@@ -193,10 +193,10 @@ class Evaluator:
     def _found(
         self, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, progress: Progress | None = None
     ) -> Check:
-        """What one evaluation says.
+        """One evaluation: the engine, the metrics and whether a structure was assumed.
 
-        A structured engine keeps the whole law where it fits, and else only sums it up: by states for top-down
-        verifiers on Markov processes, by chunks of contexts otherwise.
+        A structured engine stores the whole law where it fits, else only its metrics: by states for top-down verifiers
+        on Markov processes, by chunks of contexts otherwise.
         """
         engine = choose_engine(self.verifier, scheme, self.engine)
         numbers = arithmetic_named(self.arithmetic)

@@ -27,7 +27,7 @@ from draftproof.simulator.verdicts.witness import Witness
 
 #: Random examples tried on each shape smaller than that of the known violation.
 SEARCH_EXAMPLES = 200
-#: Shapes of at most so many draft trees are enumerated, larger ones judged by whatever engine there is.
+#: Shapes of at most so many draft trees are enumerated, larger ones checked by the engine "auto".
 ENUMERATED = 20_000
 
 
@@ -52,10 +52,10 @@ def shrink(
     Shapes are tried from the smallest up (fewest tokens, then shallowest tree, then fewest drafted
     tokens); on the first shape with a violation Hypothesis shrinks the fractions. The same verifier and
     shape give the same witness every time, whatever instance failed first; only where no shape shows a violation
-    at random are the rows of `known` simplified instead. Small shapes are enumerated, so that a witness does not rest
-    on what a verifier offers to structured engines.
-    judge: checks an instance in place of `check`, for what is no plain verifier.
-    Raises `NoFunction` for a verifier that fails on an instance, and does not when it is asked again.
+    at random are the rows of `known` simplified instead. Small shapes are enumerated, so that a witness does not depend
+    on the structure of a verifier.
+    judge: checks an instance in place of `check`, such as an audit.
+    Raises `NoFunction` for a verifier that fails on an instance, but not in a second run on it.
     """
     judge = judge or partial(_judge, verifier)
     minimal, smaller = smallest(partial(_violates, judge), known, scheme, examples)
@@ -68,7 +68,7 @@ def shrink(
 def smallest(
     fails: Fails, known: Instance, scheme: DraftScheme, examples: int = SEARCH_EXAMPLES
 ) -> tuple[Instance, DraftScheme]:
-    """The smallest instance found on which something fails, with its scheme, in the order that `shrink` tells.
+    """The smallest instance found on which something fails, with its scheme, in the order of `shrink`.
 
     known: an exact instance on which it fails on `scheme`.
     """
@@ -122,7 +122,7 @@ def _search(fails: Fails, instances: Any, scheme: DraftScheme, examples: int) ->
         phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
-    set_hypothesis_home_dir(Path(gettempdir()) / "draftproof-hypothesis")  # not in the folder where somebody works
+    set_hypothesis_home_dir(Path(gettempdir()) / "draftproof-hypothesis")  # by default it is the working directory
     try:
         minimal: Instance = find(instances, lambda instance: fails(instance, scheme), settings=quiet, random=Random(0))
     except NoSuchExample:

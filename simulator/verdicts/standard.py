@@ -3,8 +3,7 @@
 On every scheme that the verifier declares (a control, or one that declares none: also on delayed trees), or on a scheme
 that is given: small shapes with V of 2 to 4 and K of 1 to 3, `V >= K + 2` among them, trunks of 0 and 1; on each shape
 the corner cases, random rational instances, and at V = 2 the grid in thirds. The cheapest come first, and the same
-instances every time. In between, what the card declares and what is offered to structured engines is compared with
-what `verify` does.
+instances every time. In between, what the card and the structure declare is compared with `verify`.
 """
 
 from __future__ import annotations
@@ -37,25 +36,25 @@ from draftproof.simulator.verdicts.lossless import Check, Judge, check
 VOCABULARIES, BRANCHES, TRUNKS, LENGTHS = (2, 3, 4), (1, 2, 3), (0, 1), (1, 2)
 #: Shapes of more draft trees are left out; those of more than the smaller number come after the core.
 MOST_TREES, CORE_TREES = 1_000, 70
-#: Random instances a shape; the core has the corner cases and so many.
+#: Random instances a shape, beside the corner cases: those of the core, and all.
 RANDOM, CORE_RANDOM = 8, 3
 CORE = len(CORNER_CASES) + CORE_RANDOM
 #: At V = 2: the instances in multiples of 1/3, or an even sample of so many where there are more.
 THIRDS, MOST_GRID = 3, 64
 #: Instances in the facts that a card declares.
 FACTS = 2
-#: Up to so many draft trees an instance is enumerated, beyond judged by whatever engine there is.
+#: Instances of at most so many draft trees are enumerated, larger ones checked by the engine "auto".
 ENUMERATED = 300
 
 
 @dataclass(frozen=True)
 class Standard:
-    """What the standard check has found so far.
+    """The state of the standard check.
 
-    covered: shapes that were checked, with the instances of each. declared: the schemes that it was about. refused:
-    those that the verifier does not accept. complete: whether the core was done. left: instances that were not reached.
-    failed: the first instance on which the verifier is not lossless. assumed: whether any check rests on a structure
-    that was not compared with `verify` there.
+    declared: the schemes to check. covered: shapes that were checked, with the number of instances of each. refused:
+    schemes whose trees the verifier does not accept. complete: whether the core, the instances that a verdict needs, is
+    done. left: instances that were not checked for lack of time. failed: the first instance on which the verifier is
+    not lossless. assumed: whether any check assumes a structure that was not compared with `verify` there.
     """
 
     verifier: str
@@ -85,7 +84,7 @@ class Standard:
 
     @property
     def words(self) -> str:
-        """What is covered, in a line."""
+        """The instances, schemes, shapes and vocabularies that were checked, in a line."""
         shapes = len({str(scheme) for _, scheme in self.covered})
         sizes = sorted({size for size, _ in self.covered})
         names = ", ".join(self.schemes)
@@ -99,7 +98,7 @@ class Standard:
 
     @property
     def missing(self) -> list[str]:
-        """What the verdict says nothing about."""
+        """The sizes and schemes that were not checked."""
         most_tokens = max((size for size, _ in self.covered), default=0)
         most_drafts = max((scheme.as_dict().get("K", 0) for _, scheme in self.covered), default=0)
         deepest = max((scheme.depth for _, scheme in self.covered), default=0)
@@ -111,7 +110,7 @@ class Standard:
 
 @dataclass(frozen=True)
 class _Job:
-    """One instance to check: the next one of a shape, and whether the verdict waits for it."""
+    """One instance to check: the next one of a shape, and whether it belongs to the core."""
 
     case: SizedScheme
     core: bool
@@ -129,10 +128,10 @@ def standard_check(
     """Check `verifier` on the standard set until it fails, the set is done, or it is late.
 
     judge: checks an instance in place of `check`. late: whether the time is over, asked before every instance.
-    progress: called with 1 after each instance. facts: whether the card is looked at, too; not for a stand-in.
-    scheme: the only one, in place of those that the card declares; its draft trees must be at most 1,000.
-    Raises `InvalidVerifier` where the verifier breaks its contract or does not do what its card or its structure says,
-    `InvalidInput` for one that accepts nothing.
+    progress: called with 1 after each instance. facts: whether the facts on the card are checked, too.
+    scheme: the only one, in place of those that the card declares; it must have at most 1,000 draft trees.
+    Raises `InvalidVerifier` where `verify` breaks the protocol or contradicts its card or its structure, `InvalidInput`
+    for a verifier that accepts the trees of no scheme.
     """
     card = verifier.card
     declared = lossless_for(card)  # as it stands before any call
@@ -191,7 +190,7 @@ def _run(
 
 
 def _checked_facts(report: Standard, verifier: Verifier, facts: bool) -> Standard:
-    """The core is done: what the card declares is looked at."""
+    """The report with a complete core, after the facts that the card declares are checked."""
     if not report.covered:
         raise InvalidInput(f"{report.verifier} accepts the trees of none of the schemes {', '.join(report.declared)}")
     for fact in checks_for(verifier, FACTS) if facts else ():
@@ -204,7 +203,7 @@ def _checked_facts(report: Standard, verifier: Verifier, facts: bool) -> Standar
 
 
 def judge_of(verifier: Verifier, arithmetic: str = "rational") -> Judge:
-    """What checks an instance by enumeration where that is quick, else by whatever engine there is."""
+    """A function that checks an instance: by enumeration where that is quick, else by the engine "auto"."""
 
     def judge(instance: Instance, scheme: DraftScheme) -> Check:
         engine = "enumerate" if scheme.count(instance.draft) <= ENUMERATED else "auto"
@@ -231,7 +230,7 @@ def with_vocabularies(scheme: DraftScheme) -> list[SizedScheme]:
 def jobs_of(cases: Sequence[SizedScheme]) -> tuple[_Job, ...]:
     """The instances of these shapes, cheapest first.
 
-    Each instance of a shape counts as dearer than the one before, so that shapes take turns.
+    The cost of an instance grows with its number in its shape, so that shapes take turns.
     """
     jobs = []
     fewest = min(map(_trees, cases))
@@ -277,7 +276,7 @@ def instances_of(case: SizedScheme) -> Iterator[Instance]:
 
 
 def _grid_of(case: SizedScheme) -> int:
-    """Instances in multiples of 1/3, where V = 2 and they can be gone through."""
+    """Instances in multiples of 1/3, for V = 2 where they are few enough."""
     size, scheme = case
     count = grid_size(size, scheme.depth, THIRDS) if size == 2 else 0
     return count if count <= 10**4 else 0

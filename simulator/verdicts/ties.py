@@ -1,8 +1,8 @@
-"""Whether a float64 result hangs on rounding: a verifier that ranks tokens by `p/q` jumps where two quotients tie.
+"""Whether a float64 result depends on rounding: a verifier that ranks tokens by `p/q` is discontinuous at ties.
 
-Where some nearly tie, the target is moved by a little, so that they rank one way and then the other: a distribution of
-accepted depths that moves by more than the rows did is not one that rounding leaves alone. Equal tokens, and tokens
-with `p = q`, tie in floats whenever they do in rationals; they are not looked at.
+Where some tokens nearly tie, the target is changed by a little, so that they rank one way and then the other: if the
+distribution of accepted depths changes by more than the rows, rounding may have decided it. Equal tokens, and tokens
+with `p = q`, tie in floats whenever they do in rationals; they are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from draftproof.simulator.protocol import TokenProcess
 
 #: Quotients nearly tie where one differs from the next by no more of its size.
 NEAR = 2.0**-32
-#: Those of floats count as tied up to this, which is what rounding makes of a tie; those of exact rows tie or do not.
+#: Quotients of float rows that differ by no more than this share may be a tie of exact ones; exact rows need no margin.
 ROUNDED = 2.0**-48
 #: Rows that are sorted together.
 _CHUNK = 2**16
@@ -35,11 +35,11 @@ def rounding_decides(
     draft: TokenProcess,
     ties_tested: bool,
 ) -> bool:
-    """Whether the distribution of accepted depths hangs on how rounding ranks nearly tied tokens.
+    """Whether the distribution of accepted depths depends on how rounding ranks nearly tied tokens.
 
     target, draft: both Markov, or both tables, in float64. tau_law: the distribution of the accepted depth on them;
-    depths: that with another target. ties_tested: whether the verifier is known to rank tokens that tie as rationals
-    in float64 as it does there.
+    depths: computes it for another target. ties_tested: whether the verifier is known to rank tokens whose quotients
+    tie in rationals the same way in float64.
     """
     near = [differ for rows in _rows(target, draft) if (differ := _some_differ(*rows)) is not None]
     if not near or (ties_tested and not any(near)):

@@ -41,9 +41,7 @@ def check_scheme(scheme: Any) -> None:
         raise InvalidInput(f"{scheme!r} is a name; `draftproof.check` takes names, this function takes objects")
     if isinstance(scheme, type):
         raise InvalidInput(f"{scheme.__name__} is a class, not a scheme: call it, {scheme.__name__}()")
-    if isinstance(
-        scheme, UserScheme
-    ):  # its constructor has looked, and some of what is asked for below takes it a while
+    if isinstance(scheme, UserScheme):  # its constructor has checked it, and `nodes` and `count` can take long
         return
     label = type(scheme).__name__
     if isinstance(scheme, Delayed) and type(scheme) is not Delayed:  # engines know how a delayed tree is drawn

@@ -1,4 +1,4 @@
-"""Where a verifier fails: an instance, its scheme and the place."""
+"""A witness that a verifier is not lossless: an instance, its scheme and the violation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from draftproof.simulator.verdicts.lossless import Check
 
 @dataclass(frozen=True, repr=False)
 class Witness:
-    """An instance, with its scheme, on which a verifier is not lossless, and the place where."""
+    """An instance, with its scheme, on which a verifier is not lossless, and the violation."""
 
     verifier: str
     instance: Instance

@@ -135,7 +135,7 @@ def _long_run(given: Wanted) -> list[dict[str, Any]]:
     numbers = arithmetic_named(given.arithmetic)
     world = world_of(given.problem, numbers)
     policies = [own_policy(spec) if from_file(spec) else RIVALS[spec] for spec in given.specs]
-    remark(f"policies: {world.cores:,} states of {world.order} tokens, {len(given.schemes)} shapes")
+    remark(f"policies: {world.histories:,} states of {world.order} tokens, {len(given.schemes)} shapes")
     found = []
     with bar("tables of policies", len(given.named) * len(given.schemes)) as tick:
         for named in given.named:

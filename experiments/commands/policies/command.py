@@ -74,8 +74,8 @@ def policies(
     if together and len(named) > 1:
         groups.append((views.TOGETHER, named))
     remark(
-        f"{len(schemes)} shapes, {world.cores:,} states of {world.order} tokens, {sum(len(g) for _, g in groups)} x "
-        f"{len(schemes)} tables of {world.cores * world.states:,} numbers"
+        f"{len(schemes)} shapes, {world.histories:,} states of {world.order} tokens, "
+        f"{sum(len(g) for _, g in groups)} x {len(schemes)} tables of {world.histories * world.states:,} numbers"
     )
     rows: list[dict[str, Any]] = []
     with bar("tables", sum(len(group) for _, group in groups) * len(schemes)) as tick:

@@ -16,11 +16,11 @@ from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.output import number_fields
 from draftproof.simulator.drafts import lossless_for
 from draftproof.simulator.errors import InvalidInput
+from draftproof.simulator.policies.markov_pair import MarkovPair, Tables
 from draftproof.simulator.policies.optimal import best_static, policy_iteration
 from draftproof.simulator.policies.policy import Action, ByState, Policy
 from draftproof.simulator.policies.several import SeveralBlocks, several_blocks
 from draftproof.simulator.policies.value import Value, value
-from draftproof.simulator.policies.world import MarkovPair, Tables
 from draftproof.simulator.protocol import DraftScheme, Progress
 
 
@@ -60,12 +60,12 @@ def judged(tables: Tables, policies: Sequence[Rival | Own], overhead: float, blo
 
     A policy of one's own that takes other actions than those given cannot be valued; it is checked first.
     """
-    X = state_scalars(tables.world) if any(isinstance(each, Rival) and each.learner for each in policies) else None
+    X = state_scalars(tables.pair) if any(isinstance(each, Rival) and each.learner for each in policies) else None
     return [_judged(tables, each, X, overhead, blocks) for each in policies]
 
 
 def _judged(tables: Tables, policy: Rival | Own, X: Any, overhead: float, blocks: int) -> Judged:
-    world = tables.world
+    world = tables.pair
     spent = 0 if policy.name == "static" else Fraction(repr(overhead))
     if isinstance(policy, Own):
         checked = first_blocks(world, policy.bound(tables.actions), blocks)

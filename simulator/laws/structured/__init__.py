@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from draftproof.simulator.laws.structured.declared import structure_of
 from draftproof.simulator.laws.structured.dispatch import run, structured_law, structured_metrics
-from draftproof.simulator.laws.structured.guard import assert_offered
-from draftproof.simulator.laws.structured.offer import structure_of
+from draftproof.simulator.laws.structured.guard import assert_structure_agrees
 from draftproof.simulator.laws.structured.rows import MarkovRows, RowSource, TableRows
 from draftproof.simulator.laws.structured.sinks import LawSink, MetricsSink
 
@@ -14,7 +14,7 @@ __all__ = [
     "MetricsSink",
     "RowSource",
     "TableRows",
-    "assert_offered",
+    "assert_structure_agrees",
     "run",
     "structure_of",
     "structured_law",

@@ -1,4 +1,4 @@
-"""What the structured engines need beyond arithmetic on vectors, for numpy, exact rationals and torch alike."""
+"""Operations on arrays that the structured engines need, for numpy, exact rationals and torch alike."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from draftproof.simulator.vectors import is_tensor
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep the memory of dropped arrays for the next ones, instead of handing it to the system.
+    """Make the C library keep the memory of freed arrays for later ones, instead of returning it to the system.
 
     An engine makes thousands of arrays of a few hundred KiB; with fresh pages for each it takes two to five times as
-    long. The GNU allocator raises its threshold for this to the largest block that it saw freed, at most 32 MiB; this
-    one is never touched, so it costs no memory. Elsewhere this does nothing.
+    long. The GNU allocator keeps blocks up to the size of the largest one freed so far, at most 32 MiB; the block freed
+    here is never written to, so it costs no memory. Other allocators are not affected.
     """
     np.empty(2**22 - 2**12)
 

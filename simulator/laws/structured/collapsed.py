@@ -1,8 +1,8 @@
-"""Top-down verifiers on Markov processes: the state collapses to the last `m` tokens, so depth costs nothing.
+"""Top-down verifiers on Markov processes: the state collapses to the last `m` tokens, whatever the depth.
 
-The mass of `(c, k)` depends on all of `c`, but where it goes only on the state of `c`, its last `m` tokens. So masses
-are added up by state: `(K + 1) V**m` numbers, whatever the depth. What was computed for one shape serves all others:
-a child law a `k`, the trunk for all trunk lengths, and one pass for all branch lengths of a trunk.
+The mass of `(c, k)` depends on all of `c`, but the law of the next token only on the state of `c`, its last `m` tokens.
+So masses are added up by state: `(K + 1) V**m` numbers, whatever the depth. Shapes share their work: one child law for
+each `k`, one pass for all trunk lengths, and one pass for all branch lengths of a trunk.
 
 Verifiers with a weight (paths, leaf to root) do not collapse: the weight depends on the whole path.
 """
@@ -21,13 +21,13 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.laws.law import Metrics, Violation
 from draftproof.simulator.laws.structured.arrays import as_numpy, zeros
-from draftproof.simulator.laws.structured.offer import structure_of
+from draftproof.simulator.laws.structured.declared import structure_of
 from draftproof.simulator.laws.structured.rows import MarkovRows
 from draftproof.simulator.laws.structured.top_down import Masses, advance, child_law_of
 from draftproof.simulator.protocol import Context, Verifier
 from draftproof.simulator.structures import TopDown
 
-#: Entries that a step of many starts works with at once.
+#: Entries of an array in a step of many starts.
 CHUNK = 2**22
 
 
@@ -172,7 +172,7 @@ class CollapsedTopDown:
         return start
 
     def _gaps(self, scheme: Delayed) -> dict[int, Any]:
-        """What the next token lacks at every state, by the number of paths alive, shape `(V**m, V)`."""
+        """The deviation of the next token at every state, by the number of paths alive, shape `(V**m, V)`."""
         paths = 1 if self.verifier.card.single_path else scheme.K
         used = {*(range(1, paths + 1) if scheme.L2 else ()), *([1] if scheme.L1 else [])}
         return {k: as_numpy(self.rows.p - self.law(k).sum(0)) for k in used}
@@ -183,7 +183,7 @@ def _total(masses: Masses) -> Any:
 
 
 def _bounds(engine: CollapsedTopDown, scheme: Delayed, gaps: dict[int, Any]) -> list[dict[int, Any]]:
-    """For each depth `0..L`: by paths alive, what a unit of mass deviates at most, there or below, shape `(V**m,)`."""
+    """For each depth `0..L`: by paths alive, the largest deviation of a unit of mass from there on, shape `(V**m,)`."""
     rows = engine.rows
     after = (np.arange(rows.states)[:, None] * rows.vocab_size + np.arange(rows.vocab_size)) % rows.states
     laws = {k: as_numpy(engine.law(k)) for k in gaps}
@@ -198,7 +198,7 @@ def _bounds(engine: CollapsedTopDown, scheme: Delayed, gaps: dict[int, Any]) -> 
 
 
 def _search(engine: CollapsedTopDown, scheme: Delayed, gaps: dict[int, Any], bounds: list[dict[int, Any]]) -> Violation:
-    """Contexts in the order of what they and those below can deviate at most, until none can beat the best."""
+    """The largest deviation: contexts by their bounds, largest first, until no bound exceeds the largest found."""
     rows = engine.rows
     laws = {k: as_numpy(engine.law(k)) for k in gaps}
     target = as_numpy(rows.p)

@@ -1,4 +1,4 @@
-"""Verifiers of one path that start again where another path has the correction token: start by start, from the root.
+"""Verifiers of one path that start again where another path has the correction token.
 
 A start is a context with the number `k` of paths that go through it; its paths are fresh, so its law is that of the
 path verifier from there. Of every context `c` below it two things are followed, with `j` paths through `c`, of which
@@ -53,7 +53,7 @@ def continued_law(structure: Continued, rows: RowSource, scheme: Delayed, sink: 
 
 @dataclass
 class _Law:
-    """What is known so far: masses of blocks that ended, by depth, those that ended at leaves, and starts by depth."""
+    """The law so far: masses of blocks that ended, by depth, those that ended at leaves, and starts by depth."""
 
     ended: list[Any]
     leaves: Any
@@ -71,9 +71,9 @@ class _Level:
 
 
 class _Step:
-    """Where the paths through each of `n` contexts go.
+    """The next tokens of the paths through each of `n` contexts.
 
-    p, q: shape `(n, V)`. most: of the paths. contexts: looked at together where tokens are taken in pairs.
+    p, q: shape `(n, V)`. most: paths. contexts: handled at once where the work is one of pairs of tokens.
     """
 
     def __init__(self, structure: Continued, p: Any, q: Any, most: int, contexts: int) -> None:
@@ -89,7 +89,7 @@ class _Step:
         return self._beside(self._p[chunk], self._q[chunk])
 
     def _ways(self, j: int, a: int) -> int:
-        """In how many ways `a` of `j` paths can be those of the selected one, which may have to be the first."""
+        """The number of choices of `a` of `j` paths that contain the selected path, where that is always the first."""
         return comb(j - 1, a - 1) if self._beside is None else comb(j, a)
 
     def selected(self, j: int, a: int) -> Any:
@@ -130,7 +130,7 @@ class _Start:
         self._contexts = max(1, chunk // rows.vocab_size**2)
 
     def run(self, mass: Any, law: _Law) -> None:
-        """Add what the starts of these masses lead to. mass: shape `(n,)`."""
+        """Add the law of the starts with these masses. mass: shape `(n,)`."""
         levels, weight, counts = self._down(mass)
         law.leaves += sum(counts.values()) * weight
         missed = 1 - weight
@@ -164,7 +164,7 @@ class _Start:
         return levels, weight[:, 0], counts
 
     def _up(self, level: _Level, lost: Masses, below: int, law: _Law) -> Masses:
-        """`F_j` of one level from those of its children; what ends there, and what starts again, is added to `law`."""
+        """`F_j` of one level from those of its children; blocks that end there and new starts are added to `law`."""
         step, depth, size = level.step, self._level + below, self._rows.vocab_size
         if below + 1 == self._scheme.L1:
             lost = {1: lost[self._scheme.K]}
@@ -192,7 +192,7 @@ def _diagonal(q: Any) -> Any:
 
 
 def _powers(base: Any, most: int) -> list[Any]:
-    """From the zeroth on."""
+    """`base**0` to `base**most`."""
     powers = [base * 0 + 1]
     for _ in range(most):
         powers.append(powers[-1] * base)

@@ -1,4 +1,4 @@
-"""Which structured engine runs: the one for what the verifier offers."""
+"""Which structured engine runs: the one for the structure of the verifier."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.laws.law import BlockLaw, Metrics
 from draftproof.simulator.laws.structured.arrays import keep_freed_memory
 from draftproof.simulator.laws.structured.continued import continued_law
+from draftproof.simulator.laws.structured.declared import structure_of
 from draftproof.simulator.laws.structured.layered import layered_law
 from draftproof.simulator.laws.structured.leaf_to_root import leaf_to_root
-from draftproof.simulator.laws.structured.offer import structure_of
 from draftproof.simulator.laws.structured.paths import path_law
 from draftproof.simulator.laws.structured.rows import RowSource
 from draftproof.simulator.laws.structured.sinks import LawSink, MetricsSink, Sink
@@ -19,7 +19,7 @@ from draftproof.simulator.structures import Continued, Layered, LeafToRoot, OneP
 
 
 def run(verifier: Verifier, rows: RowSource, scheme: DraftScheme, sink: Sink) -> None:
-    """Deliver the law of `verifier` to `sink` by the engine that fits what it offers; raises `InvalidInput` if none."""
+    """Deliver the law of `verifier` to `sink` by the engine for its structure; raises `InvalidInput` without one."""
     keep_freed_memory()
     structure = structure_of(verifier, scheme)
     if structure is None or not isinstance(scheme, Delayed):

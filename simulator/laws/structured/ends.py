@@ -2,8 +2,8 @@
 
 `S = V**w` states are the last `w` tokens. What a block does depends on the last `m <= w` tokens of its start, the order
 of the processes, so `C = V**m` starts are enough. After a block of `n` tokens from start `s` the state is
-`(s V**n + x) mod S`, `x` being the tokens in base `V`; `w` may be `m + 1` at most, for else it would hold tokens from
-before the start.
+`(s V**n + x) mod S`, `x` being the tokens in base `V`; `w` is at most `m + 1`, since `m` tokens of the start are known
+and a block has at least one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from draftproof.simulator.laws.structured.dispatch import structured_law
 from draftproof.simulator.laws.structured.rows import MarkovRows
 from draftproof.simulator.protocol import DraftScheme, Verifier
 
-#: Entries of the laws that are held at once, in float64; exact ones take eight times the room.
-HELD = {False: 2**24, True: 2**21}
+#: Entries of the laws in memory at once, by whether they are exact: those take eight times the memory of float64.
+ENTRIES = {False: 2**24, True: 2**21}
 
 
 def ends_by_law(verifier: Verifier, rows: MarkovRows, scheme: DraftScheme, starts: int) -> tuple[Any, Any]:
     """From the block laws of `starts` states: the state after a block, `(starts, S)`, and `E[tau + 1]`, `(starts,)`."""
     entries = rows.vocab_size ** (scheme.depth + 1)
-    step = max(1, HELD[rows.arithmetic.exact] // entries)
+    step = max(1, ENTRIES[rows.arithmetic.exact] // entries)
     parts = [
         _of_starts(verifier, rows, scheme, range(first, min(first + step, starts))) for first in range(0, starts, step)
     ]
@@ -37,7 +37,7 @@ def _of_starts(verifier: Verifier, rows: MarkovRows, scheme: DraftScheme, starts
 
 
 def ends_of_masses(by_length: list[Any], rows: MarkovRows, starts: range) -> tuple[Any, Any]:
-    """The same from masses of whole blocks: entry `d` has shape `(starts, V**(d+1))`, blocks of `d + 1` tokens."""
+    """As `ends_by_law`, from masses of blocks: entry `d` has shape `(starts, V**(d+1))`, blocks of `d + 1` tokens."""
     states, like = rows.states, as_numpy(rows.p)
     ends, means = zeros(like, len(starts), states), zeros(like, len(starts))
     for depth, masses in enumerate(by_length):

@@ -18,19 +18,19 @@ from draftproof.simulator.laws.structured.rows import TableRows
 from draftproof.simulator.laws.structured.size import deepest
 from draftproof.simulator.protocol import TokenProcess, Verifier
 
-#: Draft trees that are enumerated for it at most.
+#: Shapes of at most so many draft trees are compared.
 TREES = 2_000
-#: Of the fixed instances: rows on which rejected drafts leave several tokens and weights are neither 0 nor 1.
+#: Seed of the fixed instances: with it residuals have several tokens and weights are neither 0 nor 1.
 SEED = 7
 
 
-def assert_offered(
+def assert_structure_agrees(
     verifier: Verifier, target: TokenProcess, draft: TokenProcess, scheme: Delayed, arithmetic: Arithmetic
 ) -> None:
-    """Raise `InvalidVerifier` unless both laws agree where that is quick to see.
+    """Raise `InvalidVerifier` unless both laws agree on small shapes.
 
-    That is on the deepest shape within `scheme` with few draft trees, and, since such a shape may be shallow or have a
-    single path, on fixed instances of two and three tokens with several paths of two tokens and with a trunk.
+    These are the deepest shape within `scheme` with few draft trees and, since it may be shallow or have a single path,
+    fixed instances of two and three tokens with several paths of two tokens and with a trunk.
     """
     for p, q, shape in _cases(target, draft, scheme, arithmetic):
         pairs = zip(

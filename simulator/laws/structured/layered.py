@@ -1,7 +1,7 @@
-"""Verifiers that score a layer at a time: the state is what has a score in a layer, with its branches.
+"""Verifiers that score a layer at a time: a state is the nodes of a layer with their scores and branches.
 
-What has no score plays no further part, so there are far fewer states than draft trees. A state of probability `P`
-with scores `a_c` adds `P a_c` to the reach of `c` and `P (a_c p - m(c, .))` to its correction masses.
+Nodes with score 0 are left out, so there are far fewer states than draft trees. A state of probability `P` with scores
+`a_c` adds `P a_c` to the reach of `c` and `P (a_c p - m(c, .))` to its correction masses.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from draftproof.simulator.laws.structured.sinks import Sink
 from draftproof.simulator.structures import Layered
 from draftproof.simulator.vectors import is_tensor, minimum
 
-#: Nodes of a layer by position, their scores, and the probability of it all.
+#: Nodes of a layer by position, their scores, and the probability of the state.
 State: TypeAlias = tuple[tuple[int, ...], tuple[Any, ...], Any]
 #: States of one depth by the branches that go on from their nodes.
 States: TypeAlias = dict[tuple[int, ...], list[State]]
 
-#: States that are looked at together: what they work with should stay near the processor.
+#: States that are handled at once: so few fit into the processor's cache.
 TOGETHER = 64
 
 
@@ -48,8 +48,8 @@ def sampled_depths(
 ) -> tuple[list[float], float]:
     """`P(tau >= d)` for `d = 0..L`, exact but the last, which is estimated from `most` states; and its standard error.
 
-    One root, float64, `L >= 1`. States are drawn with the probability that they are reached; of the states of the last
-    layer only the mean of what they pass on is looked at, as a share of what they have.
+    One root, float64, `L >= 1`. States are drawn with the probability that they are reached; the estimate is the mean
+    over states of the last layer of the share of their score that goes to the leaves.
     """
     like = rows.target(0, 0, 1)
     states, reached = _start(rows, like), [1.0]
@@ -76,7 +76,7 @@ def _shares(structure: Layered, groups: States, tables: tuple[Any, Any]) -> Any:
     for branches, group in groups.items():
         for first in range(0, len(group), TOGETHER):
             some = group[first : first + TOGETHER]
-            _, _, means, _ = _asked(structure, branches, some, tables)
+            _, _, means, _ = _stepped(structure, branches, some, tables)
             shares += [m.sum() / sum(scores) for m, (_, scores, _) in zip(means, some, strict=True)]
     return np.array(shares)
 
@@ -110,7 +110,7 @@ def _descended(
     for branches, group in states.items():
         for first in range(0, len(group), chunk):
             some = group[first : first + chunk]
-            places, target_mass, means, outcomes = _asked(structure, branches, some, tables)
+            places, target_mass, means, outcomes = _stepped(structure, branches, some, tables)
             chances = np.array([chance for _, _, chance in some], dtype=tables[0].dtype)[:, None, None]
             for sums, parts in ((correction, target_mass - means), (below, means)):
                 np.add.at(sums, places.reshape(-1), (chances * parts).reshape(-1, size))
@@ -119,7 +119,7 @@ def _descended(
     return following
 
 
-def _asked(
+def _stepped(
     structure: Layered, branches: tuple[int, ...], some: list[State], tables: tuple[Any, Any]
 ) -> tuple[Any, Any, Any, Iterable[Any]]:
     """Of states with the same branches: positions of the nodes, `a_c p` of each, and what `Layered.step` returns."""
@@ -134,7 +134,7 @@ def _asked(
 
 
 def _branch(following: States, some: list[State], outcomes: Iterable[Any], size: int) -> None:
-    """Add what the states go on to; outcomes as `Layered.step` gives them."""
+    """Add the states of the next layer; outcomes as `Layered.step` gives them."""
     for (nodes, _, mass), drawn in zip(some, outcomes, strict=True):
         for chance, scored in drawn:
             entry = (

@@ -1,9 +1,9 @@
-"""Leaf-to-root verifiers: every node is entered with a weight, left rejected, and its siblings' weights change.
+"""Leaf-to-root verifiers: a node is entered with a weight, and its rejection changes the weights of its siblings.
 
 At a node entered with weight `w` through which `k` paths go, the first-drafted child is `x`, with `j` of the paths,
 with probability `q(x) C(k-1, j-1) q(x)^(j-1) (1 - q(x))^(k-j)`; given that, the other `k - j` paths are i.i.d. from `q`
-without `x`. If the subtree of `x` is rejected the verifier goes on with them. So what happens at a context is decided
-by `k` and by the rejected siblings of its ancestors, in order: an *entry*. There are at most about `(V L)^(K-1)` a
+without `x`. If the subtree of `x` is rejected the verifier goes on with them. So the state at a context is `k` and the
+rejected siblings of its ancestors, in order: an *entry*. There are at most about `(V L)^(K-1)` a
 context. Three passes over the entries, level by level: down for the weights, up for the probability that a subtree is
 rejected (computed, not taken from the weight), down again for the masses.
 """

@@ -1,4 +1,4 @@
-"""What becomes of the masses that an engine computes: a full block law, or running metrics in little memory.
+"""Receivers of the masses that an engine computes: a full block law, or running metrics in little memory.
 
 Engines deliver `n` contexts of one depth at a time, in chunks: the reach of each, the correction masses `e(c, y)` and
 the reach of the children `D(c, y)`.
@@ -56,7 +56,7 @@ class LawSink:
 class MetricsSink:
     """Adds up the distribution of the accepted depth and keeps the largest deviation of every root.
 
-    Contexts of one depth must come in order, so that among equal deviations the place is the one that `BlockLaw` names.
+    Contexts of one depth must come in order, so that of equal deviations the same one is reported as by `BlockLaw`.
 
     accepted: shape `(L + 1, n)`: `P(tau = d)` by root. deviation: shape `(n,)`.
     """
@@ -74,7 +74,7 @@ class MetricsSink:
         self._compare(depth, start, expected, correction + below)
 
     def leaf(self, depth: int, start: int, reach: Any) -> None:
-        """See `Sink`; a correction drawn from `p` cannot deviate, so its rows are not looked at."""
+        """See `Sink`; a correction drawn from `p` cannot deviate."""
         self._add(depth, start, reach, prod(reach.shape))
 
     def metrics(self, root: int = 0) -> Metrics:

@@ -1,4 +1,4 @@
-"""How much an exact evaluation costs, before it is begun: numbers to hold and contexts to visit."""
+"""The cost of an exact evaluation, estimated before it runs: numbers in memory and contexts to visit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from draftproof.simulator.arithmetic import Arithmetic
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.instances.processes import MarkovProcess, context_count
-from draftproof.simulator.laws.structured.offer import structure_of
+from draftproof.simulator.laws.structured.declared import structure_of
 from draftproof.simulator.laws.structured.top_down import CHUNK
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.structures import Continued, Layered, LeafToRoot, TopDown, offered
@@ -25,7 +25,7 @@ BYTES = {True: 64, False: 8}
 #: Full laws are kept up to this many bytes, fewer where states collapse and shapes can share work.
 FULL_LAW = {False: 2**28, True: 2**20}
 
-#: Steps that are not begun: some ten minutes of exact numbers, or of floats.
+#: Evaluations of more steps are refused, by whether they are exact: some ten minutes of either kind.
 STEPS = {True: 3e7, False: 3e9}
 
 LAW, METRICS, COLLAPSED = "full law", "streamed", "collapsed"
@@ -111,18 +111,18 @@ def steps(verifier: Verifier, scheme: Delayed, vocab_size: int) -> float:
 
 
 def most_steps(verifier: Verifier, arithmetic: Arithmetic) -> float:
-    """Steps that are not begun; a call of `branch` is as slow in floats as in exact numbers."""
+    """The limit in `STEPS`; a call of `branch` is as slow in floats as in exact numbers."""
     return STEPS[arithmetic.exact or _calls(verifier, 1, 2) > 0 or isinstance(offered(verifier), Layered)]
 
 
 def _layers(scheme: Delayed, size: int) -> float:
-    """States of layers, at most: what the branches may have drafted; a state takes as long as a hundred contexts."""
+    """An upper bound on the states of layers, each counted as a hundred contexts, which take as long."""
     layers = [size**scheme.L1 * comb(size**level + scheme.K - 1, scheme.K) for level in range(scheme.L2)]
     return 100.0 * float(min(sum(layers), 10**300)) if layers else 1.0
 
 
 def _calls(verifier: Verifier, paths: int, size: int) -> float:
-    """Calls of `branch` at one context for every number of paths; 0 for a verifier that offers more than that."""
+    """Calls of `branch` at one context for every number of paths; 0 for a verifier that has a child law."""
     structure = offered(verifier)
     if not isinstance(structure, TopDown) or structure.child_law is not None:
         return 0.0
@@ -157,7 +157,7 @@ def _fitting(
 def _modes(
     verifier: Verifier, target: TokenProcess, draft: TokenProcess, scheme: DraftScheme, arithmetic: Arithmetic
 ) -> list[Work]:
-    """Every way to evaluate, the one that tells most first."""
+    """Every way to evaluate, the most informative first."""
     structure = structure_of(verifier, scheme)
     assert structure is not None
     assert isinstance(scheme, Delayed)
@@ -183,7 +183,7 @@ def _modes(
 
 
 def _chunks(scheme: Delayed, size: int) -> float:
-    """Numbers in the chunks of contexts that are held at once: one of every depth, and what the deepest works with."""
+    """Numbers in the chunks in memory at once: one of every depth, and the intermediate arrays of the deepest."""
     widest = [min(context_count(size, depth + 1), max(CHUNK, size)) for depth in range(scheme.depth)]
     return (scheme.K + 4) * (sum(widest) + 4 * max(widest, default=1.0))
 

@@ -24,11 +24,11 @@ from draftproof.simulator.laws.structured.rows import MarkovRows
 from draftproof.simulator.laws.structured.size import BYTES, MEMORY
 from draftproof.simulator.protocol import Verifier
 
-#: Largest number of states whose chain is solved as a matrix; above, laws are pushed forward until they stay.
+#: Largest number of states whose chain is solved as a linear system; above, power iteration is used.
 MATRIX_STATES = 512
-#: Pushing forward ends when the law moves by less than this in total variation: well below what floats can tell.
+#: Power iteration ends when the law changes by less than this in total variation.
 SETTLED = 1e-13
-#: Steps after which a chain that still moves is given up.
+#: Steps after which a chain that has not converged is refused.
 STEPS = 100_000
 
 
@@ -43,8 +43,8 @@ class SteadyState:
 def steady_by_states(engine: CollapsedTopDown, scheme: Delayed) -> SteadyState:
     """The long run of a top-down verifier; exact in rationals.
 
-    With more than `MATRIX_STATES` states it is the long run from the root of `engine`, whether or not that matters.
-    Raises `InvalidInput` where the chain has more than one recurrent class, so that the start would matter for ever,
+    With more than `MATRIX_STATES` states it is the long run from the root of `engine`.
+    Raises `InvalidInput` where the chain has more than one recurrent class, so that the long run depends on the start,
     `TooLarge` for more exact states than can be solved.
     """
     rows = engine.rows
@@ -92,7 +92,7 @@ def _solve(ends: Any, means: list[Any]) -> SteadyState:
 
 
 def _push_forward(engine: CollapsedTopDown, scheme: Delayed) -> SteadyState:
-    """From the root, averaging two steps so that no period keeps the law from settling."""
+    """Power iteration from the root; averaging two steps makes periodic chains converge."""
     start = zeros(engine.rows.p, engine.rows.states)
     start[engine.rows.starts[0]] += 1
     for _ in range(STEPS):

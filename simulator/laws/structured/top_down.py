@@ -1,7 +1,7 @@
 """Top-down verifiers: one pass over the contexts, with the number of paths alive as the only other state.
 
 The state `(c, k)` is the event that the accepted path reaches `c`, through which `k` of the drafted paths go. At `c`
-the `k` next tokens are i.i.d. from `q`, whatever happened above; the child law of the verifier says where it goes.
+the `k` next tokens are i.i.d. from `q`, whatever happened above; the child law of the verifier gives the next state.
 Cost: `K` child laws a context, so polynomial in `V**L` and never `V**(K L)`.
 """
 
@@ -22,7 +22,7 @@ from draftproof.simulator.protocol import Card, Vector
 from draftproof.simulator.structures import Branch, ChildLaw, TopDown
 from draftproof.simulator.vectors import token_by_token
 
-#: Numbers in one array of a chunk: enough to forget the cost of a call, few enough for the processor's cache.
+#: Numbers in one array of a chunk: enough that calls cost little, few enough for the processor's cache.
 CHUNK = 2**16
 
 #: Masses of contexts by the number of paths alive, each of shape `(n,)`.
@@ -70,7 +70,7 @@ def top_down(structure: TopDown, card: Card, rows: RowSource, scheme: Delayed, s
 def _shallow_laws(law: ChildLaw, rows: RowSource, scheme: Delayed, paths: int, step: int) -> list[dict[int, Any]]:
     """The child laws of all contexts of the first depths, by depth and number of paths, computed at once.
 
-    They have too few contexts to be worth a call for each depth. step: the number of contexts that is worth one.
+    They have too few contexts for a call at each depth. step: contexts in one call.
     """
     same = min(scheme.L1 or scheme.depth, scheme.depth - 1)  # depths of one kind: above the fork one path is alive
     ends = list(accumulate(rows.roots * rows.vocab_size**depth for depth in range(same)))
@@ -92,7 +92,7 @@ def advance(law: ChildLaw, p: Vector, q: Vector, masses: Masses) -> Any:
     Shape `(K + 1, n, V)`: `[0]` the correction masses, `[m]` the masses of the children with `m` paths alive.
     """
     steps: Any = None
-    for k in sorted(masses, reverse=True):  # the largest makes room for all
+    for k in sorted(masses, reverse=True):  # the first array is the largest
         moved = law(p, q, k) * masses[k][:, None]
         if steps is None:
             steps = moved

@@ -28,10 +28,10 @@ from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
+from draftproof.simulator.policies.markov_pair import Tables
 from draftproof.simulator.policies.optimal import outlook, policy_iteration
 from draftproof.simulator.policies.policy import Action, entropy, floats
 from draftproof.simulator.policies.value import value
-from draftproof.simulator.policies.world import Tables
 
 #: An instance file of a chain: rows depend on the last token.
 CHAIN = {
@@ -46,7 +46,7 @@ LEARNERS = [name for name, rival in RIVALS.items() if rival.learner]
 
 @cache
 def tables() -> Tables:
-    """A small text, in floats: 9 cores, 27 states."""
+    """A small text, in floats: 9 histories, 27 states."""
     pair = TextPair(topics_table(), 3, 2, 1)
     world = world_of(TextProblem("topics", pair), FLOAT64)
     actions = [
@@ -81,15 +81,15 @@ def test_boosting_comes_near_the_best_where_it_has_seen_all():
 
 
 def test_a_state_is_chosen_for_by_a_learner_that_has_not_seen_its_core():
-    X = np.arange(tables().world.states, dtype=float)[:, None]
-    cores = tables().world.cores
+    X = np.arange(tables().pair.states, dtype=float)[:, None]
+    histories = tables().pair.histories
     seen, told = [], []
 
     def learner(numbers, worth, weights):
-        seen.append({int(x) % cores for x in numbers[:, 0]})
+        seen.append({int(x) % histories for x in numbers[:, 0]})
 
         def tell(asked):
-            told.append({int(x) % cores for x in asked[:, 0]})
+            told.append({int(x) % histories for x in asked[:, 0]})
             return np.zeros((len(asked), worth.shape[1]))
 
         return tell
@@ -98,13 +98,13 @@ def test_a_state_is_chosen_for_by_a_learner_that_has_not_seen_its_core():
     assert len(seen) == len(told) > 0
     for known, asked in zip(seen, told, strict=True):
         assert not known & asked
-        assert len(known | asked) == cores
-    assert set.union(*told) == set(range(cores))
+        assert len(known | asked) == histories
+    assert set.union(*told) == set(range(histories))
 
 
 def test_fitting_to_the_state_itself_is_policy_iteration():
     """A learner that looks the worth of every state up ends where policy iteration does."""
-    X = np.arange(tables().world.states, dtype=float)[:, None]
+    X = np.arange(tables().pair.states, dtype=float)[:, None]
     choice = fitted_choice(tables(), X, lambda numbers, worth, weights: lambda asked: worth[asked[:, 0].astype(int)])
     assert value(tables(), choice).rate == pytest.approx(policy_iteration(tables()).gain, rel=1e-12)
 
@@ -112,7 +112,7 @@ def test_fitting_to_the_state_itself_is_policy_iteration():
 def test_what_a_step_is_worth_is_zero_for_the_best_and_never_more():
     best = policy_iteration(tables())
     step = outlook(tables(), best.choice)
-    here = step.worth[best.choice, np.arange(tables().world.states)]
+    here = step.worth[best.choice, np.arange(tables().pair.states)]
     assert (step.worth.max(0) <= here + 1e-9).all()
     assert step.starts.sum() == pytest.approx(1)
 
@@ -123,14 +123,14 @@ def test_ranges_of_entropy_are_equally_likely():
     assert quantiles(numbers, weights, 4).tolist() == [2.0, 3.0, 4.0]
     learnt = steps_of_entropy(2)(numbers[:, None], np.array([[0, 1], [1, 0], [1, 0], [0, 1.0]]), weights)
     assert learnt(np.array([[0.5], [9.0]])).argmax(1).tolist() == [0, 1]
-    X = state_scalars(tables().world)
+    X = state_scalars(tables().pair)
     assert X.shape == (27, 7)
-    assert X[5, 0] == entropy(floats(tables().world.known(5).draft_root))
+    assert X[5, 0] == entropy(floats(tables().pair.known(5).draft_root))
 
 
 def test_worlds_of_texts_files_and_families(tmp_path):
     family = world_of(FamilyProblem("dirichlet", 3, 0, 20), RATIONAL)
-    assert (family.order, family.window, family.cores) == (1, 2, 3)
+    assert (family.order, family.window, family.histories) == (1, 2, 3)
     made = FamilyProblem("dirichlet", 3, 0, 20).roots(2, RATIONAL)[0]
     assert (family.target.states == made.target.tables[1]).all()
     assert (family.draft.states == made.draft.tables[1]).all()
@@ -141,7 +141,7 @@ def test_worlds_of_texts_files_and_families(tmp_path):
     assert chain.draft.states.tolist() == [[RATIONAL.number("1/2")] * 2, [1, 0]]
     large = TextPair(topics_table(), 12, 2, 1)
     assert world_of(TextProblem("topics", large), FLOAT64).window == 2  # 1,728 states would tell one token more
-    assert tables().world.window == 3
+    assert tables().pair.window == 3
 
 
 def test_temperature_flattens_or_sharpens_rows():

@@ -16,7 +16,7 @@ from draftproof.simulator import FAMILIES, Delayed, InvalidVerifier, check
 from draftproof.simulator.arithmetic import RATIONAL
 from draftproof.simulator.drafts.delayed import SHAPES
 from draftproof.simulator.laws.enumeration import enumerate_law
-from draftproof.simulator.laws.structured import TableRows, assert_offered, structure_of, structured_law
+from draftproof.simulator.laws.structured import TableRows, assert_structure_agrees, structure_of, structured_law
 from draftproof.simulator.laws.structured.top_down import child_law_by_branch
 from draftproof.simulator.protocol import Verifier
 from draftproof.simulator.structures import TopDown
@@ -86,7 +86,7 @@ def test_a_verifier_with_branch_alone_is_evaluated_top_down(kind: Callable[[], A
 def test_honest_users_pass_every_check_and_the_guard(kind: Callable[[], Any]) -> None:
     assert kinds_failed(kind()) == set()
     instance = next(conformance_instances((3, 3, 0, 2), 1))
-    assert_offered(kind(), instance.target, instance.draft, Delayed(3, 0, 2), RATIONAL)
+    assert_structure_agrees(kind(), instance.target, instance.draft, Delayed(3, 0, 2), RATIONAL)
 
 
 def test_the_lossy_user_is_refuted_alike_by_both_engines() -> None:
@@ -166,7 +166,7 @@ def test_a_liar_does_not_get_past_the_guard(liar: Callable[[], Any], size: int, 
     """With many tokens too, where only a single path of the scheme could be enumerated."""
     instance = FAMILIES["dirichlet"].instance(size, scheme.depth, np.random.default_rng(0), 100)
     with pytest.raises(InvalidVerifier, match=r"verify and the structure that it offers give two laws on delayed\(K="):
-        assert_offered(liar(), instance.target, instance.draft, scheme, RATIONAL)
+        assert_structure_agrees(liar(), instance.target, instance.draft, scheme, RATIONAL)
 
 
 @BY_NAME

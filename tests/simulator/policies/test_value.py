@@ -14,10 +14,10 @@ from draftproof.simulator.arithmetic import FLOAT64, RATIONAL, as_python
 from draftproof.simulator.drafts import TopK
 from draftproof.simulator.instances.processes import MarkovProcess, context_at, context_index, rationalise
 from draftproof.simulator.laws.structured.steady import steady_by_laws
+from draftproof.simulator.policies.markov_pair import MarkovPair
 from draftproof.simulator.policies.optimal import best_block, best_ratio, best_static, exhaustive, policy_iteration
 from draftproof.simulator.policies.policy import Action, ByState, Known, entropy, floats
 from draftproof.simulator.policies.value import static_values, value
-from draftproof.simulator.policies.world import MarkovPair
 
 SHAPES = (Delayed(1, 0, 0), Delayed(1, 0, 1), Delayed(1, 0, 3), Delayed(2, 0, 1), Delayed(2, 1, 1), Delayed(3, 0, 2))
 
@@ -43,21 +43,21 @@ def time(action: Action) -> Fraction:
 @pytest.mark.parametrize("name", ["specinfer", "traversal", "block", "layer_transport", "sequoia"])
 @pytest.mark.parametrize("before", [False, True])
 def test_tables_are_the_laws_of_blocks(name, before):
-    """Ends and means of every action from every core, against the block law that `block_law` enumerates."""
+    """Ends and means of every action from every history, against the block law that `block_law` enumerates."""
     some = actions(name, (Delayed(1, 0, 2), Delayed(2, 1, 1), Delayed(2, 0, 1)))
     if name == "sequoia":
         some = actions(name, (TopK(2, 0, 1), Delayed(2, 0, 1)))
     place = world(orders=(2, 1), before=before)
     tables = place.tables(some, time)
     for number, action in enumerate(some):
-        for core in range(place.cores):
-            law = block_law(action.verifier, *place.processes(core), action.scheme, engine="enumerate")
+        for history in range(place.histories):
+            law = block_law(action.verifier, *place.processes(history), action.scheme, engine="enumerate")
             ends = [Fraction(0)] * place.states
             for (accepted, token), mass in law.as_dict().items():
-                tokens = (*context_at(core, place.order, 2), *accepted, token)
+                tokens = (*context_at(history, place.order, 2), *accepted, token)
                 ends[context_index(tokens[len(tokens) - place.window :], 2)] += mass
-            assert [as_python(mass) for mass in tables.ends[number, core]] == ends
-            assert as_python(tables.tokens[number, core]) == law.block_efficiency
+            assert [as_python(mass) for mass in tables.ends[number, history]] == ends
+            assert as_python(tables.tokens[number, history]) == law.block_efficiency
     assert tables.moves.shape == (len(some), 4, 4)
     assert (tables.moves.sum(-1) == 1).all()
 
@@ -84,7 +84,7 @@ def test_policy_iteration_is_exhaustive_search():
         (2, (2, 1), "specinfer", 9),
     ):
         place, chosen = world(size, orders, seed), actions(name)
-        tables = place.tables([chosen[i] for i in (0, 1, 3, 4)] if place.cores == 4 else chosen, time)
+        tables = place.tables([chosen[i] for i in (0, 1, 3, 4)] if place.histories == 4 else chosen, time)
         found = policy_iteration(tables)
         _, rate = exhaustive(tables)
         assert as_python(found.gain) == rate == value(tables, found.choice).rate
@@ -227,7 +227,7 @@ def test_blocks_drawn_from_enumerated_laws_bring_what_is_computed(name, blocks):
     counts, spent, times = [], [], [float(time(each)) for each in some]
     for uniform in uniforms:
         position = context_index(state, 2)
-        key = position % place.cores, int(choice[position])
+        key = position % place.histories, int(choice[position])
         if key not in laws:
             action = some[key[1]]
             law = block_law(action.verifier, *place.processes(key[0]), action.scheme, engine="enumerate").as_dict()
@@ -246,5 +246,5 @@ def test_every_action_of_a_world_is_lossless_from_every_state():
     """What makes any choice among them lossless."""
     place = world(2, (1, 1), 3)
     for action in actions("specinfer"):
-        for core in range(place.cores):
-            assert check(action.verifier, *place.processes(core), action.scheme).max_deviation == 0
+        for history in range(place.histories):
+            assert check(action.verifier, *place.processes(history), action.scheme).max_deviation == 0

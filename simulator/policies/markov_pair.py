@@ -1,8 +1,9 @@
 """A Markov target and draft, and the effect of every action (scheme and verifier) from every state of block starts.
 
-With `m` the longer order, the `C = V**m` cores are the last `m` tokens, on which the law of a block depends. The
-`S = V**w` states are the last `w` tokens, `w = m` or `m + 1`: `m + 1` tokens also determine the rows at the previous
-token. `A` actions have tables of mean tokens in a block, `(A, C)`, and of the law of the state after it, `(A, C, S)`.
+With `m` the longer order, a history is the last `m` tokens, on which the law of a block depends; there are `C = V**m`.
+A state is the last `w` tokens, `w = m` or `m + 1`; there are `S = V**w`. States of `m + 1` tokens also determine the
+rows at the previous token. For `A` actions there are tables of the mean tokens in a block, `(A, C)`, and of the law of
+the state after it, `(A, C, S)`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SHARED_STATES = 600
 
 @dataclass(frozen=True)
 class MarkovPair:
-    """Target and draft as chains; window: the tokens of a state, the longer order or one more.
+    """Target and draft as Markov chains; window: `w`, the longer order or one more.
 
     Raises `InvalidInput` for another window, processes of two arithmetics or two vocabularies.
     """
@@ -47,15 +48,15 @@ class MarkovPair:
     window: int
 
     @classmethod
-    def of(cls, target: MarkovProcess, draft: MarkovProcess, before: bool = True) -> MarkovPair:
-        """The pair with its window. before: whether states determine the rows at the previous token."""
-        return cls(target, draft, max(target.order, draft.order) + before)
+    def of(cls, target: MarkovProcess, draft: MarkovProcess, previous: bool = True) -> MarkovPair:
+        """The pair with its window. previous: whether states determine the rows at the previous token."""
+        return cls(target, draft, max(target.order, draft.order) + previous)
 
     def __post_init__(self) -> None:
         if self.window not in (self.order, self.order + 1):
             raise InvalidInput(f"window {self.window} does not fit order {self.order}; give that, or one more")
         if self.target.vocab_size != self.draft.vocab_size or self.target.arithmetic is not self.draft.arithmetic:
-            raise InvalidInput("target and draft of a world need one vocabulary and one arithmetic")
+            raise InvalidInput("target and draft need one vocabulary and one arithmetic")
 
     @property
     def order(self) -> int:
@@ -69,11 +70,11 @@ class MarkovPair:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """Of the rows, and of all that is computed from them."""
+        """The arithmetic of the rows and of all results."""
         return self.target.arithmetic
 
     @property
-    def cores(self) -> int:
+    def histories(self) -> int:
         """`C`."""
         return int(self.vocab_size**self.order)
 
@@ -87,8 +88,8 @@ class MarkovPair:
         return MarkovPair(self.target.converted(arithmetic), self.draft.converted(arithmetic), self.window)
 
     def processes(self, state: int) -> tuple[MarkovProcess, MarkovProcess]:
-        """Target and draft that go on from this state, or core."""
-        tokens = context_at(state % self.cores, self.order, self.vocab_size)
+        """Target and draft from this state, or history."""
+        tokens = context_at(state % self.histories, self.order, self.vocab_size)
         return tuple(item.started(tokens[self.order - item.order :]) for item in (self.target, self.draft))  # type: ignore[return-value]
 
     def known(self, state: int, draft_time: Any = 0, target_time: Any = 0) -> Known:
@@ -102,7 +103,7 @@ class MarkovPair:
     def choices(self, policy: Policy, actions: Sequence[Action], draft_time: Any = 0, target_time: Any = 0) -> Any:
         """The position of the policy's action at every state, `(S,)`.
 
-        Raises `InvalidInput` for an action that is none of `actions`, and for a policy that is no function.
+        Raises `InvalidInput` for an action that is not in `actions`, and for a policy that is no function.
         """
         positions: dict[Action, int] = {}
         for position, action in enumerate(actions):
@@ -133,10 +134,10 @@ class MarkovPair:
 
         Raises `TooLarge` for tables that do not fit, and whatever the engines raise.
         """
-        size = len(actions) * float(self.cores) * self.states * (64 if self.arithmetic.exact else 8)
+        size = len(actions) * float(self.histories) * self.states * (64 if self.arithmetic.exact else 8)
         if size > MEMORY:
             raise TooLarge(
-                f"{len(actions)} actions from {self.cores:,} states take {size / 2**30:,.1f} GiB, more than "
+                f"{len(actions)} actions from {self.histories:,} states take {size / 2**30:,.1f} GiB, more than "
                 f"{MEMORY / 2**30:.0f}; take fewer shapes, a smaller V or a lower order"
             )
         engines: dict[str, CollapsedTopDown] = {}
@@ -157,20 +158,20 @@ class MarkovPair:
         if structure is None:
             return self._enumerated(action)
         if not (isinstance(structure, TopDown) and isinstance(scheme, Delayed)):
-            return ends_by_law(verifier, self.rows, scheme, self.cores)
+            return ends_by_law(verifier, self.rows, scheme, self.histories)
         engine = engines.pop(repr(verifier), None) or CollapsedTopDown(verifier, self.rows)
-        ends_and_tokens = engine.all_ends(scheme, self.cores)
+        ends_and_tokens = engine.all_ends(scheme, self.histories)
         if self.states <= SHARED_STATES:
             engines[repr(verifier)] = engine
         return ends_and_tokens
 
     def _enumerated(self, action: Action) -> tuple[Any, Any]:
         parts = []
-        for core in range(self.cores):
-            instance = Instance.of(*self.processes(core), action.scheme.depth, self.arithmetic)
+        for history in range(self.histories):
+            instance = Instance.of(*self.processes(history), action.scheme.depth, self.arithmetic)
             law = enumerate_law(action.verifier, instance.target, instance.draft, action.scheme)
             masses = [item.reshape(1, -1) for item in law.correction]
-            parts.append(ends_of_masses(masses, self.rows, range(core, core + 1)))
+            parts.append(ends_of_masses(masses, self.rows, range(history, history + 1)))
         return np.concatenate([ends for ends, _ in parts]), np.concatenate([means for _, means in parts])
 
 
@@ -178,10 +179,10 @@ class MarkovPair:
 class Tables:
     """The effect of actions. tokens: means of blocks, `(A, C)`. ends: laws of states after them, `(A, C, S)`.
 
-    times: of blocks, `(A,)`.
+    times: of one block of each action, `(A,)`.
     """
 
-    world: MarkovPair
+    pair: MarkovPair
     actions: tuple[Action, ...]
     tokens: Any
     ends: Any
@@ -189,13 +190,13 @@ class Tables:
 
     @cached_property
     def moves(self) -> Any:
-        """From core to core, `(A, C, C)`."""
-        cores = self.world.cores
-        if self.world.window == self.world.order:
+        """The chain of histories at block starts under each action, `(A, C, C)`."""
+        histories = self.pair.histories
+        if self.pair.window == self.pair.order:
             return self.ends
-        return self.ends.reshape(len(self.actions), cores, -1, cores).sum(2)
+        return self.ends.reshape(len(self.actions), histories, -1, histories).sum(2)
 
     def at_times(self, time: Callable[[Action], Any]) -> Tables:
-        """The same where blocks take other times."""
-        times = self.world.arithmetic.vector([time(action) for action in self.actions])
-        return Tables(self.world, self.actions, self.tokens, self.ends, times)
+        """The same tables with other times of blocks."""
+        times = self.pair.arithmetic.vector([time(action) for action in self.actions])
+        return Tables(self.pair, self.actions, self.tokens, self.ends, times)

@@ -13,6 +13,6 @@ def prefetch(draft: TokenProcess, contexts: Sequence[Context]) -> None:
     A process may have a method `prefetch(contexts)`, with which a language model computes a layer of a tree in one
     pass. It changes no tree.
     """
-    told = getattr(draft, "prefetch", None)
-    if told is not None:
-        told(contexts)
+    method = getattr(draft, "prefetch", None)
+    if method is not None:
+        method(contexts)

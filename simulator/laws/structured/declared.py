@@ -22,16 +22,19 @@ def structure_of(verifier: Verifier, scheme: DraftScheme) -> Structure | None:
     if isinstance(structure, OnePath) and structure.selection is None and not verifier.card.single_path:
         return None  # the structure does not say which of several paths it verifies
     name = verifier.card.name
-    return with_functions(structure, lambda part, function: _blamed(function, part, f"{name}: {part} of its structure"))
+    return with_functions(
+        structure, lambda part, function: _checked(function, part, f"{name}: {part} of its structure")
+    )
 
 
-#: What returns an array over the tokens, with the place of a row among its arguments; and what returns so many things.
+#: Functions of a structure that return an array over the tokens, each with the position of a row among its arguments,
+#: and those that return a tuple, each with its length.
 _ROWS = {"branch": 0, "child_law": 0, "child_weights": 1}
 _PARTS = {"last_child_law": 2, "at_rejection": 2, "reject": 3, "step": 2}
 
 
-def _blamed(function: Callable[..., Any], part: str, where: str) -> Callable[..., Any]:
-    def told(*arguments: Any) -> Any:
+def _checked(function: Callable[..., Any], part: str, where: str) -> Callable[..., Any]:
+    def checked(*arguments: Any) -> Any:
         try:
             result = function(*arguments)
         except (DraftproofError, MemoryError):
@@ -48,4 +51,4 @@ def _blamed(function: Callable[..., Any], part: str, where: str) -> Callable[...
             raise InvalidVerifier(f"{where} returned {short_repr(result)}; it must be a tuple of {_PARTS[part]}")
         return result
 
-    return told
+    return checked
