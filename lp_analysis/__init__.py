@@ -1,8 +1,8 @@
-"""Bounds over all lossless verifiers: how good could any of them be on given processes, certified.
+"""Certified bounds on the block efficiency of all lossless verifiers.
 
 `optimum` bounds the best block efficiency from both sides, exactly; `single_step_optimum` is the closed form for trees
 of depth 1. This package may import the core of `simulator` and never `verifiers`. `README.md` beside it has the proofs.
-What it offers is imported when it is first asked for, so that the checker of certificates loads no solver.
+Its names are imported at their first use, so that the checker of certificates loads no solver.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
     "single_step_optimum",
 ]
 
-#: The module that each name comes from; none of them bears the name of what it offers.
+#: The module that each name comes from; no module has the name of one of its own names.
 _MODULES = {
     **dict.fromkeys(("certificate", "dumps", "law_certificate", "save"), "certificates"),
     **dict.fromkeys(("check_certificate", "check_file"), "checker"),

@@ -1,4 +1,4 @@
-"""Certificates: an instance, a shape, both bounds and what proves them, as one file that needs no solver to check.
+"""Certificates: an instance, a shape, both bounds and their proof, as one file that is checked without a solver.
 
 File format (JSON): `instance` (rows and draft scheme, as in instance files), `digest` (hash of the rows), `prices`
 (for depths `1..L`, one number a node), either `plan` (`weights`, `orders`) or `law` (one mass a path), and `lower`,
@@ -57,7 +57,7 @@ def law_certificate(
 ) -> dict[str, Any]:
     """The certificate from floats alone: prices by depth `0..L` and a selection law on the `V**L` paths.
 
-    Both are rounded to rationals; what the law has in excess is cut off, so that it is a selection law, exactly. Raises
+    Both are rounded to rationals, and the law is repaired to an exact selection law (see `decompose.repaired`). Raises
     `InvalidInput` for lists of other lengths and for numbers that are not finite or, beyond rounding, negative.
     """
     rows = _exact_rows(target, draft, delayed_only(scheme).depth)
@@ -78,7 +78,7 @@ def law_certificate(
 
 
 def _exact_rows(target: Given, draft: Given, depth: int) -> Instance:
-    """The rows for trees of this depth; raises `InvalidInput` for rows that the reader of files would not take back."""
+    """The rows for trees of this depth; raises `InvalidInput` for rows that the reader of files would refuse."""
     rows = exact_instance(target, draft, depth)
     for name, process in (("target", rows.target), ("draft", rows.draft)):
         for value in chain.from_iterable(table.flat for table in process.tables):
@@ -91,7 +91,7 @@ def _exact_rows(target: Given, draft: Given, depth: int) -> Instance:
 
 
 def _floats(name: str, values: Any, length: int) -> list[float]:
-    """Numbers from a solver; what its rounding made negative is 0."""
+    """Numbers from a solver; negative ones within its rounding become 0."""
     try:
         floats = np.asarray(values, dtype=np.float64).ravel()
     except (TypeError, ValueError):

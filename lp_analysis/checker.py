@@ -33,7 +33,7 @@ def check_file(path: str | Path, instance: Instance | None = None) -> tuple[Frac
 def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fraction, Fraction]:
     """The proved `(lower, upper)`; raises `InvalidInput` that names the first thing that differs.
 
-    instance: the one the certificate should be about; without it, the rows in the file are believed.
+    instance: the one the certificate must be about; without it, the rows in the file are used.
     """
     if not isinstance(fields, dict) or set(fields) not in (_KEYS | {"plan"}, _KEYS | {"law"}):
         raise InvalidInput(f"a certificate has the keys {', '.join(sorted(_KEYS))} and either plan or law")
@@ -47,7 +47,7 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
     if instance is not None:
         own = exact_instance(instance.target, instance.draft, depth)
         _same("digest of this instance", fields["digest"], own.digest())
-        for name in ("target", "draft"):  # a digest is short: rows that share it by design are found here
+        for name in ("target", "draft"):  # digests are short; different rows with one digest are refused here
             _same_tables(name, getattr(rows, name).tables, getattr(own, name).tables)
     q = [[fmpq(1)]]
     for table in rows.draft.tables[:depth]:
@@ -62,7 +62,7 @@ def check_certificate(fields: Any, instance: Instance | None = None) -> tuple[Fr
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of a file; a key that stands twice would be read one way here and another way elsewhere."""
+    """An object of a file without duplicate keys, which readers treat differently."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("a key stands twice in one object")
@@ -134,7 +134,7 @@ def _ranked(part: Any) -> Any:
 
 
 def _taken(order: list[int], mass: Any, shares: list[Any], K: int) -> Iterator[tuple[int, Any]]:
-    """Each path of a trunk with the chance that it is drafted and none before it."""
+    """For each path of a trunk the probability that it is drafted and none before it is."""
     before = fmpq(0)
     for path, x in zip(order, accumulate(shares[path] for path in order), strict=True):
         now = _hit(x, mass, K)

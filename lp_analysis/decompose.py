@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import meets
+from draftproof.lp_analysis.nodes import hit_probability
 from draftproof.lp_analysis.orders import order_law
 from draftproof.simulator.vectors import positive_part
 
-#: Rounding of sums of at most some 10^4 masses: an excess below this is none.
+#: An excess below this is rounding, of sums of at most some 10^4 masses.
 ROUNDING = 1e-14
 
 
@@ -28,7 +28,7 @@ def best_first(law: Any, masses: Any) -> Any:
 def slack(law: Any, masses: Any, K: int) -> Any:
     """`g(q(S)) - r(S)` for the prefixes `S` of the sorted paths: `law` is a selection law if none is negative."""
     order = best_first(law, masses)
-    return meets(masses[order].cumsum(), K) - law[order].cumsum()
+    return hit_probability(masses[order].cumsum(), K) - law[order].cumsum()
 
 
 def repaired(law: Any, masses: Any, K: int) -> Any:
@@ -45,7 +45,7 @@ def repaired(law: Any, masses: Any, K: int) -> Any:
         return masses * 1
     law = law / total
     order = best_first(law, masses)
-    kept = np.minimum(law[order].cumsum(), meets(masses[order].cumsum(), K))
+    kept = np.minimum(law[order].cumsum(), hit_probability(masses[order].cumsum(), K))
     kept[1:] = kept[1:] - kept[:-1].copy()
     result = law * 0
     result[order] = positive_part(kept)  # differences of floats: rounding is no mass
@@ -67,31 +67,31 @@ def decompose(law: Any, masses: Any, K: int, stop: float = 1e-12) -> tuple[list[
     while True:
         order = np.lexsort((-point / np.maximum(masses, 1e-300), block))
         vertex = order_law(order, masses, K)
-        away = point - vertex
+        direction = point - vertex
         orders.append(order)
-        if left * abs(away).sum() / 2 <= stop or len(orders) >= len(law) or (np.diff(block[order]) > 0).all():
+        if left * abs(direction).sum() / 2 <= stop or len(orders) >= len(law) or (np.diff(block[order]) > 0).all():
             weights.append(left)
             return weights, orders
-        step, (tight, last) = _longest(point, away, masses, block, K)
-        if step == np.inf:  # only rounding is left
+        step, (tight, last) = _longest(point, direction, masses, block, K)
+        if step == np.inf:  # the point is the vertex, up to rounding
             weights.append(left)
             return weights, orders
         weights.append(left * step / (1 + step))
         left /= 1 + step
-        point = positive_part(point + step * away)
+        point = positive_part(point + step * direction)
         behind = block >= last
         behind[tight] = False
         block[behind] += 1
 
 
-def _longest(point: Any, away: Any, masses: Any, block: Any, K: int) -> tuple[float, tuple[Any, float]]:
-    """The largest `step` with `point + step away` in the face, the set that becomes tight there and its last block.
+def _longest(point: Any, direction: Any, masses: Any, block: Any, K: int) -> tuple[float, tuple[Any, float]]:
+    """The largest `step` with `point + step direction` in the face, the set that becomes tight and its last block.
 
     The step is infinite where no path of a block loses mass: then the point is the vertex, up to rounding. Where a path
     of tiny mass reaches 0 before rounding shows a violated set, the set is its block without it.
     """
     _, member, sizes = np.unique(block, return_inverse=True, return_counts=True)
-    limits = np.where((away < 0) & (sizes[member] > 1), point / np.minimum(away, -1e-300), -np.inf)
+    limits = np.where((direction < 0) & (sizes[member] > 1), point / np.minimum(direction, -1e-300), -np.inf)
     first = int(limits.argmax())
     step = -float(limits[first])
     tight = np.flatnonzero((block <= block[first]) & (np.arange(len(block)) != first))
@@ -99,16 +99,19 @@ def _longest(point: Any, away: Any, masses: Any, block: Any, K: int) -> tuple[fl
     if step == np.inf:
         return step, (tight, last)
     for _ in range(100):
-        moved = point + step * away
+        moved = point + step * direction
         order = np.lexsort((-moved / np.maximum(masses, 1e-300), block))
         inside = np.diff(block[order], append=np.inf) == 0  # the end of a block is tight already
-        excess = np.where(inside, moved[order].cumsum() - meets(masses[order].cumsum(), K), -np.inf)
+        excess = np.where(inside, moved[order].cumsum() - hit_probability(masses[order].cumsum(), K), -np.inf)
         worst = int(excess.argmax())
         if excess[worst] <= ROUNDING:
             break
         chosen = order[: worst + 1]
-        rise, room = float(away[chosen].sum()), float(meets(masses[chosen].sum(), K) - point[chosen].sum())
-        if rise <= 0 or max(room, 0.0) / rise >= step:
+        rise, gap = (
+            float(direction[chosen].sum()),
+            float(hit_probability(masses[chosen].sum(), K) - point[chosen].sum()),
+        )
+        if rise <= 0 or max(gap, 0.0) / rise >= step:
             break
-        step, tight, last = max(room, 0.0) / rise, chosen, float(block[chosen[-1]])
+        step, tight, last = max(gap, 0.0) / rise, chosen, float(block[chosen[-1]])
     return step, (tight, last)

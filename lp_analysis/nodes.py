@@ -55,7 +55,7 @@ def efficiency(reached: NodeValues) -> Any:
     return total
 
 
-def meets(masses: Any, K: int) -> Any:
+def hit_probability(masses: Any, K: int) -> Any:
     """`g(x) = 1 - (1 - x)^K`: the probability that one of `K` independent branches falls into a set of mass `x`."""
     return 1 - (1 - masses) ** K
 

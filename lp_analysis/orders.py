@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues, from_leaves, meets
+from draftproof.lp_analysis.nodes import NodeValues, from_leaves, hit_probability
 from draftproof.lp_analysis.subject import Subject
 from draftproof.simulator.drafts import Delayed
 from draftproof.simulator.instances.plan import PathPlan
@@ -27,7 +27,7 @@ def order_law(order: Any, masses: Any, K: int) -> Any:
 
     order: shape `(N,)`. masses: `q(path | trunk)`, shape `(N,)`, in either arithmetic.
     """
-    gained = meets(masses[order].cumsum(), K)
+    gained = hit_probability(masses[order].cumsum(), K)
     gained[1:] = gained[1:] - gained[:-1].copy()
     law = gained * 0
     law[order] = gained

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues, children, from_leaves, meets
+from draftproof.lp_analysis.nodes import NodeValues, children, from_leaves, hit_probability
 from draftproof.lp_analysis.subject import Subject
 from draftproof.simulator.errors import InvalidInput
 from draftproof.simulator.vectors import positive_part
@@ -65,7 +65,7 @@ def price_bound(prices: NodeValues, subject: Subject) -> Any:
     total = node_worths(prices, subject.target)[0][0]
     _, jumps, below = sorted_levels(prices, subject)
     for trunk, mass in enumerate(subject.trunks):
-        total = total + mass * (jumps[trunk] * meets(below[trunk], subject.scheme.K)).sum()
+        total = total + mass * (jumps[trunk] * hit_probability(below[trunk], subject.scheme.K)).sum()
     return total
 
 
@@ -85,7 +85,7 @@ def sorted_levels(prices: NodeValues, subject: Subject) -> tuple[Any, Any, Any]:
 def subgradient(prices: NodeValues, subject: Subject) -> NodeValues:
     """A subgradient of `u`: the selection law of the order by `pi`, minus the reach through nodes with `t > 0`."""
     order, _, below = sorted_levels(prices, subject)
-    gained = meets(below, subject.scheme.K)
+    gained = hit_probability(below, subject.scheme.K)
     gained[:, 1:] = gained[:, 1:] - gained[:, :-1].copy()
     law = np.empty_like(gained)
     np.put_along_axis(law, order, gained * subject.trunks[:, np.newaxis], axis=1)

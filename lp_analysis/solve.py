@@ -1,7 +1,7 @@
-"""The optimum over all lossless verifiers of a delayed tree: both bounds exact, with what attains them.
+"""The optimum over all lossless verifiers of a delayed tree: exact bounds from both sides, with a plan and prices.
 
 Solvers work in float64. Their prices and orders are rounded to rationals, and both bounds are recomputed exactly from
-those: any prices bound from above, any mixture of orders is attained, so no rounding has to be repaired.
+those: any prices give an upper bound and any mixture of orders is attained, so rounding makes neither bound wrong.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _one_step(subject: Subject) -> tuple[PathPlan, NodeValues]:
 
 def _searched(subject: Subject, gap: float, method: str, search: Search) -> Optimum:
     """The bounds by the level programs, by column generation, or by the latter after the former."""
-    goal = 0.9 * gap  # the rest is for rounding
+    goal = 0.9 * gap  # rounding takes the rest
 
     def exact(mixtures: list[tuple[Any, list[Any]]], used: str) -> Optimum:
         late = search.late  # before the rationals, which take time too

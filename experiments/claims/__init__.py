@@ -1,1 +1,1 @@
-"""What papers claim, as statements that can fail: each claim with its card and a false twin."""
+"""Claims of papers, as statements that a test can refute: each claim has a card and a false twin."""

@@ -1,4 +1,4 @@
-"""The cases that claims share: one step, single paths, delayed trees, trees of other schemes; deeper ones for later."""
+"""Cases of claims: one step, single paths, delayed trees, other schemes, with the deeper ones of the long form."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PATHS = Cases(
     ((2, Delayed(1, 0, 3)), (3, Delayed(1, 0, 2))), count=8, deeper=((2, Delayed(1, 0, 5)), (4, Delayed(1, 0, 3)))
 )
 TREES = Cases(CASES["delayed"], deeper=((2, Delayed(3, 1, 2)), (3, Delayed(2, 0, 3))))
-#: Two branches and more, where the schemes are larger than what a grid of sets can be listed for.
+#: Trees of two branches and more that are small enough to list all sets of their paths.
 SMALL = Cases(((2, Delayed(2, 0, 2)), (2, Delayed(3, 0, 2)), (2, Delayed(2, 1, 1))), count=3)
-#: Enough random instances for a counterexample to turn up.
+#: With so many random instances counterexamples to refuted claims are found.
 SEARCHED = Cases(CASES["delayed"], count=24)
 TEXTURE = Cases(CASES["without_replacement"] + CASES["topology"], deeper=((2, Topology((2, 2, 2, 0, 0, 0, 0))),))
 DROPPED = Cases(
@@ -34,7 +34,7 @@ DROPPED = Cases(
     count=10,
     deeper=((3, WithoutReplacement(3, 0, 2)), (4, WithoutReplacement(2, 0, 2))),
 )
-#: Where token-level verification gets ahead of traversal, which takes some fifty instances and long to shrink.
+#: Where token-level verification exceeds traversal: on one of some fifty instances, and shrinking takes long.
 DROPPED_WIDE = Cases(((4, WithoutReplacement(2, 0, 2)),), count=50)
 DYSPEC = Cases(((2, DySpec(3)), (2, DySpec(4)), (3, DySpec(3))), deeper=((3, DySpec(5)), (4, DySpec(3))))
 PRUNED = Cases(((2, DySpecPruned(2)), (3, DySpecPruned(2))))

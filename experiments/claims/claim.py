@@ -1,7 +1,7 @@
 """A claim: its card, the test that decides it, and a false twin that the same test must refute.
 
 An `Exact` claim is about every instance and scheme of its cases; one failure refutes it. A `Measured` claim is about
-figures over instances. An `Open` claim cannot be decided here and says why.
+figures over instances. An `Open` claim cannot be decided by these tests and says why.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from draftproof.simulator.protocol import DraftScheme, Source
 from draftproof.simulator.verdicts.cases import SizedScheme, case_instances
 
 HOLDS, REFUTED, MEASURED, OPEN = "holds", "refuted", "measured", "cannot be decided here"
-#: Where a command names the file of the instance, and the folder of this file.
+#: In commands these stand for the file of the instance, and for the folder of this file.
 FILE, HERE = "{file}", "{here}"
-#: So many times the random instances are tried in the long form.
+#: The long form has so many times the random instances.
 DEEP = 20
 Command: TypeAlias = tuple[str, ...]
 
@@ -37,22 +37,22 @@ class Look:
 
 
 class Statement(Protocol):
-    """Something about an instance and a draft scheme that is true or false there."""
+    """A statement about an instance and a draft scheme."""
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        """Whether it is true there."""
+        """Whether it is true of them."""
         ...
 
     def shown(self, outputs: list[dict[str, Any]]) -> bool:
-        """Whether the JSON of the commands of a failed look shows the failure."""
+        """Whether the JSON output of the commands in a failed `Look` shows the failure."""
         ...
 
 
 @dataclass(frozen=True)
 class Cases:
-    """Vocabularies with schemes, the random instances of each (corner cases come with them), more for the long form.
+    """The instances of a claim: vocabularies with schemes, and for each the corner cases and `count` random instances.
 
-    only: families that are left, all where it is empty.
+    deeper: further shapes of the long form. only: the families used, all where it is empty.
     """
 
     shapes: tuple[SizedScheme, ...]
@@ -72,7 +72,7 @@ class Cases:
 
 @dataclass(frozen=True)
 class Figures:
-    """A measurement. shown: whether it is as the claim says; text: the numbers; families, instances: its data."""
+    """A measurement. shown: whether it agrees with the claim; text: the numbers; families, instances: its data."""
 
     shown: bool
     text: str
@@ -86,7 +86,7 @@ Measure: TypeAlias = Callable[[int], Figures]
 
 @dataclass(frozen=True)
 class Twin:
-    """Words that look like a claim's, with their test: a false twin, or a true one for a claim that is refuted.
+    """A variant of a claim, with its test: a false one, or a true one for a claim that is refuted.
 
     test: a statement, or a measure. cases: None for those of the claim.
     """
@@ -114,8 +114,8 @@ class Claim:
 class Exact(Claim):
     """A claim about every instance of its cases.
 
-    twin: a false one. mended: for a refuted claim the true one that its test must let pass. note: what the verdict
-    means. whole: the refuting instance is kept as it is, for a smaller one would say less.
+    twin: a false variant. mended: for a refuted claim a true variant, which its test must pass. note: what the verdict
+    means. whole: whether the refuting instance is kept without shrinking.
     """
 
     test: Statement
@@ -127,13 +127,13 @@ class Exact(Claim):
 
     @property
     def expected(self) -> str:
-        """See `Claim`: whoever mends a claim knows that it is refuted."""
+        """See `Claim`: refuted where there is a true variant."""
         return HOLDS if self.mended is None else REFUTED
 
 
 @dataclass(frozen=True)
 class Measured(Claim):
-    """A claim about figures. twin: one that the figures must not show."""
+    """A claim about figures. twin: a variant with which the figures must disagree."""
 
     measure: Measure
     twin: Twin
@@ -146,7 +146,7 @@ class Measured(Claim):
 
 @dataclass(frozen=True)
 class Open(Claim):
-    """A claim that nothing here can decide. why: what is missing, and what can be said all the same."""
+    """A claim that the tests cannot decide. why: what is missing, and what is known."""
 
     why: str = field(default="")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -43,7 +44,7 @@ WIDE = Cases(
     count=40,
 )
 SEVERAL = Cases(((3, Delayed(2, 0, 1)), (4, Delayed(2, 0, 1))), count=120)
-#: What rounding inside a verifier can cost is below this: numbers of 2^-24 in spectr, weights of 1/1024 in khisti.
+#: Rounding inside a verifier costs less than this: numbers of 2^-24 in spectr, weights of 1/1024 in khisti.
 ROUNDED = {"spectr": Fraction(1, 10**5), "khisti": Fraction(1, 100)}
 NONE = Fraction(0)
 
@@ -106,20 +107,20 @@ def _formulas() -> Iterator[Claim]:
         yield Exact(
             f"branching-{name}", source("appendix D, branching probabilities"),
             f"The law of the next token of {name}, given the drafts, is the closed form that its engine uses.",
-            Holds(rules.of(rules.branching, name, name)), ONE_STEP,
-            Twin("it is that of another solver", Holds(rules.of(rules.branching, name, by))),
+            Holds(partial(rules.branching, name, name)), ONE_STEP,
+            Twin("it is that of another solver", Holds(partial(rules.branching, name, by))),
         )  # fmt: skip
     yield Exact(
         "estimator-unbiased", source("estimating block efficiency"),
         "The sum over drafted nodes of the products of branching probabilities has the block efficiency as its mean.",
-        Every(tuple(Holds(rules.of(rules.estimated, name, True)) for name in TRANSPORT)), SMALL,
-        Twin("also if equal drafts count twice", Holds(rules.of(rules.estimated, "specinfer", False))),
+        Every(tuple(Holds(partial(rules.estimated, name, True)) for name in TRANSPORT)), SMALL,
+        Twin("also if equal drafts count twice", Holds(partial(rules.estimated, "specinfer", False))),
     )  # fmt: skip
     yield Exact(
         "kseq-tests-fall", source("K-SEQ's number rho"),
         "The probability that the tests of K-SEQ accept a draft never rises with rho from the smallest allowed rho on.",
-        Holds(rules.of(rules.kseq_tests, True)), ONE_STEP,
-        Twin("it never falls", Holds(rules.of(rules.kseq_tests, False))),
+        Holds(partial(rules.kseq_tests, True)), ONE_STEP,
+        Twin("it never falls", Holds(partial(rules.kseq_tests, False))),
         note="At seven numbers from the smallest allowed one to K.",
     )  # fmt: skip
     steps = [Run(f"{HERE}/planted.py:KSeq:step={step}") for step in range(STEPS + 1)]
@@ -133,8 +134,8 @@ def _formulas() -> Iterator[Claim]:
     yield Exact(
         "actions", source("appendix E, actions"),
         "K in 1..4, L1 and L2 in 0..8 are 324 triples and 233 different trees.",
-        Holds(rules.of(growth.counted_shapes, 233)), Cases(((2, Delayed(1, 0, 1)),), count=1),
-        Twin("they are 324 different trees", Holds(rules.of(growth.counted_shapes, 324))),
+        Holds(partial(growth.counted_shapes, 233)), Cases(((2, Delayed(1, 0, 1)),), count=1),
+        Twin("they are 324 different trees", Holds(partial(growth.counted_shapes, 324))),
     )  # fmt: skip
 
 
@@ -191,7 +192,7 @@ def _block_gains(instance: Instance, scheme: DraftScheme) -> bool:
 
 
 def _never_above(one: str, other: str) -> Iterator[Claim]:
-    """The order of two averages, taken for one of laws."""
+    """The order of two averages, read as an order on every instance."""
     place = source("table of averages, taken for an order of laws")
     true = TRUE_ORDER.get((one, other))
     mended = Twin(*true) if true else None
@@ -267,19 +268,19 @@ def _figures() -> Iterator[Claim]:
     yield Measured(
         "acceptance-falls-with-depth", source("analysis, acceptance by depth"),
         "The deeper in the tree, the smaller the share of drafts that are accepted.",
-        rules.given(measures.acceptance_by_depth, True),
-        Twin("the larger", rules.given(measures.acceptance_by_depth, False)),
+        partial(measures.acceptance_by_depth, True),
+        Twin("the larger", partial(measures.acceptance_by_depth, False)),
     )  # fmt: skip
     yield Measured(
         "distance-rises-with-depth", source("analysis, L1(p, q) by depth"),
         "The deeper in the tree, the larger the L1 distance of p and q.",
-        rules.given(measures.distance_by_depth, True),
-        Twin("the smaller", rules.given(measures.distance_by_depth, False)),
+        partial(measures.distance_by_depth, True),
+        Twin("the smaller", partial(measures.distance_by_depth, False)),
     )  # fmt: skip
     yield Measured(
         "delay-improves-transport", source("delayed tree expansion"),
         "At equally many drafted tokens a delayed tree brings the transport methods more than branches from the root.",
-        rules.given(measures.delay, True), Twin("less", rules.given(measures.delay, False)),
+        partial(measures.delay, True), Twin("less", partial(measures.delay, False)),
     )  # fmt: skip
     machines = "it needs the paper's model pairs, prompts and machines, which are not here"
     yield Open(

@@ -31,7 +31,7 @@ def naive_tree(p: Vector, q: Vector, k: int) -> Any:
 
 
 def specinfer(p: Vector, q: Vector, k: int) -> Any:
-    """`1 - prod R_j` with `R_j = sum (q - p_j)+`: a draw after the last rejection never meets a draft."""
+    """`1 - prod R_j` with `R_j = sum (q - p_j)+`: a draw after the last rejection never equals a draft."""
     missed = 1
     for _ in range(k):
         missed = missed * positive_part(q - p).sum(-1)
@@ -48,7 +48,7 @@ def spectr(p: Vector, q: Vector, k: int) -> Any:
 
 
 def khisti(p: Vector, q: Vector, k: int) -> Any:
-    """A rejected winner leaves a residual draw `y`, which meets a draft unless `y` was never drawn."""
+    """The last winner is accepted, or a draw from the residual equals one of the drafts."""
     law = winner_law(p, q, k)
     rate = (p - positive_part(p - law)).sum()
     lost = positive_part(law - p) / (law + (law <= 0))  # rejection probability of a winner
@@ -62,7 +62,7 @@ def khisti(p: Vector, q: Vector, k: int) -> Any:
 
 
 def spechub(p: Vector, q: Vector, k: int) -> Any:
-    """`min(1, p(a) + sum min(p(x), q(x)/(1 - q(a))))` over the other tokens, `a` the favourite of `q`; 1 where q(a) = 1
+    """`min(1, p(a) + sum min(p(x), q(x)/(1 - q(a))))` over the other tokens, `a` the argmax of `q`; 1 where q(a) = 1
     counts as the hub alone."""
     hub = top_tokens(q, 1)[0]
     rest = 1 - q[hub]

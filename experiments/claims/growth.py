@@ -18,15 +18,15 @@ from draftproof.simulator.protocol import Context, DraftScheme, TokenProcess, Ve
 from draftproof.simulator.vectors import without
 from draftproof.verifiers.sequoia import acceptance_vector
 
-#: A place for one more token: its value, its node, what the node's row has left.
+#: A place for one more token: its value, its node, the node's draft row without the tokens already drawn.
 Slot = tuple[Any, Context, Vector]
 
 
 def greedy_growth(largest: bool, instance: Instance, scheme: DraftScheme) -> str | None:
     """Filling the slot of the largest value maximises the expected sum of the values filled, over all ways to choose.
 
-    The value of a slot is the probability that verification comes to it if drafts are accepted with their draft
-    probability, and is known before its token. largest: False for the rule that fills the smallest first.
+    The value of a slot is the probability that verification reaches it if drafts are accepted with their draft
+    probability; it does not depend on the slot's token. largest: False for the rule that fills the smallest first.
     """
     assert isinstance(scheme, DySpec)
     root: list[Slot] = [(RATIONAL.number(1), (), instance.draft.row(()))]

@@ -25,7 +25,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.instances.ngram import TextPair
 from draftproof.simulator.verdicts.lossless import Evaluator, check
 
-#: Families whose rows are drawn like those of models: the draft is the target, disturbed.
+#: Families whose draft is the target with noise, as with models.
 CLOSE: tuple[tuple[str, dict[str, float]], ...] = (
     ("perturbed", {"s": 0.5}),
     ("perturbed", {"s": 1.0}),

@@ -1,9 +1,10 @@
-"""The claims of [thomas2026greedy] and of those that verify whole blocks: hierarchical and layer verification."""
+"""The claims of [thomas2026greedy] and of the papers on block, hierarchical and layer verification."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from draftproof.experiments.claims import formulas, rules
@@ -117,20 +118,20 @@ def _optimum() -> Iterator[Claim]:
     yield Exact(
         "selection-and-block", Source(key, "structure of valid verifiers"),
         "Whatever a lossless verifier brings, choosing a path by some rule and verifying it as a block brings as much.",
-        Holds(rules.of(rules.selection_suffices, MANY)), SMALL,
+        Holds(partial(rules.selection_suffices, MANY)), SMALL,
         Twin("the greedy rule does", Every(tuple(Efficiency(Run(name), "<=", Run("gbv")) for name in MANY))),
         note="Up to the certified gap, 1e-6.",
     )  # fmt: skip
     yield Exact(
         "budget-submodular", Source(key, "submodular budget constraints"),
         "The probability that some drafted path lies in a set of paths is submodular in the set.",
-        Holds(rules.of(rules.submodular, 1)), SMALL, Twin("it is supermodular", Holds(rules.of(rules.submodular, -1))),
+        Holds(partial(rules.submodular, 1)), SMALL, Twin("it is supermodular", Holds(partial(rules.submodular, -1))),
     )  # fmt: skip
     yield Exact(
         "budget-holds", Source(key, "submodular budget constraints"),
         "Over every antichain C a lossless verifier reaches sum D(c) <= 1 - (1 - sum q(c))^K.",
-        Holds(rules.of(rules.within_budget, MANY, 0)), Cases(SMALL.shapes[:2], count=4),
-        Twin("also with K - 1 for K", Holds(rules.of(rules.within_budget, MANY, 1))),
+        Holds(partial(rules.within_budget, MANY, 0)), Cases(SMALL.shapes[:2], count=4),
+        Twin("also with K - 1 for K", Holds(partial(rules.within_budget, MANY, 1))),
     )  # fmt: skip
     yield Exact(
         "optimum-intractable", Source(key, "the optimum for K > 1"),
@@ -193,7 +194,7 @@ def _others() -> Iterator[Claim]:
 
 
 class NotComputed:
-    """The optimum is not known up to 1e-6."""
+    """The bounds of the optimum differ by more than 1e-6."""
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
         bounds = optimum(instance.target, instance.draft, scheme)

@@ -1,4 +1,4 @@
-"""Verifiers that occur in claims only: a misreading of a paper, point-mass drafts, K-SEQ with any parameter."""
+"""Verifiers for claims only: a misreading of a paper, point-mass drafts, K-SEQ with any parameter."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _capped(node: DraftNode, token: int) -> Any:
     return ratio if ratio < 1 else ratio / ratio
 
 
-#: K-SEQ's number goes from the smallest that is allowed to K in so many steps.
+#: Steps of K-SEQ's `rho` from the smallest allowed number to K.
 STEPS = 6
 
 
 @dataclass(frozen=True)
 class KSeq:
-    """K-SEQ [sun2023spectr] at `step` of `STEPS` from its smallest allowed number to K; lossless at each."""
+    """K-SEQ [sun2023spectr] with `rho` at `step` of `STEPS` from the smallest allowed number to K; lossless at each."""
 
     step: int = 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import combinations, product
@@ -22,7 +22,7 @@ from draftproof.simulator.vectors import minimum
 from draftproof.simulator.verdicts.lossless import block_law
 from draftproof.verifiers._division import division
 
-#: Certified gap of an optimum that counts as known.
+#: An optimum with a certified gap of at most this counts as known.
 GAP = Fraction(1, 10**6)
 
 
@@ -63,7 +63,7 @@ def _estimate(branch: Branch, node: DraftNode, distinct: bool) -> Any:
 
 
 def kseq_tests(falling: bool, instance: Instance, scheme: DraftScheme) -> str | None:
-    """The probability that K-SEQ's tests accept one of the drafts falls with `rho` from the smallest allowed one on.
+    """The probability that K-SEQ's tests accept one of the drafts falls as `rho` grows from the smallest allowed one.
 
     falling: False for rising.
     """
@@ -80,20 +80,20 @@ def kseq_tests(falling: bool, instance: Instance, scheme: DraftScheme) -> str | 
 def submodular(sign: int, instance: Instance, scheme: DraftScheme) -> str | None:
     """`f(S) = P(some drafted path lies in S)` has `f(S or T) + f(S and T) <= f(S) + f(T)`; sign -1: at least."""
     leaves = list(product(range(instance.vocab_size), repeat=scheme.depth))
-    met: dict[frozenset[Context], Any] = {}
+    hit: dict[frozenset[Context], Any] = {}
     drawn = [(tree, weight) for tree, weight in outcomes(partial(scheme.draw, instance.draft), RATIONAL)]
     sets = [frozenset(some) for count in range(len(leaves) + 1) for some in combinations(leaves, count)]
     for some in sets:
-        met[some] = sum((weight for tree, weight in drawn if any(leaf in tree for leaf in some)), RATIONAL.number(0))
+        hit[some] = sum((weight for tree, weight in drawn if any(leaf in tree for leaf in some)), RATIONAL.number(0))
     for one, other in combinations(sets, 2):
-        gap = met[one] + met[other] - met[one | other] - met[one & other]
+        gap = hit[one] + hit[other] - hit[one | other] - hit[one & other]
         if sign * gap < 0:
             return f"sets of paths {sorted(one)} and {sorted(other)}: {as_python(gap)}"
     return None
 
 
 def antichains(size: int, depth: int) -> Iterator[tuple[Context, ...]]:
-    """Every set of contexts of which none begins another, below the root."""
+    """Every set of contexts below the root of which none is a prefix of another."""
 
     def below(context: Context) -> list[tuple[Context, ...]]:
         if len(context) == depth:
@@ -106,7 +106,7 @@ def antichains(size: int, depth: int) -> Iterator[tuple[Context, ...]]:
 
 
 def within_budget(specs: Sequence[str], fewer: int, instance: Instance, scheme: DraftScheme) -> str | None:
-    """`sum D(c) <= 1 - (1 - sum q(c))^K` over every antichain, for every verifier; fewer: with so many paths less."""
+    """`sum D(c) <= 1 - (1 - sum q(c))^(K - fewer)` over every antichain, for every verifier."""
     assert isinstance(scheme, Delayed)
     for spec in specs:
         reach = _reach(spec, instance, scheme)
@@ -154,13 +154,3 @@ def selection_suffices(specs: Sequence[str], instance: Instance, scheme: DraftSc
 
 def _row(row: Vector) -> str:
     return "(" + ", ".join(str(as_python(value)) for value in row) + ")"
-
-
-def of(function: Callable[..., str | None], *given: Any) -> Callable[[Instance, DraftScheme], str | None]:
-    """A rule with its first arguments."""
-    return partial(function, *given)
-
-
-def given(function: Callable[..., Any], *chosen: Any) -> Callable[[int], Any]:
-    """A measure with its first arguments."""
-    return partial(function, *chosen)

@@ -20,7 +20,7 @@ from draftproof.simulator.instances.instance import Instance
 from draftproof.simulator.protocol import DraftScheme, Verifier
 from draftproof.simulator.verdicts.lossless import Check, block_law, check
 
-#: `only(instance, scheme)`: whether a statement says anything there.
+#: `only(instance, scheme)`: whether a statement applies to them.
 Only = Callable[[Instance, DraftScheme], bool]
 Outputs = list[dict[str, Any]]
 _RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {"<=": operator.le, "=": operator.eq, "<": operator.lt}
@@ -38,7 +38,7 @@ def judged(spec: str, instance: Instance, scheme: DraftScheme) -> Check:
 
 
 def always(_: Instance, __: DraftScheme) -> bool:
-    """Every instance is asked about."""
+    """The statement applies to every instance."""
     return True
 
 
@@ -66,7 +66,7 @@ class Lossless:
 
 @dataclass(frozen=True)
 class Run:
-    """A verifier, on drafts of its own if `scheme` says which; label: how texts call it."""
+    """A verifier, on the case's drafts or, if given, on those of `scheme`."""
 
     spec: str
     scheme: Callable[[DraftScheme], DraftScheme] | None = None
@@ -76,7 +76,7 @@ class Run:
         return self.scheme(scheme) if self.scheme else scheme
 
     def label(self, scheme: DraftScheme) -> str:
-        """Its name, with its drafts where they are its own."""
+        """Its name, with its scheme where that is not the case's."""
         return f"{self.spec} on {self.on(scheme)}" if self.scheme else self.spec
 
 
@@ -130,7 +130,7 @@ class SameLaw:
         return Look(one == other, text, (compare,))
 
     def shown(self, outputs: Outputs) -> bool:
-        """See `Statement`: only laws with other means show it from the shell."""
+        """See `Statement`: the commands print means, so laws with equal means do not show it."""
         return len({row["block_efficiency"] for output in outputs for row in output["rows"]}) > 1
 
 
@@ -196,7 +196,7 @@ class Reachable:
 
 @dataclass(frozen=True)
 class Every:
-    """Several statements; the result is that of the first one that fails."""
+    """All of several statements; the result is that of the first one that fails."""
 
     parts: tuple[Any, ...]
 
@@ -216,7 +216,7 @@ class Holds:
     found: Callable[[Instance, DraftScheme], str | None]
 
     def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        """See `Statement`; nothing but the claim itself shows it from the shell."""
+        """See `Statement`; no command shows it."""
         text = self.found(instance, scheme)
         return Look(text is None, text or "")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from draftproof.experiments.claims import growth, measures, rules
+from draftproof.experiments.claims import growth, measures
 from draftproof.experiments.claims.cases import DROPPED, DROPPED_WIDE, DYSPEC, PATHS, PRUNED, SEARCHED, TEXTURE, TREES
 from draftproof.experiments.claims.claim import Cases, Claim, Exact, Measured, Twin
 from draftproof.experiments.claims.statements import Attains, Efficiency, Every, Holds, Lossless, Run
@@ -53,8 +54,8 @@ def _traversal() -> Iterator[Claim]:
     yield Measured(
         "traversal-gain-grows", Source(key, "gain by depth"),
         "The deeper the tree, the more traversal gains over token-level verification.",
-        rules.given(measures.traversal_by_depth, True),
-        Twin("the less", rules.given(measures.traversal_by_depth, False)),
+        partial(measures.traversal_by_depth, True),
+        Twin("the less", partial(measures.traversal_by_depth, False)),
     )  # fmt: skip
 
 
@@ -81,8 +82,8 @@ def _dyspec() -> Iterator[Claim]:
         "dyspec-greedy-optimal", Source(key, "appendix D"),
         "If a draft is accepted with its draft probability, filling the slot of the largest value first maximises the "
         "expected sum of the values filled.",
-        Holds(rules.of(growth.greedy_growth, True)), GROWN,
-        Twin("so does the smallest first", Holds(rules.of(growth.greedy_growth, False))),
+        Holds(partial(growth.greedy_growth, True)), GROWN,
+        Twin("so does the smallest first", Holds(partial(growth.greedy_growth, False))),
         note="Against every way to choose slots, which may look at all tokens drawn before.",
     )  # fmt: skip
     grown = Run(rule, _itself)
@@ -96,8 +97,8 @@ def _dyspec() -> Iterator[Claim]:
     yield Measured(
         "dyspec-acceptance-follows-draft", Source(key, "the assumption behind the tree"),
         "The more probable a token is to the draft, the more often it is accepted.",
-        rules.given(measures.draft_confidence, 1),
-        Twin("the less often", rules.given(measures.draft_confidence, -1)),
+        partial(measures.draft_confidence, 1),
+        Twin("the less often", partial(measures.draft_confidence, -1)),
     )  # fmt: skip
 
 
@@ -121,18 +122,18 @@ def _planned() -> Iterator[Claim]:
     yield Exact(
         "sequoia-plan-best", Source("chen2024sequoia", "dynamic program"),
         "The recurrence finds the tree that accepts most, if its acceptance vector holds at every node.",
-        Holds(rules.of(growth.sequoia_plan, True)), PLANNED,
-        Twin("a single path accepts most", Holds(rules.of(growth.sequoia_plan, False))),
+        Holds(partial(growth.sequoia_plan, True)), PLANNED,
+        Twin("a single path accepts most", Holds(partial(growth.sequoia_plan, False))),
     )  # fmt: skip
     yield Exact(
         "opt-tree-largest-sum", Source("wang2024opt", "theorem on the greedy search"),
         "OPT-Tree has the largest sum of draft probabilities of all trees of at most its size.",
-        Holds(rules.of(growth.largest_sum, True)), FIXED,
-        Twin("of target probabilities, too", Holds(rules.of(growth.largest_sum, False))),
+        Holds(partial(growth.largest_sum, True)), FIXED,
+        Twin("of target probabilities, too", Holds(partial(growth.largest_sum, False))),
     )  # fmt: skip
     yield Exact(
         "fixed-tree-efficiency", Source("wang2024opt", "expected acceptance length"),
         "On a tree without coins naive sampling brings 1 + sum p(c) over its nodes.",
-        Holds(rules.of(growth.fixed_tree_efficiency, True)), FIXED,
-        Twin("1 + sum q(c), what the draft expects", Holds(rules.of(growth.fixed_tree_efficiency, False))),
+        Holds(partial(growth.fixed_tree_efficiency, True)), FIXED,
+        Twin("1 + sum q(c), what the draft expects", Holds(partial(growth.fixed_tree_efficiency, False))),
     )  # fmt: skip

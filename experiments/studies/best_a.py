@@ -19,7 +19,7 @@ from draftproof.verifiers.mixed_order import MixedOrder
 DENOMINATOR = 256
 #: The search in float64 evaluates multiples of one over this.
 _FINE = 2**30
-#: It ends on an interval of this length, where block efficiency is flat up to rounding.
+#: The search ends on an interval of this length, where block efficiency is flat up to rounding.
 _SHORT = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""The figures that the page of the map states in words: a function of its rows, printed with its tables."""
+"""The figures in the text of the map's page: a function of its rows, printed with its tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
     drawn = [made for made in tried if made["drawn"]]
     errors = [error for made in drawn for error in made["errors"].values()]
     yield (
-        "worlds",
+        "instances",
         f"{len(rows):,}, points {len(all_points):,}, in {sum(row['seconds'] for row in rows) / 60:.0f} minutes",
     )
     yield (

@@ -1,10 +1,10 @@
-"""Which draft tree wins where: budgets of tokens and passes, distance of the draft, temperature.
+"""Which draft tree is best, by budget of tokens and passes, distance of the draft and temperature.
 
 `python -m draftproof.experiments.studies.map_of_trees --resume runs/map.db --plot runs/map.png`
 
-For every world the schemes that fit a budget are tried: the optimum over all lossless verifiers where it can be had,
+For every instance the schemes that fit a budget are tried: the optimum over all lossless verifiers where it can be had,
 the exact block efficiency of the pairs (scheme, verifier) that run, and what the best tree of each kind would bring if
-the target were known. One row a world; a second run computes only what is missing.
+the target were known. One row an instance; a second run computes only what is missing.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from draftproof.experiments.shared.rows import strong_id, versions
 from draftproof.experiments.shared.schemes import scheme_spec
 from draftproof.experiments.studies import map_schemes, map_views
 from draftproof.experiments.studies.map_claims import claims
+from draftproof.experiments.studies.map_instances import KINDS, TEMPERATURES, MapInstance, distance, trained_instances
 from draftproof.experiments.studies.map_points import points
-from draftproof.experiments.studies.map_worlds import KINDS, TEMPERATURES, MapInstance, distance, trained_worlds
 from draftproof.lp_analysis.oracles.growth import Growth
 from draftproof.lp_analysis.oracles.sets import most_probable, set_efficiency
 from draftproof.lp_analysis.oracles.topologies import best_topology
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.instances.instance import Instance
 
-#: By vocabulary size: the passes, which are the depth of the world, and the budgets of tokens and passes.
+#: By vocabulary size: the passes, which are the depth of the instance, and the budgets of tokens and passes.
 BUDGETS: dict[int, tuple[tuple[int, int], ...]] = {
     3: ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4)),
     2: ((8, 8),),
@@ -41,12 +41,12 @@ BUDGETS: dict[int, tuple[tuple[int, int], ...]] = {
 MOST_PLACES, MOST_GROWN = 8, 8
 #: Roots of a trained pair.
 PAIR_ROOTS = 3
-#: Worlds from whose time that of all is estimated.
+#: Instances from whose time that of all is estimated.
 TRIAL = 6
 
 
-def worlds(seeds: int, quick: bool = False) -> Iterator[MapInstance]:
-    """All worlds, `seeds` of every kind, so that an interrupted run has some of everything. quick: four small ones."""
+def instances(seeds: int, quick: bool = False) -> Iterator[MapInstance]:
+    """All instances, `seeds` of every kind, mixed for interrupted runs. quick: four small ones."""
     if quick:
         yield from (MapInstance("perturbed", value, t, 0, 2, 2) for value in (0.25, 2.0) for t in (0.5, 1.0))
         return
@@ -59,45 +59,45 @@ def worlds(seeds: int, quick: bool = False) -> Iterator[MapInstance]:
                         yield MapInstance(kind, value, temperature, seed, size, depth)
 
 
-def budgets_of(world: MapInstance) -> tuple[tuple[int, int], ...]:
-    """The budgets that a world is studied at."""
-    fitting = tuple(budget for budget in BUDGETS[world.vocab_size] if budget[1] <= world.depth)
-    return fitting or ((4, world.depth),)
+def budgets_of(case: MapInstance) -> tuple[tuple[int, int], ...]:
+    """The budgets that an instance is studied at."""
+    fitting = tuple(budget for budget in BUDGETS[case.vocab_size] if budget[1] <= case.depth)
+    return fitting or ((4, case.depth),)
 
 
-def identity(world: MapInstance) -> str:
-    """Hash of what defines the row of a world."""
+def identity(case: MapInstance) -> str:
+    """Hash of what defines the row of an instance."""
     settings = {
         name: getattr(map_schemes, name)
         for name in ("GAP", "LISTED", "DRAWN", "FEW", "MOST_LAYERS", "KINDS", "VERIFIERS")
     }
     thresholds = [str(value) for value in map_schemes.THRESHOLDS]
-    about = {**world.about, **settings, "thresholds": thresholds, "budgets": budgets_of(world)}
+    about = {**case.about, **settings, "thresholds": thresholds, "budgets": budgets_of(case)}
     return strong_id({**about, "package": versions()["draftproof"]})
 
 
-def compute(world: MapInstance) -> dict[str, Any]:
-    """The row of one world."""
+def compute(case: MapInstance) -> dict[str, Any]:
+    """The row of one instance."""
     started = time.perf_counter()
-    exact = world.instance()
-    floats = exact.converted(FLOAT64, world.depth)
+    exact = case.instance()
+    floats = exact.converted(FLOAT64, case.depth)
     fitting: dict[str, map_schemes.Candidate] = {}
-    for nodes, passes in budgets_of(world):
+    for nodes, passes in budgets_of(case):
         for candidate in map_schemes.candidates(floats, nodes, passes):
             fitting.setdefault(scheme_spec(candidate.scheme), candidate)
     return {
-        **world.about,
-        "distance": distance(floats, min(world.depth, 4)),
-        "schemes": [map_schemes.evaluated(value, exact, floats, world.seed) for value in fitting.values()],
-        "known": [_known(floats, nodes, passes) for nodes, passes in budgets_of(world)],
-        "strong_id": identity(world),
+        **case.about,
+        "distance": distance(floats, min(case.depth, 4)),
+        "schemes": [map_schemes.evaluated(value, exact, floats, case.seed) for value in fitting.values()],
+        "known": [_known(floats, nodes, passes) for nodes, passes in budgets_of(case)],
+        "strong_id": identity(case),
         "versions": versions(),
         "seconds": round(time.perf_counter() - started, 3),
     }
 
 
 def _known(floats: Instance, nodes: int, passes: int) -> dict[str, Any]:
-    """What the best trees would bring if the target were known, beside the draft's own set of nodes."""
+    """Block efficiency of the best trees if the target were known, and of the set of nodes by the draft."""
     target, draft = floats.target, floats.draft
     sets = {name: most_probable(rows, nodes, passes) for name, rows in (("target", target), ("draft", draft))}
     gains: dict[str, Any] = {
@@ -111,9 +111,9 @@ def _known(floats: Instance, nodes: int, passes: int) -> dict[str, Any]:
 
 
 def main(
-    seeds: Annotated[int, typer.Option(min=1, help="Worlds of every kind, distance and temperature.")] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="Four small worlds, to see that it works.")] = False,
-    pair: Annotated[str | None, typer.Option(help="Folder of `train --vocab 3`: its worlds, too.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Instances of every kind, distance and temperature.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Four small instances, to see that it works.")] = False,
+    pair: Annotated[str | None, typer.Option(help="Folder of `train --vocab 3`: its instances, too.")] = None,
     resume: Annotated[str | None, typer.Option(help="Store of rows: kept as they come, reused next time.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     plot_file: Annotated[str | None, typer.Option("--plot", help="PNG of the map.")] = None,
@@ -124,19 +124,19 @@ def main(
     from draftproof.experiments.shared.consoles import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})
-    wanted = list(worlds(seeds, quick))
+    wanted = list(instances(seeds, quick))
     if pair is not None:
-        wanted += trained_worlds(pair, 3, 4, PAIR_ROOTS)
+        wanted += trained_instances(pair, 3, 4, PAIR_ROOTS)
     kept = Store(resume)
-    tasks = [Task((identity(world),), world) for world in wanted]
-    complete = run(tasks, kept, Executor(compute, jobs), "world", trial=TRIAL)
+    tasks = [Task((identity(case),), case) for case in wanted]
+    complete = run(tasks, kept, Executor(compute, jobs), "instance", trial=TRIAL)
     rows = rows_of(tasks, kept)
     if not rows:
         return INTERRUPTED
     console = console_for(json_target)
     console.print(map_views.table(rows))
     if not complete:
-        return cut_short(len(rows), len(wanted), "worlds", resume)
+        return cut_short(len(rows), len(wanted), "instances", resume)
     write_json(json_target, {"points": points(rows), "rows": rows})
     write_pages(
         console,

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 Row = dict[str, Any]
-#: A budget of tokens and draft passes, with the vocabulary of its worlds.
+#: A budget of tokens and draft passes, with the vocabulary of its instances.
 Budget = tuple[int, int, int]
-#: Schemes of which nothing is drawn at random.
+#: Deterministic schemes.
 FIXED = "deterministic"
-#: Values closer than this are as good, the certified gap of the optima; where kinds or pairs are, there is no winner.
+#: Values closer than this, the certified gap of the optima, are equal; with several equal kinds there is no winner.
 CLOSE, SEVERAL = 1e-3, "several"
 #: One path without branches.
 CHAIN = "chain"
@@ -20,7 +20,7 @@ DRAFT_TIMES = (0.02, 0.1, 0.3)
 
 
 def points(rows: Sequence[Row]) -> list[Row]:
-    """One for every kind, value, temperature and budget: the means over its worlds, with the winners."""
+    """One for every kind, value, temperature and budget: the means over its instances, with the winners."""
     groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
         for known in row["known"]:
@@ -43,7 +43,7 @@ def names_of(scheme: str) -> list[str]:
 
 
 def _point(row: Row, known: Row) -> Row:
-    """One world at one budget: by scheme the largest optimum and block efficiency, and what knowledge would bring.
+    """One instance at one budget: by scheme the largest optimum and block efficiency, and what knowledge would bring.
 
     Where the trees were too many the optimum is taken for the block efficiency of the best pair, which it is not below.
     """
@@ -76,7 +76,7 @@ def _point(row: Row, known: Row) -> Row:
 
 
 def _joined(key: Any, group: Sequence[Row]) -> Row:
-    """The means over the worlds of a point; what not all of them have is left out."""
+    """The means over the instances of a point; what not all of them have is left out."""
     (nodes, passes, size), kind, value, temperature = key
     optima, pairs = (_means([item[part] for item in group]) for part in ("optima", "pairs"))
     kinds: dict[str, str] = {}
@@ -90,7 +90,7 @@ def _joined(key: Any, group: Sequence[Row]) -> Row:
         "kind": kind,
         "value": value,
         "temperature": temperature,
-        "worlds": len(group),
+        "instances": len(group),
         "distance": sum(item["distance"] for item in group) / len(group),
         "optima": optima,
         "pairs": {f"{scheme} {verifier}": mean for (scheme, verifier), mean in pairs.items()},
@@ -112,7 +112,7 @@ def _leading(values: dict[Any, float]) -> list[Any]:
 
 
 def _one(names: set[str]) -> str:
-    """What leads: a chain where one does, as it is the simplest of all."""
+    """Of the best schemes a chain if there is one, as the simplest, else the first."""
     if any(name.split()[0] == CHAIN for name in names):
         return CHAIN
     return names.pop() if len(names) == 1 else SEVERAL
@@ -176,7 +176,7 @@ def crossings(listed: Sequence[Row]) -> tuple[float, float]:
 
 
 def prices(listed: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
-    """What the target's rows would bring to trees of each kind, as shares of what is had without them."""
+    """The gain of trees of each kind from knowing the target's rows, as a share of the efficiency without them."""
     kept = {"set": "set by target", "topology": "topology", "growth": "growth"}
     for name, best in kept.items():
         without = [(point["known"].get(best), _without_target(point, name)) for point in listed]
@@ -184,7 +184,7 @@ def prices(listed: Sequence[Row]) -> Iterator[tuple[str, list[float]]]:
 
 
 def _without_target(point: Row, name: str) -> float | None:
-    """What a tree of that kind brings when only the draft, or averages, are known."""
+    """The block efficiency of a tree of that kind when only the draft, or averages, are known."""
     if name == "set":
         return float(point["known"]["set by draft"])
     pair = "sequoia sequoia" if name == "topology" else "dyspec rejection_without_replacement"

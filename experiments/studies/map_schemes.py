@@ -1,4 +1,4 @@
-"""The schemes of the map of trees: what is tried for a budget of tokens and passes, its optimum and its pairs."""
+"""The schemes of the map of trees for a budget of tokens and passes, with their optima and pairs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from draftproof.verifiers.sequoia import acceptance_vector
 
 #: Certified gap of the optima of delayed trees.
 GAP = 1e-3
-#: Draft trees that are listed; of more so many are drawn. Trees on which a verifier without closed form is run.
+#: At most so many draft trees are listed; of more trees so many are drawn; a verifier without closed form runs on few.
 LISTED, DRAWN, FEW = 1_000, 300, 60
 #: Layers are listed for so many branches over so many contexts at most: `V**L (K - 1)`.
 MOST_LAYERS = 170
@@ -77,7 +77,7 @@ _COINS = ("layer_transport", "layer_without_replacement", "layer_greedy", "spech
 
 @dataclass(frozen=True)
 class Candidate:
-    """A scheme that fits a budget. passes: of the draft at most, each waiting for the one before."""
+    """A scheme that fits a budget. passes: of the draft, one after the other, at most."""
 
     scheme: DraftScheme
     passes: int
@@ -89,9 +89,9 @@ class Candidate:
 
 
 def candidates(floats: Instance, nodes: int, passes: int) -> Iterator[Candidate]:
-    """The schemes with at most so many tokens and passes that no other of the same kind holds."""
+    """The schemes within a budget of tokens and passes, without those whose trees another of the kind contains."""
     size = floats.target.vocab_size
-    least = 1 if nodes < 8 else passes // 2 if nodes < 16 else passes  # a large budget is wasted on shallow trees
+    least = 1 if nodes < 8 else passes // 2 if nodes < 16 else passes  # large budgets do not fit shallow trees
     for L1, L2 in ((L1, L - L1) for L in range(least, passes + 1) for L1 in range(L)):
         K = (nodes - L1) // L2
         if K > 1 or (K == 1 and not L1 and passes == L2):

@@ -21,7 +21,7 @@ _TEMPERATURE_STYLES = (("v", "#D55E00"), ("o", "#000000"), ("^", "#56B4E9"), ("s
 def table(rows: Sequence[Row]) -> Table:
     """The points on the terminal."""
     all_points = points(rows)
-    view = Table(title=f"which tree wins where, {len(rows):,} worlds", title_justify="left")
+    view = Table(title=f"which tree wins where, {len(rows):,} instances", title_justify="left")
     headings = ("N, passes, V", "draft", "temperature", "distance", "largest optimum", "", "best pair", "")
     for heading, justify in zip(headings, ("left", "left", "right", "right", "left", "right") * 2, strict=False):
         view.add_column(heading, justify=justify)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What choosing the shape of every block anew is worth: rules, learners, oracle and best policy, for each verifier.
+"""The gain from choosing the shape of every block: rules, learners, oracle and best policy, for each verifier.
 
 `python -m draftproof.experiments.studies.policies --resume runs/policies.db --plot runs/policies.png`
 
@@ -88,7 +88,7 @@ def schemes(depth: int) -> list[Delayed]:
 
 
 def ladder(place: Place, verifier: str) -> dict[str, Any]:
-    """Every rival in one world with one verifier, at each time of a target pass."""
+    """The value of every policy on one n-gram pair with one verifier, at each time of a target pass."""
     world = place.world()
     actions = [Action(scheme, make(verifier)) for scheme in schemes(place.depth)]
     tables = world.tables(actions, lambda _: 1)

@@ -35,7 +35,7 @@ CONTEXTS = (0.1, 0.4, 0.7, 1.0)
 
 @dataclass(frozen=True)
 class Study:
-    """What is measured: settings by temperature, verifiers, shapes, how long."""
+    """The measurements: settings by temperature, verifiers, shapes, and the length of texts."""
 
     settings: tuple[Any, ...]
     verifiers: tuple[NamedVerifier, ...]

@@ -48,7 +48,7 @@ def _percent(part: str, row: Row) -> str:
 
 
 def show(console: Console, rows: Sequence[Row]) -> None:
-    """Everything on the terminal."""
+    """Print all tables."""
     first = rows[0]
     console.print(f"V = {first['V']}, {first['dtype']} on {first['device']}, text sha256 {first['text_hash']}")
     for line in latency_lines(of_kind(rows, "latency")[0]):

@@ -1,4 +1,4 @@
-"""The figures that the page of the study states in words: a function of its rows, printed with its tables."""
+"""The figures in the text of the study's page: a function of its rows, printed with its tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ Row = dict[str, Any]
 
 #: Shares closer than this count as equal: they are quotients of sums in float64.
 CLOSE = 1e-9
-BEST = "layer_transport"
+#: The verifier whose figures the page states.
+COMPARED = "layer_transport"
 #: A verifier is as good as another within this share.
 AS_GOOD = 1e-4
 #: How many of the worst are listed.
@@ -31,9 +32,12 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
     yield "largest certified gap", f"{max(row['gap_float'] for row in rows):.1e}"
     yield "largest share", f"{most:.4f}" if most <= 1 else f"1 + {most - 1:.1e}"
     leaders = [_leaders(row) for row in rows]
-    others = [best for best in leaders if BEST not in best]
+    others = [best for best in leaders if COMPARED not in best]
     yield "best, to 1e-9", _counted(Counter(name for best in leaders for name in best))
-    yield f"where `{BEST}` is not best ({len(others):,})", _counted(Counter(name for best in others for name in best))
+    yield (
+        f"where `{COMPARED}` is not best ({len(others):,})",
+        _counted(Counter(name for best in others for name in best)),
+    )
     yield from _deep(rows)
     steps = [row for row in rows if row["L1"] + row["L2"] == 1]
     if steps:
@@ -51,22 +55,22 @@ def _figures(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
 
 
 def _deep(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
-    """What is said of the best verifier where trees are deeper than one step."""
+    """Figures of the verifier `COMPARED` on trees deeper than one step."""
     deep = [row for row in rows if row["L1"] + row["L2"] > 1]
     if not deep:
         return
-    shares = sorted(row["shares"][BEST] for row in deep)
-    yield f"`{BEST}` at L > 1 ({len(deep):,})", f"mean {sum(shares) / len(shares):.5f}, worst {shares[0]:.4f}"
-    ahead = sum(row["shares"][BEST] >= _next(row)[1] - AS_GOOD for row in deep)
+    shares = sorted(row["shares"][COMPARED] for row in deep)
+    yield f"`{COMPARED}` at L > 1 ({len(deep):,})", f"mean {sum(shares) / len(shares):.5f}, worst {shares[0]:.4f}"
+    ahead = sum(row["shares"][COMPARED] >= _next(row)[1] - AS_GOOD for row in deep)
     yield f"there ahead of all others, or within {AS_GOOD:.0e}", f"{ahead:,}, {ahead / len(deep):.1%}"
-    for number, row in enumerate(sorted(deep, key=lambda row: row["shares"][BEST])[:WORST], start=1):
+    for number, row in enumerate(sorted(deep, key=lambda row: row["shares"][COMPARED])[:WORST], start=1):
         shape = ", ".join(f"{key} = {row[key]}" for key in ("K", "L1", "L2", "seed"))
         name, share = _next(row)
         family = f"{row['family']}{row['parameters'] or ''}"
-        lost = ", ".join(f"{mass:.4f}" for mass in row["lost"][BEST][1:])
+        lost = ", ".join(f"{mass:.4f}" for mass in row["lost"][COMPARED][1:])
         yield (
-            f"worst {number} of `{BEST}`",
-            f"{row['shares'][BEST]:.4f} ({family}, V = {row['vocab_size']}, {shape}; `{name}` {share:.4f}; lost at "
+            f"worst {number} of `{COMPARED}`",
+            f"{row['shares'][COMPARED]:.4f} ({family}, V = {row['vocab_size']}, {shape}; `{name}` {share:.4f}; lost at "
             f"depths 1, 2, ..: {lost})",
         )
     errors = [error for row in rows for error in row.get("errors", {}).values()]
@@ -75,8 +79,8 @@ def _deep(rows: Sequence[Row]) -> Iterable[tuple[str, str]]:
 
 
 def _next(row: Row) -> tuple[str, float]:
-    """The best of the others, with its share."""
-    others = {name: share for name, share in row["shares"].items() if name != BEST}
+    """The best verifier but `COMPARED`, with its share."""
+    others = {name: share for name, share in row["shares"].items() if name != COMPARED}
     name = max(others, key=others.__getitem__)
     return name, others[name]
 

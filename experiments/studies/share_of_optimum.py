@@ -55,9 +55,9 @@ PATHS = (2, 3, 4)
 MOST_PATHS = 256
 #: Certified gap of every optimum, and the common denominator of all probabilities.
 GAP, DENOMINATOR = 1e-6, 2**16
-#: Of layers too many to be listed so many are drawn where a verifier looks at layers.
+#: For verifiers of layers: where a layer has too many states to be listed, so many are drawn.
 SAMPLED = 20_000
-#: Instances from whose time that of all is estimated.
+#: The time of all instances is estimated from that of so many.
 TRIAL = 12
 
 

@@ -1,1 +1,1 @@
-"""The doors for scripts and notebooks: the words of the command line, with objects or with text in every place."""
+"""The Python interface for scripts and notebooks: as the command line, with objects or texts as arguments."""

@@ -1,4 +1,4 @@
-"""From what a script has to what engines take: verifiers, processes and schemes by object, by name or from a file."""
+"""Verifiers, processes and schemes from the arguments of a script: objects, names or files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def as_verifiers(verifiers: Any) -> list[NamedVerifier]:
 
 
 def as_scheme(scheme: Any) -> DraftScheme:
-    """`delayed:K=3,L1=0,L2=2`, `FILE.py:NAME`, or an object with `draw` and `depth`, completed where it must be."""
+    """From `delayed:K=3,L1=0,L2=2`, `FILE.py:NAME`, or an object with `draw` and `depth`; see `UserScheme`."""
     if isinstance(scheme, str):
         return find_scheme(scheme)
     if isinstance(scheme, type):
@@ -52,7 +52,7 @@ def as_scheme(scheme: Any) -> DraftScheme:
     return made
 
 
-def on_pair(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:
+def planned_scheme(scheme: Any, pair: tuple[TokenProcess, TokenProcess]) -> DraftScheme:
     """The scheme for this target and draft: one that is planned from a measurement is measured on them."""
     return planned_on(as_scheme(scheme), [Case("the pair", *pair)])
 
@@ -102,7 +102,7 @@ def _called(function: Callable[[Context], Any], name: str) -> CallableProcess:
 
 
 def _rows(rows: Any, name: str) -> Any:
-    """The rows as an array; what is wrong with them is told with the name of the process."""
+    """The rows as an array; errors name the process."""
     try:
         return as_rows(rows)
     except InvalidInput as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from draftproof.experiments.surface.arguments import as_pair, as_scheme, on_pair
+from draftproof.experiments.surface.arguments import as_pair, as_scheme, planned_scheme
 from draftproof.experiments.surface.calls import SCHEME
 from draftproof.lp_analysis import Optimum, cut_bound
 from draftproof.lp_analysis import optimum as solve
@@ -53,7 +53,7 @@ def bound(target: Any, draft: Any, scheme: Any = SCHEME) -> Any:
     something with `lower`, `upper` and `gap`; raises `TooLarge` where paths or trees are too many.
     """
     pair = as_pair(target, draft)
-    shape = on_pair(scheme, pair)
+    shape = planned_scheme(scheme, pair)
     return solve(*pair, shape) if isinstance(shape, Delayed) else listed_bound(*pair, shape)
 
 

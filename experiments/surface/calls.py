@@ -12,7 +12,7 @@ from draftproof.experiments.shared.names import NamedVerifier
 from draftproof.experiments.shared.planned import Planned, evaluator
 from draftproof.experiments.shared.problem import FamilyProblem
 from draftproof.experiments.shared.progress import quiet
-from draftproof.experiments.surface.arguments import as_pair, as_scheme, as_verifier, on_pair
+from draftproof.experiments.surface.arguments import as_pair, as_scheme, as_verifier, planned_scheme
 from draftproof.simulator.arithmetic import RATIONAL, arithmetic_named
 from draftproof.simulator.coins import EnumeratingCoin
 from draftproof.simulator.drafts import UserScheme
@@ -52,7 +52,7 @@ def check(
     `InvalidVerifier`.
     """
     named, pair = as_verifier(verifier), as_pair(target, draft)
-    return judge(named, arithmetic, engine, memory, max_runs)(pair, on_pair(scheme, pair))
+    return judge(named, arithmetic, engine, memory, max_runs)(pair, planned_scheme(scheme, pair))
 
 
 def judge(
@@ -83,7 +83,7 @@ def block_law(
     if isinstance(named.verifier, Planned):
         raise InvalidInput(f"{named.spec} is planned for one instance; check and compare do that")
     pair = as_pair(target, draft)
-    return law_of(named.verifier, *pair, on_pair(scheme, pair), arithmetic, engine)
+    return law_of(named.verifier, *pair, planned_scheme(scheme, pair), arithmetic, engine)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def tree_law(verifier: Any, target: Any, draft: Any, tree: Any, arithmetic: str 
 
 
 def assert_lossless(verifier: Any, target: Any = None, draft: Any = None, scheme: Any = None, **options: Any) -> None:
-    """Raise `AssertionError` with the place unless a verifier, or a plain function that is one, is lossless.
+    """Raise `AssertionError` with the violation unless a verifier, or a function that audits take, is lossless.
 
     As `draftproof.simulator.assert_lossless`, with names and texts where `check` takes them.
     """
@@ -150,7 +150,7 @@ def find_witness(
         raise InvalidInput("give both target and draft, or neither")
     if target is not None:
         pair = as_pair(target, draft)
-        return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), on_pair(shape, pair), engine)
+        return _refuted(named, Instance.of(*pair, shape.depth, RATIONAL), planned_scheme(shape, pair), engine)
     family = FamilyProblem("dirichlet", vocab_size, seed, max(GRAIN, vocab_size))
     shape = planned(shape, family)
     for number in range(seed, seed + instances):

@@ -6,7 +6,7 @@ from typing import Any
 
 from draftproof import verifiers as zoo
 from draftproof.experiments.shared.names import NamedVerifier, find_verifier
-from draftproof.experiments.surface.arguments import as_pair, as_schemes, as_verifiers, on_pair
+from draftproof.experiments.surface.arguments import as_pair, as_schemes, as_verifiers, planned_scheme
 from draftproof.experiments.surface.bounding import ListedBound, bound
 from draftproof.experiments.surface.calls import SCHEME, judge
 from draftproof.simulator.arithmetic import arithmetic_named
@@ -19,7 +19,7 @@ from draftproof.simulator.shown import number_text, rows_html
 from draftproof.simulator.verdicts.costs import MOST_RUNS
 from draftproof.simulator.verdicts.lossless import Check
 
-#: Without being asked, the optimum is computed for delayed trees of so many paths `V**L`.
+#: By default the optimum is computed for delayed trees of at most so many paths `V**L`.
 QUICK_PATHS = 256
 
 
@@ -63,7 +63,7 @@ def compare(
     pair = as_pair(target, draft)
     chosen = None if verifiers is None else as_verifiers(verifiers)
     rows = Comparison()
-    for scheme in (on_pair(item, pair) for item in as_schemes(schemes)):
+    for scheme in (planned_scheme(item, pair) for item in as_schemes(schemes)):
         best = _best(pair, scheme, optimum)
         for named in chosen if chosen is not None else _lossless_on(scheme):
             rows.append(

@@ -20,7 +20,7 @@ def from_model(
     """The process of a causal Hugging Face model after the tokens of `prompt`, at least one.
 
     One call of the model a row, rows kept. Its softmax is taken in float64 and made exact with `from_softmax`, over
-    `denominator` (None keeps every bit). Raises `InvalidInput` for what is no such model. Its rows raise
+    `denominator` (None keeps every bit). Raises `InvalidInput` for other models. Its rows raise
     `TooLarge` after contexts of which there are more than `MOST_CONTEXTS`: trees may be two tokens deep up to V = 256,
     else one.
     """

@@ -1,5 +1,5 @@
-"""How good draft trees could be if the target were known: the best of each kind, beside what the draft alone finds.
+"""The best draft trees of each kind if the target's rows were known while drafting.
 
-Nothing here is a draft scheme: each takes the target's rows, which are not available while drafting. The distance to
-what a scheme attains is the price of not knowing them.
+None of them is a draft scheme, since these rows are not available then. The difference to the block efficiency of a
+scheme is what knowing them would bring.
 """

@@ -1,8 +1,8 @@
-"""Recursive rejection without replacement, slot by slot: what one more drafted token brings.
+"""Recursive rejection without replacement, slot by slot: the gain of one more drafted token.
 
-A slot is a place for one more child of a node: the node and the children tried before. Verification comes to it with a
-probability, its mass, which the tokens drawn before fix and those drawn later do not change. So the block efficiency of
-a tree, however it has grown, is `1 + sum of mass times acceptance` over its filled slots.
+A slot is a place for one more child of a node: the node and the children tried before. Verification reaches it with a
+probability, its mass, which depends on the tokens drawn before only. So the block efficiency of a tree, however it has
+grown, is `1 + sum of mass times acceptance` over its filled slots.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Draw:
 
 @dataclass
 class Slots:
-    """The slots of one pair of processes. believed: takes a token's draft probability for its acceptance."""
+    """The slots of one pair of processes. by_draft: whether acceptance is taken to be the token's draft probability."""
 
     target: TokenProcess
     draft: TokenProcess
-    believed: bool = False
+    by_draft: bool = False
     _rows: dict[Slot, tuple[Vector, Vector]] = field(default_factory=dict)
     _draws: dict[Slot, list[Draw]] = field(default_factory=dict)
 
@@ -49,15 +49,15 @@ class Slots:
     def _listed(self, place: Slot) -> list[Draw]:
         p, q = self._left(place)
         if any(q[token] > 0 for token in place[1]):
-            return []  # nothing was left without the last one
+            return []  # all tokens with q > 0 were tried
         draws = []
         for token, share in enumerate(q):
             if share > 0:
-                draws.append(Draw(token, share, share if self.believed else acceptance(p, q, token)))
+                draws.append(Draw(token, share, share if self.by_draft else acceptance(p, q, token)))
         return draws
 
     def _left(self, place: Slot) -> tuple[Vector, Vector]:
-        """What the tried children have left of the target's and the draft's row."""
+        """The target's and the draft's row after the rejection of the tried children."""
         if place not in self._rows:
             context, tried = place
             if tried:

@@ -16,7 +16,7 @@ from draftproof.lp_analysis.oracles.slots import Slots
 from draftproof.simulator.errors import TooLarge
 from draftproof.simulator.protocol import Context, TokenProcess
 
-#: Nodes of the largest topology that is searched: places double with every node.
+#: Nodes of the largest topology that is searched: the number of places doubles with every node.
 MOST_NODES = 14
 
 #: Birth numbers from the root down.
@@ -76,7 +76,7 @@ def place_masses(target: TokenProcess, draft: TokenProcess, nodes: int, depth: i
 
 
 def _tried(slots: Slots, coming: dict[Any, Any]) -> tuple[dict[Context, Any], dict[Any, Any]]:
-    """One more child everywhere: the mass of each context that is taken, and what goes on to the next child."""
+    """After one more child of each context: the masses accepted there, and the slots of the next child."""
     taken: dict[Context, Any] = defaultdict(lambda: 0)
     missed: dict[Any, Any] = defaultdict(lambda: 0)
     for (context, tried), mass in coming.items():

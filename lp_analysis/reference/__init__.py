@@ -1,1 +1,1 @@
-"""The same optimum by independent roads: the direct program, cuts with an exact oracle."""
+"""The same optimum by independent methods: the direct program, and cuts with exact separation."""

@@ -1,4 +1,4 @@
-"""Exact separation of antichain cuts below one trunk: all violated slopes at once, no grid.
+"""Exact separation of antichain cuts below one trunk, for all slopes at once.
 
 For the cut `sum_C D(c) <= g(q(C))` fix a slope `s`: the antichain with the largest `sum_C (D(c) - s q(c))` comes from
 one pass up the tree. As a function of `s` this is convex and piecewise linear, the upper hull of the points

@@ -1,6 +1,6 @@
-"""The set of nodes that is accepted most often beyond the trees that meet it: a closure problem, in two ways.
+"""The most violated set of nodes, by maximising `A(S) - P(T meets S)` over sets `S`, in two ways.
 
-Maximise `A(S) - P(T meets S)` over sets `S`: to take a node costs taking every tree that holds it.
+It is a closure problem: a set that contains a node pays for every tree that holds the node.
 """
 
 from __future__ import annotations

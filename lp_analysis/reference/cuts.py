@@ -59,7 +59,7 @@ def cut_bound(
 
 
 def solve_cuts(target_tables: Sequence[Any], scheme: Hitting, stop: Callable[[], bool] = lambda: False) -> CutBound:
-    """`cut_bound` of a scheme as the program sees it. target_tables: of depths `0..L - 1`, in either arithmetic."""
+    """`cut_bound` of a scheme as `Hitting`. target_tables: of depths `0..L - 1`, in either arithmetic."""
     size, depth = scheme.vocab_size, scheme.depth
     starts = _starts(size, depth)
     tables = [np.asarray(table, dtype=np.float64) for table in target_tables[:depth]]

@@ -1,4 +1,4 @@
-"""What whole-tree programs need to know of a draft scheme: how likely its tree meets a set of nodes.
+"""The probability that the tree of a draft scheme meets a set of nodes, which is all that whole-tree programs need.
 
 `T` is the random draft tree as a set of contexts, root included. A verifier that accepts node `c` with probability
 `A(c)` exists if and only if `A(S) <= P(T meets S)` for every set `S` (Hall). `A(c) = D(c) - sum_y D(c,y)`.
@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues, conditional, meets, prefix_masses
+from draftproof.lp_analysis.nodes import NodeValues, conditional, hit_probability, prefix_masses
 from draftproof.lp_analysis.reference.antichains import antichain_at, corners, hull
 from draftproof.lp_analysis.reference.closures import closure_by_flow, closure_by_program, subtree
 from draftproof.simulator.arithmetic import FLOAT64, arithmetic_of
@@ -43,7 +43,7 @@ class Cut:
 
 
 class Hitting(Protocol):
-    """A draft scheme, as far as the bounds care."""
+    """A draft scheme in the bounds: its trees, and the probability that a tree meets a set."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -101,7 +101,7 @@ class IidBranches:
                 branch = context_at(path, self.scheme.L2, self.vocab_size)
                 if any(trunk + branch[:d] in wanted for d in range(1, self.scheme.L2 + 1)):
                     hit = hit + below[index][path]
-            total = total + mass * meets(hit, self.scheme.K)
+            total = total + mass * hit_probability(hit, self.scheme.K)
         return total
 
     def violated(self, reached: NodeValues, tolerance: float) -> list[Cut]:
@@ -130,7 +130,7 @@ class IidBranches:
         segments, slopes = hull(below(reached), below(masses))
         cuts = []
         for slope, width, height in corners(segments):
-            bound = float(mass * meets(min(width, 1.0), self.scheme.K))
+            bound = float(mass * hit_probability(min(width, 1.0), self.scheme.K))
             if float(height * mass) > bound + tolerance:
                 nodes = [(self.scheme.L1 + d, trunk * size**d + c) for d, c in antichain_at(slope, slopes)]
                 cuts.append(self._cut(nodes, bound))
@@ -243,7 +243,7 @@ class ListedTrees:
 
 
 def hitting_of(draft: Given, scheme: DraftScheme) -> Hitting:
-    """What is known of any scheme: delayed trees by their branches, in float64; others by the list of their trees."""
+    """Any scheme as `Hitting`: delayed trees by their branches, in float64; others by the list of their trees."""
     process = as_process(draft, "draft")
     if not isinstance(scheme, Delayed):
         return ListedTrees.of(process, scheme)

@@ -1,4 +1,4 @@
-"""Bounds for one node, `L = 1`: every form of the same optimum, each in its own file."""
+"""The optimum for one node, `L = 1`, in four equivalent forms, one a file."""
 
 from draftproof.lp_analysis.single_step.canonical import selection_law
 from draftproof.lp_analysis.single_step.draft_sets import (

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import meets
+from draftproof.lp_analysis.nodes import hit_probability
 from draftproof.lp_analysis.single_step.subsets import best_first
 from draftproof.simulator.protocol import Vector
 
@@ -27,13 +27,13 @@ def selection_law(p: Vector, q: Vector, k: int) -> Vector:
     order = [int(token) for token in best_first(p, q) if q[token] > 0]
     law = p * 0
     for token in order:
-        law[token] = min(p[token], _room(law, q, k, token))
+        law[token] = min(p[token], _margin(law, q, k, token))
     for token in order:
-        law[token] = law[token] + _room(law, q, k, token)
+        law[token] = law[token] + _margin(law, q, k, token)
     return law
 
 
-def _room(law: Vector, q: Vector, k: int, token: int) -> Any:
+def _margin(law: Vector, q: Vector, k: int, token: int) -> Any:
     """`min over S with token in S of g(q(S)) - law(S)`: how much more the token may get.
 
     `g` is concave, so the minimiser is the token with a prefix of the others sorted by `law / q`.
@@ -42,5 +42,5 @@ def _room(law: Vector, q: Vector, k: int, token: int) -> Any:
     others = others[(-law[others] / q[others]).argsort(kind="stable")]
     masses = np.concatenate([q[[token]], q[others]]).cumsum()
     given = np.concatenate([law[[token]], law[others]]).cumsum()
-    room = (meets(masses, k) - given).min()
-    return room if room > 0 else room * 0
+    margin = (hit_probability(masses, k) - given).min()
+    return margin if margin > 0 else margin * 0

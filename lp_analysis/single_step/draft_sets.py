@@ -36,7 +36,7 @@ def iid_sets(q: Vector, k: int) -> DraftSets:
 
 
 def without_replacement_sets(q: Vector, k: int) -> DraftSets:
-    """`k` drafts, or all there are, one after the other, each from `q` without the earlier ones, renormalised."""
+    """`k` drafts, fewer where `q` has fewer tokens, each from `q` without the earlier ones, renormalised."""
     tokens = _support(q, perm(len(q), min(k, len(q))))
     masses: dict[frozenset[int], Any] = {}
     for sequence in permutations(tokens, min(k, len(tokens))):

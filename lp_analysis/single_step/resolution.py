@@ -2,7 +2,7 @@
 
 A rule that chooses draft `y` among the set `A` with probability `e^w(y) / sum_{z in A} e^w(z)` has one number for every
 token instead of one for every pair. Its law is the gradient of the convex `sum_A P(A) log sum_{y in A} e^w(y)`, so the
-law `r` is met where `sum_A P(A) log sum_{y in A} e^w(y) - sum_y r(y) w(y)` is least (Newton's method).
+`w` with the law `r` minimises `sum_A P(A) log sum_{y in A} e^w(y) - sum_y r(y) w(y)` (Newton's method).
 Where a set `S` is tight, `r(S) = P(drafts meet S)`, a draft in `S` must always be preferred; the tokens then fall into
 blocks, each with its own potentials, and the first block that was drafted decides.
 """
@@ -24,7 +24,7 @@ TIGHT = 1e-9
 
 @dataclass(frozen=True)
 class Rule:
-    """How to choose among the drafts: the first block that was drafted, there by `e^w`.
+    """A rule that chooses a draft: from the first block that was drafted, with probability proportional to `e^w`.
 
     blocks: tokens in order of preference. potentials: `w` by token.
     """
@@ -52,7 +52,7 @@ class Rule:
 
 
 def resolve(law: Vector, q: Vector, sets: DraftSets) -> Rule:
-    """The rule whose choice among the drafts has this law, to about 1e-9.
+    """The rule whose choice among the drafts has this law, up to about 1e-9.
 
     law: from `canonical.selection_law`, or any law with `r(S) <= P(drafts meet S)` for the prefixes by `r/q`.
     Raises `InvalidInput` if no rule has this law.

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import meets
+from draftproof.lp_analysis.nodes import hit_probability
 from draftproof.simulator.arithmetic import as_python
 from draftproof.simulator.errors import InvalidInput, TooLarge
 from draftproof.simulator.protocol import Vector
@@ -59,7 +59,7 @@ def best_set(p: Vector, q: Vector, k: int) -> Any:
 def _prefix_values(p: Vector, q: Vector, k: int, order: Any) -> Any:
     """`p(not S) + g(q(S))` for the prefixes `S` of `order`, the empty one first; shape `(V + 1,)`."""
     left = 1 - p[order].cumsum()
-    values = left + meets(q[order].cumsum(), k)
+    values = left + hit_probability(q[order].cumsum(), k)
     return np.concatenate([values[:1] * 0 + 1, values])
 
 
@@ -112,8 +112,8 @@ def _all_outside(q: Vector, outside: tuple[int, ...], k: int, left: Any) -> Any:
 def top_and_draw_acceptance(p: Vector, q: Vector, k: int) -> Any:
     """The best acceptance rate with the `k - 1` most probable tokens and one draw from the rest.
 
-    Top tokens are always there and keep all their target mass; the others are one draft from the renormalised rest, of
-    which `min(p, q_rest)` is kept.
+    Top tokens are always drafted, so all their target mass is accepted; of the others one is drawn from the
+    renormalised rest, of which `min(p, q_rest)` is accepted.
     """
     _check(p, q, k)
     top = list(top_tokens(q, min(k, int((q > 0).sum())) - 1))

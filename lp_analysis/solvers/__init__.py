@@ -1,1 +1,1 @@
-"""How the bounds are found: prices by an interior-point method over levels, laws by column generation."""
+"""Solvers of the bounds: an interior-point method over levels, and column generation."""

@@ -7,7 +7,7 @@ Master program over the reach `D` and weights of the orders found so far, one mi
 1. Solve the master (HiGHS, warm start). Its value is a lower bound, attained by block verification against `r`.
 2. The duals of `D <= r` are node prices; any prices give an upper bound (`prices`). Keep the best.
 3. Stabilise: besides the master's prices, look at points between them and the best prices so far (in-out), where the
-   duals of a degenerate master do not swing. Each point gives one order a trunk; all new ones enter, and again.
+   duals of a degenerate master do not oscillate. Each point gives one order a trunk; all new ones are added; repeat.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Columns:
         self.n, self.model = n, model
 
     def add(self, trunk: int, order: Any) -> bool:
-        """Let an order of the paths of this trunk into the mixture; False if it is there already."""
+        """Add an order of the paths of this trunk to the mixture; False if it is there already."""
         key = np.asarray(order, dtype=np.int32).tobytes()
         if key in self._seen[trunk]:
             return False
@@ -93,14 +93,16 @@ class Columns:
         return 1 - float(self.model.getInfo().objective_function_value), prices, weights
 
     def order_for(self, prices: NodeValues, trunk: int) -> Any:
-        """The best order of a trunk at these prices: the dearest paths first."""
+        """The best order of a trunk at these prices: paths of the largest price first."""
         return np.argsort(-path_prices(prices, self.V).reshape(self.paths.shape)[trunk], kind="stable")
 
 
 def generate(
     columns: Columns, gap: float, search: Search, start: Sequence[Sequence[Any]] = ()
 ) -> list[tuple[Any, list[Any]]]:
-    """Column generation until `search` has met `gap`, time is up or no new order appears; the mixture of each trunk.
+    """Column generation until the gap of `search` is at most `gap`, time is up or there is no new order.
+
+    Returns the mixture of each trunk.
 
     start: for each trunk, orders to begin with.
     """

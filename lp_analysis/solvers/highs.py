@@ -1,4 +1,4 @@
-"""One way to make a HiGHS model that is solved again and again from its last basis."""
+"""HiGHS models that are solved repeatedly, each time from the last basis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 ACCURACY = 1e-10
 INFINITY = float(highspy.kHighsInf)
 
-#: No entries: a column or a row that others fill.
+#: The entries of an empty column or row.
 EMPTY = (np.array([], dtype=np.int32), np.array([]))
 
 

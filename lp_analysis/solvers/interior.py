@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import children, meets, reach
+from draftproof.lp_analysis.nodes import children, hit_probability, reach
 from draftproof.lp_analysis.solvers.level_rows import Constraints, LevelRows, Unknowns
 from draftproof.lp_analysis.solvers.tree_system import TreeSystem
 from draftproof.lp_analysis.subject import Subject
@@ -53,7 +53,7 @@ class LevelProgram:
     def __init__(self, subject: Subject, knots: Any) -> None:
         self.subject = subject
         widths = np.diff(knots, axis=1)
-        self.rows = LevelRows(subject, np.diff(meets(knots, subject.scheme.K), axis=1) / widths)
+        self.rows = LevelRows(subject, np.diff(hit_probability(knots, subject.scheme.K), axis=1) / widths)
         self.system = TreeSystem(self.rows)
         self.cost = Unknowns(
             np.concatenate([subject.target[0].ravel(), np.zeros(self.rows.n - self.rows.V)]),

@@ -1,4 +1,4 @@
-"""Where `g` should have its knots: the error of the interpolated `g` in the price bound, and how to halve it."""
+"""The knots of the interpolated `g`: its error in the price bound, and refined knots with a smaller one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from draftproof.lp_analysis.nodes import NodeValues, meets
+from draftproof.lp_analysis.nodes import NodeValues, hit_probability
 from draftproof.lp_analysis.prices import sorted_levels
 from draftproof.lp_analysis.subject import Subject
 
@@ -26,8 +26,8 @@ def errors(prices: NodeValues, subject: Subject, knots: Any) -> tuple[Any, Any]:
     """
     _, jumps, below = sorted_levels(prices, subject)
     K, below = subject.scheme.K, np.minimum(below, 1.0)
-    straight = np.stack([np.interp(x, k, meets(k, K)) for x, k in zip(below, knots, strict=True)])
-    return subject.trunks[:, None] * jumps * (meets(below, K) - straight), below
+    straight = np.stack([np.interp(x, k, hit_probability(k, K)) for x, k in zip(below, knots, strict=True)])
+    return subject.trunks[:, None] * jumps * (hit_probability(below, K) - straight), below
 
 
 def refined(prices: NodeValues, subject: Subject, knots: Any, grow: float = 2.0) -> Any:
@@ -73,7 +73,7 @@ def _without_idle(jumps: Any, below: Any, knots: Any, K: int, share: float = 0.0
     kept, counts = [], []
     for jump, x, k in zip(jumps, below, knots, strict=True):
         left, mid, right = k[:-2], k[1:-1], k[2:]
-        value = meets(k, K)
+        value = hit_probability(k, K)
         height = value[1:-1] - value[:-2] - (value[2:] - value[:-2]) * (mid - left) / (right - left)
         worth = np.zeros(len(mid))
         for j in range(len(mid)):
@@ -81,7 +81,7 @@ def _without_idle(jumps: Any, below: Any, knots: Any, K: int, share: float = 0.0
             rise, fall = (x[i:m] - left[j]) / (mid[j] - left[j]), (right[j] - x[m:n]) / (right[j] - mid[j])
             worth[j] = height[j] * (jump[i:m] @ rise + jump[m:n] @ fall)
         straight = np.interp(x, k, value)
-        spare = share * float((jump * (meets(x, K) - straight)).sum())
+        spare = share * float((jump * (hit_probability(x, K) - straight)).sum())
         dropped: list[int] = []
         for j in np.argsort(worth):
             spare -= worth[j]

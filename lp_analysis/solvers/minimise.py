@@ -1,9 +1,9 @@
 """Direct minimisation of the price bound: interior-point solves over an interpolated `g`, its knots refined in stages.
 
 1. Interpolate `g` on a few cells, solve the level program (`interior`); every step gives prices and a selection law.
-2. Once the error of the interpolation dominates the gap, split the cells that cause it, drop idle knots, and repeat.
+2. Once the error of the interpolation dominates the gap, split the cells that cause it, drop useless knots, and repeat.
 
-Near the end the knots sit where the optimal order changes level, and the interpolation is exact there.
+In the end the knots are where the optimal order changes level, and the interpolation is exact there.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from draftproof.lp_analysis.solvers.interior import LevelProgram, State
 from draftproof.lp_analysis.solvers.levels import errors, first_knots, refined
 from draftproof.lp_analysis.subject import Subject
 
-#: Told the seconds since the start and the bounds so far.
+#: Called with the seconds since the start and the bounds so far.
 Report = Callable[[float, float, float], None]
-#: Seconds from some fixed moment, such as `time.perf_counter`; the library itself reads no clock.
+#: A clock such as `time.perf_counter`; the library itself reads none.
 Clock = Callable[[], float]
 
 
 def stopped() -> float:
-    """The clock of those who gave none: it always shows 0."""
+    """The clock where none is given: always 0."""
     return 0.0
 
 
@@ -42,7 +42,7 @@ STEPS, CELLS = 200, 20_000_000
 
 @dataclass
 class Search:
-    """The best bounds found so far, in float64, with what attains them; `history` holds (seconds, lower, upper)."""
+    """The best bounds so far, in float64, with their law and prices; history: (seconds, lower, upper)."""
 
     report: Report | None = None
     clock: Clock = stopped
@@ -85,7 +85,7 @@ class Search:
 
 
 def minimise(subject: Subject, gap: float, search: Search) -> None:
-    """Drive `search` towards `gap`, until it is met, time is up, or float64 goes no further. subject: in float64."""
+    """Improve `search` until its gap is at most `gap`, time is up, or float64 does not suffice. subject: in float64."""
     smooth = Subject(_blended(subject.target), _blended(subject.draft), subject.scheme)
     nothing = [values * 0 for values in subject.masses]  # one path and no prices: bounds, whatever happens after
     alone = float(efficiency(reach(subject.masses, subject.target)))

@@ -2,8 +2,8 @@
 
 With one path there is one selection law, `q` itself, so the optimum is the efficiency of
 `D(c,y) = min(q(c,y), D(c) p(y|c))`.
-Let `v(c) = 1 + sum over children with D(c,y) < q(c,y) of p(y|c) v(c,y)`: what a little more reach of `c` is worth.
-The price of `c` is `v(c)` where `D(c) = q(c)` stops the reach, 0 elsewhere; the price bound then equals the optimum.
+Let `v(c) = 1 + sum over children with D(c,y) < q(c,y) of p(y|c) v(c,y)`, the derivative of the efficiency by `D(c)`.
+The price of `c` is `v(c)` where `D(c) = q(c)`, 0 elsewhere; the price bound then equals the optimum.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class TreeSystem:
     def _eliminate(
         self, d: int, weight: Any, fold: Any, rest: Any, columns: Any, offset: Any, S: Any
     ) -> tuple[_Level, Any, Any, Any]:
-        """Eliminate `pi`, then `t`, of the nodes of depth `d`; what they owe to their cells goes into `S`."""
+        """Eliminate `pi`, then `t`, of the nodes of depth `d`; their contribution to the cells is added to `S`."""
         we, wm = self.weights.ii[self.of.at[d]], self.weights.iii[self.of.at[d]]
         c1 = weight * (1 + fold)
         c2 = c1 + wm
@@ -174,7 +174,7 @@ class TreeSystem:
         return x
 
     def _below(self, right: Unknowns, b: Any, sigma: Any, trunk_pi: Any) -> tuple[Unknowns, Any, Any]:
-        """Everything below the trunks for given cells and trunks; also the derivatives by `sigma` and `trunk_pi`."""
+        """Unknowns below the trunks for given cells and trunks, and their derivatives by `sigma` and `trunk_pi`."""
         Wb = self.weights.cells * b[:, None, :]
         a_right = right.a - Wb.sum(2)
         load = right.pi[self.of.at[self.of.L]] + self.of.law(Wb) + (a_right * self.mean).ravel()

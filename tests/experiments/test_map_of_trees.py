@@ -13,7 +13,7 @@ from draftproof.experiments.grid import run as running
 from draftproof.experiments.grid.store import Store
 from draftproof.experiments.shared.schemes import find_scheme
 from draftproof.experiments.studies import map_claims, map_of_trees, map_points, map_schemes
-from draftproof.experiments.studies.map_worlds import MapInstance, distance
+from draftproof.experiments.studies.map_instances import MapInstance, distance
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.drafts import lossless_for
 from draftproof.verifiers import REGISTRY
@@ -29,16 +29,16 @@ def study(monkeypatch, capsys, *arguments):
     return int(stop.value.code or 0), capsys.readouterr()
 
 
-def test_worlds_are_different_and_have_every_budget():
-    every = list(map_of_trees.worlds(2))
-    assert len({map_of_trees.identity(world) for world in every}) == len(every)
-    budgets = {nodes for world in every for nodes, _ in map_of_trees.budgets_of(world)}
+def test_instances_are_different_and_have_every_budget():
+    every = list(map_of_trees.instances(2))
+    assert len({map_of_trees.identity(case) for case in every}) == len(every)
+    budgets = {nodes for case in every for nodes, _ in map_of_trees.budgets_of(case)}
     assert budgets == {4, 8, 16}
 
 
 def test_no_pair_is_above_the_optimum_of_its_scheme_nor_a_tree_above_the_best_with_the_target_known():
-    for world in (MapInstance("n-gram", 1, 1.0, 0, 2, 4), MapInstance("tempered", 3.0, 0.5, 1, 3, 2)):
-        row = map_of_trees.compute(world)
+    for case in (MapInstance("n-gram", 1, 1.0, 0, 2, 4), MapInstance("tempered", 3.0, 0.5, 1, 3, 2)):
+        row = map_of_trees.compute(case)
         attained = {made["scheme"]: made for made in row["schemes"]}
         assert {made["kind"] for made in row["schemes"]} == set(map_schemes.KINDS)
         for made in row["schemes"]:
@@ -60,8 +60,8 @@ def test_no_pair_is_above_the_optimum_of_its_scheme_nor_a_tree_above_the_best_wi
 
 
 def test_the_distance_is_zero_where_the_draft_is_the_target_and_grows_with_the_noise():
-    worlds = [MapInstance("perturbed", value, 1.0, 0, 3, 2) for value in (0.0, 0.5, 2.0)]
-    found = [distance(world.instance().converted(FLOAT64, 2), 2) for world in worlds]
+    instances = [MapInstance("perturbed", value, 1.0, 0, 3, 2) for value in (0.0, 0.5, 2.0)]
+    found = [distance(case.instance().converted(FLOAT64, 2), 2) for case in instances]
     assert found[0] == 0
     assert found[1] < found[2]
 
@@ -72,7 +72,7 @@ def test_a_second_run_computes_nothing_and_says_the_same(monkeypatch, capsys, tm
     code, first = study(monkeypatch, capsys, "--quick", "--resume", "rows", "--json", "a.json", *files)
     again, second = study(monkeypatch, capsys, "--quick", "--resume", "rows", "--json", "b.json")
     assert (code, again) == (0, 0)
-    assert "0 worlds (4 more are kept" in second.err
+    assert "0 instances (4 more are kept" in second.err
     assert json.loads(Path("a.json").read_text())["points"] == json.loads(Path("b.json").read_text())["points"]
     assert Path("m.png").read_bytes().startswith(b"\x89PNG")
     rows = list(Store("rows").values())
@@ -122,7 +122,7 @@ def test_figures_in_words_are_counted_from_the_rows():
     said = dict(
         line[2:].split(": ", 1) for line in map_claims.claims([row(0.5, 2.0, 2.5), row(0.1, 2.0, 1.5)]).splitlines()
     )
-    assert said["worlds"] == "2, points 2, in 2 minutes"
+    assert said["instances"] == "2, points 2, in 2 minutes"
     assert said["N = 4, 2 passes, V = 3, largest optimum"] == "`deterministic` 1, `independent` 1"
     assert said["N = 4, 2 passes, V = 3, price of not knowing p, set"] == "mean +50.0 %, +50.0 to +50.0 %"
     line = "no deterministic scheme ahead below distance 0.100, no random one beyond 0.500"

@@ -9,7 +9,7 @@ import pytest
 from flint import fmpq
 
 from draftproof.lp_analysis import single_step_optimum
-from draftproof.lp_analysis.nodes import meets
+from draftproof.lp_analysis.nodes import hit_probability
 from draftproof.lp_analysis.single_step import (
     iid_acceptance,
     iid_sets,
@@ -150,7 +150,9 @@ def test_bad_input_is_named():
 
 def test_blocks_of_the_rule_follow_the_ratios_not_the_masses():
     masses = np.array([0.5, 0.4, 0.1])
-    law = np.array([meets(0.6, 2) - meets(0.1, 2), 1 - meets(0.6, 2), meets(0.1, 2)])  # 2 before 0 before 1
+    law = np.array(
+        [hit_probability(0.6, 2) - hit_probability(0.1, 2), 1 - hit_probability(0.6, 2), hit_probability(0.1, 2)]
+    )  # 2 before 0 before 1
     rule = resolve(law, masses, iid_sets(masses, 2))
     assert rule.blocks == ((2,), (0,), (1,))
     assert rule.law(iid_sets(masses, 2), 3) == pytest.approx(law, abs=1e-12)  # sums of floats
@@ -172,7 +174,7 @@ def test_tokens_that_are_never_drafted_cost_nothing():
 def test_the_minimum_is_attained_at_the_best_set(family, V, k):
     p, q = rows(family, V)
     best = best_set(p, q, k)
-    assert 1 - p[best].sum() + meets(q[best].sum(), k) == iid_acceptance(p, q, k)
+    assert 1 - p[best].sum() + hit_probability(q[best].sum(), k) == iid_acceptance(p, q, k)
 
 
 def test_potentials_that_fit_already_are_not_improved(monkeypatch):

@@ -1,1 +1,1 @@
-"""Verifiers on equal terms, as the tables of a paper: the sweep, and what its rows say."""
+"""Verifiers on equal terms, as the tables of a paper: the sweep and the tables of its rows."""

@@ -10,7 +10,7 @@ from draftproof.experiments.commands.report.matched import ACCEPTANCE, DEPTH, OP
 from draftproof.experiments.commands.report.section import Section, percent, text
 
 Row = Mapping[str, Any]
-#: So many schemes are a choice.
+#: A verifier that runs on at least so many schemes has a choice.
 CHOICE = 5
 
 

@@ -176,13 +176,13 @@ def test_the_programme_ends_where_there_are_too_many_states(monkeypatch: pytest.
         Growth(given.target, given.draft, 4).best(4)
 
 
-def believed(seed: int, nodes: int, best: Callable[[Growth, int], Fraction]) -> Fraction:
+def by_draft(seed: int, nodes: int, best: Callable[[Growth, int], Fraction]) -> Fraction:
     given = instance("dirichlet", seed, 2, nodes)
-    return Fraction(as_python(best(Growth(given.draft, given.draft, nodes, believed=True), nodes)))
+    return Fraction(as_python(best(Growth(given.draft, given.draft, nodes, by_draft=True), nodes)))
 
 
 def test_greedy_growth_is_not_optimal_even_if_acceptance_is_draft_probability() -> None:
-    gaps = [believed(seed, 3, Growth.best) - believed(seed, 3, Growth.greedy) for seed in range(6)]
+    gaps = [by_draft(seed, 3, Growth.best) - by_draft(seed, 3, Growth.greedy) for seed in range(6)]
     assert min(gaps) == 0
     assert max(gaps) > 0
 

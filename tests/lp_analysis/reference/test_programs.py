@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftproof.lp_analysis.decompose import decompose, repaired, slack
-from draftproof.lp_analysis.nodes import efficiency, from_leaves, meets, prefix_masses, reach
+from draftproof.lp_analysis.nodes import efficiency, from_leaves, hit_probability, prefix_masses, reach
 from draftproof.lp_analysis.orders import order_law, selection_law
 from draftproof.lp_analysis.prices import node_worths, price_bound, sorted_levels, subgradient, trimmed
 from draftproof.lp_analysis.reference import direct, hitting
@@ -63,8 +63,8 @@ def test_the_hull_holds_the_best_antichain_for_every_slope(family, V, depth):
         assert sum(reached[d][c] for d, c in antichain) == value
         assert value - slope * mass == max(y - slope * x for x, y in points)
     for K in (2, 3):
-        worst = max(y - meets(x, K) for x, y in points)
-        assert max([0, *(value - meets(mass, K) for _, mass, value in found)]) == max(0, worst)
+        worst = max(y - hit_probability(x, K) for x, y in points)
+        assert max([0, *(value - hit_probability(mass, K) for _, mass, value in found)]) == max(0, worst)
 
 
 @pytest.mark.parametrize("family", ["perturbed", "zeros"])

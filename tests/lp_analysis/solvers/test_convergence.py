@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from draftproof.lp_analysis.nodes import meets
+from draftproof.lp_analysis.nodes import hit_probability
 from draftproof.lp_analysis.solvers.columns import Columns, generate
 from draftproof.lp_analysis.solvers.highs import EMPTY, INFINITY, warm_model
 from draftproof.lp_analysis.solvers.interior import LevelProgram
@@ -154,7 +154,7 @@ def test_a_knot_is_dropped_when_the_budget_pays_for_it_and_not_before(seed, K):
     x, jumps, knots = np.sort(rng.random(60)), rng.random(60), np.array([0.0, 0.1, 0.3, 0.45, 0.7, 1.0])
 
     def lost(kept):
-        return float((jumps * (meets(x, K) - np.interp(x, kept, meets(kept, K)))).sum())
+        return float((jumps * (hit_probability(x, K) - np.interp(x, kept, hit_probability(kept, K)))).sum())
 
     rises = [lost(np.delete(knots, j)) - lost(knots) for j in range(1, len(knots) - 1)]
     cheapest = 1 + int(np.argmin(rises))

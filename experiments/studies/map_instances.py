@@ -36,9 +36,10 @@ DENOMINATOR = 2**16
 
 @dataclass(frozen=True)
 class MapInstance:
-    """One pair. value: of its kind. seed: of random rows; for n-grams the root context, by frequency.
+    """One pair of processes. kind: a key of `KINDS`, or `TRAINED`; value: one of its values.
 
-    rows: of a trained pair at temperature 1, which is told by their hash.
+    seed: of random rows; for n-grams the rank of the root context by frequency. rows: those of a trained pair at
+    temperature 1.
     """
 
     kind: str
@@ -51,7 +52,7 @@ class MapInstance:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What defines it, for its row."""
+        """The fields that identify it in its row; rows of a trained pair by their hash."""
         names = ("kind", "value", "temperature", "seed", "vocab_size", "depth")
         digest = {} if self.rows is None else {"instance": self.rows.digest()}
         return {name: getattr(self, name) for name in names} | digest
@@ -83,8 +84,8 @@ class MapInstance:
         return target, [x / self.value for x in target]
 
 
-def trained_worlds(folder: str, vocab_size: int, depth: int, roots: int) -> Iterator[MapInstance]:
-    """The worlds of a folder of `train`, at every temperature; raises `InvalidInput` for a pair of another size."""
+def trained_instances(folder: str, vocab_size: int, depth: int, roots: int) -> Iterator[MapInstance]:
+    """The instances of a folder of `train`, at every temperature; raises `InvalidInput` for a pair of another size."""
     from draftproof.experiments.models.expect.problem import pair_problem
     from draftproof.experiments.models.pair.opened import Wanted, load_wanted
     from draftproof.experiments.models.pair.warp import Warp
@@ -92,7 +93,7 @@ def trained_worlds(folder: str, vocab_size: int, depth: int, roots: int) -> Iter
     pair, corpus = load_wanted(Wanted(folder))
     if pair.vocab_size != vocab_size:
         raise InvalidInput(
-            f"{folder} has {pair.vocab_size} tokens, the worlds of the map {vocab_size}; "
+            f"{folder} has {pair.vocab_size} tokens, the instances of the map {vocab_size}; "
             f"draftproof train --vocab {vocab_size} --out FOLDER makes such a pair"
         )
     cases = pair_problem(pair, corpus, Warp(), vocab_size, roots).roots(depth, FLOAT64)

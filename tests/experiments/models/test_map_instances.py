@@ -9,7 +9,7 @@ from draftproof.experiments.models.expect.tables import pair_tables
 from draftproof.experiments.models.pair import opened
 from draftproof.experiments.models.pair.pair import roots_of
 from draftproof.experiments.models.pair.warp import Warp
-from draftproof.experiments.studies.map_worlds import TEMPERATURES, trained_worlds
+from draftproof.experiments.studies.map_instances import TEMPERATURES, trained_instances
 from draftproof.simulator.arithmetic import FLOAT64
 from draftproof.simulator.errors import InvalidInput
 
@@ -24,18 +24,18 @@ def corpus(monkeypatch, tiny_pair, tiny_recipe):
 
 
 def test_rows_are_those_of_the_models_at_the_temperature(corpus, tiny_folder, tiny_pair):
-    worlds = list(trained_worlds(str(tiny_folder), SIZE, 2, 2))
-    assert [(world.value, world.temperature) for world in worlds] == [(n, t) for n in (0, 1) for t in TEMPERATURES]
-    assert len({str(world.about) for world in worlds}) == len(worlds)
+    instances = list(trained_instances(str(tiny_folder), SIZE, 2, 2))
+    assert [(case.value, case.temperature) for case in instances] == [(n, t) for n in (0, 1) for t in TEMPERATURES]
+    assert len({str(case.about) for case in instances}) == len(instances)
     roots = roots_of(tiny_pair.encode(corpus.held_out), 2)
-    for world in worlds:
-        found = world.instance().converted(FLOAT64, 2)
-        target, draft = pair_tables(tiny_pair, Warp(world.temperature), roots[int(world.value)], 2)
+    for case in instances:
+        found = case.instance().converted(FLOAT64, 2)
+        target, draft = pair_tables(tiny_pair, Warp(case.temperature), roots[int(case.value)], 2)
         for mine, theirs in zip(found.target.tables, target.tables, strict=True):
             np.testing.assert_allclose(mine, theirs, atol=1e-4)  # multiples of 2^-16, and float32 logits
         np.testing.assert_allclose(found.draft.tables[1], draft.tables[1], atol=1e-4)
 
 
 def test_a_pair_of_another_size_is_one_line(corpus, tiny_folder):
-    with pytest.raises(InvalidInput, match="has 8 tokens, the worlds of the map 3; draftproof train --vocab 3"):
-        list(trained_worlds(str(tiny_folder), 3, 2, 1))
+    with pytest.raises(InvalidInput, match="has 8 tokens, the instances of the map 3; draftproof train --vocab 3"):
+        list(trained_instances(str(tiny_folder), 3, 2, 1))
