@@ -144,7 +144,7 @@ def choose_problem(given: Given, small: bool = False) -> Problem:
 
 
 def _temperature(sampling: str) -> float:
-    """What is done to rows that no models compute: a temperature, and nothing else."""
+    """The temperature in `--sampling` for rows not from models; raises `InvalidInput` for other settings."""
     from draftproof.experiments.models.pair.warp import Warp, parse_warp
 
     warp = parse_warp(sampling)

@@ -1,4 +1,4 @@
-"""What a row of each kind holds: checked where a row is read, so that whoever uses it finds what it needs."""
+"""The fields of a row of each kind, checked where a row is read."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from draftproof.simulator.files import cut
 #: Whether a value may stand in a field.
 Kind: TypeAlias = Callable[[Any], bool]
 
-#: The largest whole number that a row has: those beyond have no float.
+#: The largest whole number in a row: beyond, floats do not hold every one.
 LARGEST = 2**53
-#: Values within values, at most.
+#: The deepest nesting of values.
 DEPTH = 400
 #: A float beside an exact number is that number, up to the rounding of one division.
 ROUNDING = 1e-12
@@ -25,22 +25,22 @@ _EXACT = re.compile(r"-?\d+(/0*[1-9]\d*)?")
 
 
 def text(value: Any) -> bool:
-    """Words."""
+    """Text."""
     return isinstance(value, str)
 
 
 def line(value: Any) -> bool:
-    """Words on one line, as names are."""
+    """Text on one line, as names are."""
     return isinstance(value, str) and value.isprintable()
 
 
 def flag(value: Any) -> bool:
-    """Yes or no."""
+    """A boolean."""
     return isinstance(value, bool)
 
 
 def count(value: Any) -> bool:
-    """How many."""
+    """A whole number of at least 0."""
     return type(value) is int and 0 <= value <= LARGEST
 
 
@@ -55,22 +55,22 @@ def exact(value: Any) -> bool:
 
 
 def some(kind: Kind) -> Kind:
-    """Or None."""
+    """That kind, or None."""
     return lambda value: value is None or kind(value)
 
 
 def many(kind: Kind, least: int = 0) -> Kind:
-    """A list of so many at least."""
+    """A list of that kind, with at least so many entries."""
     return lambda value: isinstance(value, list) and len(value) >= least and all(map(kind, value))
 
 
 def named(kind: Kind) -> Kind:
-    """Values by name."""
+    """A mapping from names to values of that kind."""
     return lambda value: isinstance(value, dict) and all(map(kind, value.values()))
 
 
 def names(kind: Kind) -> Kind:
-    """Values by name, one at least, each name on one line."""
+    """A mapping that is not empty from names, each on one line, to values of that kind."""
     return lambda value: bool(value) and named(kind)(value) and all(map(line, value))
 
 
@@ -85,7 +85,7 @@ def one_of(*values: str) -> Kind:
 
 
 def scheme(value: Any) -> bool:
-    """A draft scheme: one of ours, or one of a file."""
+    """A draft scheme: a built-in one, or one of a file."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return False
     if "file" in value or value["name"] not in SCHEMES:
@@ -102,7 +102,7 @@ _SIZES = {"vocab_size": count, "denominator": count}
 
 
 def source(value: Any) -> bool:
-    """Where instances come from, as `Problem.source` has it."""
+    """The source of instances, as `Problem.source` has it."""
     if not isinstance(value, dict):
         return False
     if "family" in value:
@@ -149,7 +149,7 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
     "cell": {**_CELL, "verifier": line, "shape": line, "blocks": count},
     "share": {"shares": names(number)},
 }  # fmt: skip
-#: What other fields are, where they are there.
+#: Optional fields.
 _OPTIONAL = {**_exact_fields(("steady_state",)), "method": text}
 
 
@@ -192,7 +192,7 @@ def check_row(row: Any) -> dict[str, Any]:
 
 
 def check_depth(value: Any) -> None:
-    """Raises `InvalidInput` for a value that is nested too deeply for whoever writes it again."""
+    """Raises `InvalidInput` for a value that is nested too deeply to be written as JSON again."""
     level = [value]
     for _ in range(DEPTH):
         level = [

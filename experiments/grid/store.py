@@ -1,9 +1,9 @@
-"""The store of rows: one SQLite file whose finished rows outlive whatever happens to those who write.
+"""The store of rows: one SQLite file; finished rows survive a crash of the process that writes.
 
-Why SQLite with a write-ahead log: rows that are added together are there whole or not at all, whatever is killed or
-full; a second writer waits for milliseconds, readers for nobody; it comes with Python. Rows stand as text with a
-digest, so that a damaged one is found and computed again. What a run computes now is told by locks of a file beside
-the store, which end with the process that holds them.
+Why SQLite with a write-ahead log: rows that are added together are stored all or none, even if the process is killed or
+the disk is full; a second writer waits for milliseconds, readers never; it comes with Python. Rows are text with a
+digest, so that a damaged one is detected and computed again. Locks in a file beside the store say which rows a run is
+computing; they end with the process that holds them.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ Row = dict[str, Any]
 class Store(Mapping[str, Row]):
     """Rows by their `strong_id`; in memory where there is no path. Raises `InvalidInput` for a file that is no store.
 
-    It has the rows that the code as it is now has computed, those of other runs as soon as they are there. A file is
-    made when the first row is claimed or added.
+    It has the rows computed by the present version of the code, those of other runs as soon as they are written. A file
+    is made when the first row is claimed or added.
     """
 
     def __init__(self, path: str | None, kinds: Collection[str] = (), any_code: bool = False) -> None:
@@ -131,7 +131,7 @@ class Store(Mapping[str, Row]):
         return "ours" if ours else "theirs"
 
     def close(self) -> None:
-        """Put everything into the one file."""
+        """Merge the write-ahead log into the file."""
         file, self._file = self._file, None
         locks, self._locks = self._locks, None
         if file is not None:
@@ -242,7 +242,7 @@ def check_store(path: str) -> bool:
 
 
 def _other_file(place: Path) -> str:
-    """The way out for a file that is no store."""
+    """What an error suggests for a file that is no store."""
     with suppress(OSError), place.open("rb") as file:
         if file.read(24).startswith(b'{"format": "draftproof'):
             return f"draftproof rows STORE --import {cut(place)} takes in rows of JSON lines"

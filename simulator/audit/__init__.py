@@ -1,7 +1,7 @@
 """Audit of functions from other projects, unmodified: every random number is intercepted and enumerated.
 
-`Audit` joins a function with its interface; `judge` gives its exact law on an instance and says whether the target is
-met; `diagnose` puts a name to what is wrong.
+`Audit` joins a function with its interface; `judge` gives its exact law on an instance and whether the output has the
+target's law; `diagnose` names the bug.
 """
 
 from __future__ import annotations

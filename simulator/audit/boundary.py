@@ -58,10 +58,10 @@ def corners(audit: Audit, instance: Instance, scheme: DraftScheme, progress: Pro
 
         for verdict, _ in outcomes(run, expected.target.arithmetic):
             corner = _corner(verdict, audited.log.events, expected.target)
-            if corner is not None and corner.events:  # without one it is no corner, and the law itself shows it
+            if corner is not None and corner.events:  # without boundary values the law itself shows it
                 key = corner.context, corner.token, corner.accepted
                 if key not in by_place or len(corner.events) < len(by_place[key].events):
-                    by_place[key] = corner  # the fewest coins tell most
+                    by_place[key] = corner
         if progress:
             progress(1)
     return list(by_place.values())

@@ -1,4 +1,4 @@
-"""The instances on which an audit rests where nothing else is asked for: small, and what breaks verifiers.
+"""The default instances of an audit: small ones, on which typical bugs show.
 
 Rows are multiples of 1/16, so that floats hold them exactly. All but the context-free ones have rows of their own after
 every context.

@@ -14,7 +14,7 @@ from draftproof.simulator.symbolic import compiled, patches
 from draftproof.simulator.symbolic.random import numpy_random, python_random, system
 from draftproof.simulator.symbolic.where import refusal
 
-#: Reads a value, writes it, and its place in words.
+#: A function that reads a value, one that writes it, and its place in words.
 _Slot = tuple[Callable[[], Any], Callable[[Any], None], str]
 
 

@@ -83,7 +83,7 @@ class Replay(Session):
 
 
 def point_of(region: Region, draws: Sequence[Draw], part: int = 0, parts: int = 1) -> dict[int, float] | None:
-    """Real numbers, by variable, with which a run decides as it did; None where none are found.
+    """Real numbers, by variable, with which a run makes the same decisions; None where none are found.
 
     part, parts: numbers without joint constraints come from this part of their interval, cut into so many.
     """

@@ -22,10 +22,10 @@ from draftproof.simulator.origins import folder_of, in_simulator, is_audited, is
 
 _SYMBOLIC = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
-#: Say which line is running where the stack does not: a function that jax traced and that is now run step by step.
+#: Functions that give the running line where the stack does not have it: in a jax trace that is run step by step.
 _inner: list[Callable[[], tuple[str, int] | None]] = []
 
-#: Told the error before it is raised, so that code which swallows exceptions cannot hide it.
+#: Called with every refusal before it is raised, so that code which swallows exceptions cannot hide it.
 _listeners: list[Callable[[InvalidVerifier], None]] = []
 
 
@@ -211,7 +211,7 @@ def refused_operation(operation: str) -> InvalidVerifier:
 
 
 def listen(listener: Callable[[InvalidVerifier], None]) -> None:
-    """Have refusals told to `listener`, until `unlisten`."""
+    """Call `listener` with every refusal, until `unlisten`."""
     _listeners.append(listener)
 
 

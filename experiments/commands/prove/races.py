@@ -1,12 +1,12 @@
-"""Races with free choices: what the solver inside a layer verifier chooses, for a theorem about all that it may choose.
+"""Layer verifiers with a free solver: their races become free numbers, for a theorem about every solver.
 
-A layer verifier lets the drafted pairs of node and token race, see `verifiers._race` and `verifiers._layer_sets`. Its
-solver knows the paths that are drafted down to the layer, and the rows there.
-`solver`: for any paths and any drafted pairs below them, each pair is selected with any probability, all together at
-most 1, or 1 where nobody races. Every race is such a choice, whatever its weights and blocks; see `Drafted`.
-`weights`: for any paths every pair has a weight in [0, 1], 0 for never, and a place, equal places being one block, the
-smaller one the better; nobody is in the last one. So more of the code is followed, the sums of the law of blocks; see
-`Weight`.
+A layer verifier selects one drafted pair of node and token by a race, see `verifiers._race` and
+`verifiers._layer_sets`. Its solver makes the race from the paths drafted down to the layer and the rows there.
+`solver`: for every set of paths and of drafted pairs below them, the free numbers are the probabilities that each pair
+is selected; their sum is at most 1, or 1 without a null option. Every race has such probabilities; see `Drafted`.
+`weights`: for every set of paths the free numbers are the weight of each pair in [0, 1], 0 for never, and its place.
+Pairs with equal places are one block, smaller places are better, and the null option is in the last block. So the
+theorem also covers the code that computes the law from weights and blocks; see `Weight`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from draftproof.verifiers._layers import Scored, Step, sweep
 from draftproof.verifiers._race import Race
 
 WEIGHTS, CHOICES = "weights", "solver"
-#: What stands for nobody among pairs; it comes last.
+#: The null option among pairs; it comes last.
 NOBODY = "n"
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Racing:
-    """What the solver of a layer verifier chooses. blocks: whether it chooses them, too; scheme: on which trees."""
+    """The race of a layer verifier. blocks: whether it has blocks beside weights. scheme: the trees of the verifier."""
 
     blocks: bool
     scheme: type[Any]
@@ -52,7 +52,7 @@ RACES = {
 
 
 class Weight:
-    """A free weight, or a sum of such. As a key it is what was added up, in quotients it is a number."""
+    """A free weight, or a sum of such: equal and hashed by the names of its parts, divided as a number."""
 
     __slots__ = ("number", "parts")
 
@@ -86,9 +86,9 @@ class Weight:
 
 
 class Drafted:
-    """Drafted pairs, each as often as it is drafted: one of them, divided by all, is the chance that it is selected.
+    """Drafted pairs with repetitions, in place of weights: one divided by all is its free probability.
 
-    chances: of a pair to be selected, where several different ones are drafted, by `chance_name`.
+    beside: the paths above. chances: the probability of each pair where several are drafted, by `chance_name`.
     """
 
     __slots__ = ("beside", "chances", "pairs")
@@ -135,7 +135,7 @@ class Drafted:
 
 @dataclass(frozen=True)
 class Share:
-    """A mass times some of the drafted pairs, all the same."""
+    """A mass times one drafted pair, which may be drafted several times."""
 
     mass: Any
     some: Drafted
@@ -146,7 +146,7 @@ class Share:
 
 
 class FreeRaces:
-    """A layer verifier, every race of which is given; see `Verifier`."""
+    """A layer verifier whose races are free numbers; see `Verifier`."""
 
     def __init__(self, verifier: Any, racing: Racing, kind: str, values: Values) -> None:
         self._verifier, self._racing, self._kind, self._values = verifier, racing, kind, values
@@ -190,7 +190,7 @@ class FreeRaces:
 
 
 def _paths(node: DraftNode, depth: int) -> tuple[Context, ...]:
-    """What is drafted down to a depth: the prefixes of that length, in order, each as often as it is drafted."""
+    """The drafted prefixes of one length, in order, each as often as it is drafted."""
     if depth == 0:
         return (node.context,)
     if depth == 1:

@@ -1,13 +1,13 @@
 """Successive halving of candidates by tokens a second, after pilot runs.
 
-Pilot runs: passes do not depend on who verifies, so they are timed once for all verifiers of a scheme, and verification
-of each on the same trees. In one text every verifier runs on each tree and is timed by itself, and the text goes on
-with the verdict of the quickest. That one alone writes the next text, in which passes are timed: after the work of many
-verifiers they take up to half as long again.
+Pilot runs: passes do not depend on the verifier, so they are timed once for all verifiers of a scheme; verification is
+timed for each on the same trees. In one text every verifier runs on each tree and is timed by itself, and the text goes
+on with the verdict of the fastest. That one alone writes the next text, in which passes are timed: after the work of
+many verifiers they take up to half as long again.
 
-Then rounds in turn, from the same roots: after every round the slower half is out, down to `KEPT`, which run in all
-rounds. Who is slower is told by the expected tokens of a block over the seconds that a block took: times settle within
-a round, accepted tokens do not.
+Then rounds from the same roots: after every round the slower half of the candidates is dropped, down to `KEPT`, which
+run in all rounds. Speed is the expected tokens of a block over the seconds that a block took: one round measures times
+well enough, but not accepted tokens.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BLOCKS, ALONE = 4, 8
 TEXTS = 16
 #: Tokens of a text without drafts.
 TOKENS = 32
-#: Calls after which a verifier that takes longer than the rest of a block is timed no more.
+#: A verifier slower than the rest of a block is no longer timed after so many calls.
 ENOUGH = 8
 #: How many candidates run in every round.
 KEPT = 6
@@ -85,7 +85,7 @@ class VerifierBatch:
         return verdict
 
     def sort(self, most: float) -> None:
-        """Put the quickest first; others that are known well and take longer than `most` seconds rest."""
+        """Put the fastest first; others with `ENOUGH` calls and more than `most` seconds a call run no more."""
         self.verifiers.sort(key=lambda each: self.mean(each.label))
         known = [each.label for each in self.verifiers[1:] if len(self.seconds[each.label]) >= ENOUGH]
         self.resting |= {label for label in known if self.mean(label) > most}
@@ -113,7 +113,7 @@ class PilotRun:
 
     @property
     def verifiers(self) -> list[NamedVerifier]:
-        """Those that take the trees, in the order in which they were given, whatever they take."""
+        """Those that take the trees, in the order in which they were given."""
         return [each for each in self._named if each in self._batch.verifiers]
 
     def write(self) -> None:
@@ -138,7 +138,7 @@ class PilotRun:
 
     @property
     def shared(self) -> float:
-        """Seconds of a block but verification: the median text, which a moment of something else does not move."""
+        """Seconds of a block but verification: of the median text, which single interruptions do not change."""
         return float(np.median(self._blocks[1:] or self._blocks))
 
     @property
@@ -185,8 +185,8 @@ def _pilot_text(pilot: PilotRun | PlainPilotRun, _: int) -> None:
 class Halving:
     """turns: of each candidate, one a round from the first; None stands for plain generation. expected: tokens a block.
 
-    blocks: seconds of a block of each candidate, round by round: of the median text, which no moment of something else
-    moves.
+    blocks: seconds of a block of each candidate, round by round: of the median text, which single interruptions do not
+    change.
     """
 
     expected: Sequence[AlongText]

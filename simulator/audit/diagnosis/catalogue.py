@@ -20,8 +20,7 @@ from draftproof.simulator.audit.diagnosis.processed import judged_otherwise, pro
 class Entry:
     """One bug. test: says why the evidence speaks for it, None if it does not.
 
-    whole: whether it explains everything. Of those only the first is named: what fits as well on the same instances
-    does not tell more.
+    whole: whether it explains the whole law. Of such entries only the first is named, as the others explain no more.
     """
 
     name: str

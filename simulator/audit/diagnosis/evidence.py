@@ -1,4 +1,4 @@
-"""What a hypothesis about a wrong function may ask: laws of suspects, and the same function under other conditions."""
+"""The evidence about a refuted function: laws of verifiers with known bugs, and the function under other conditions."""
 
 from __future__ import annotations
 

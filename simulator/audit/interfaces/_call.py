@@ -207,7 +207,7 @@ NOISE_KINDS = {
     )
     for name in names.split()
 }
-#: In the words of the report.
+#: The words for each kind in reports.
 NOISE_WORDS = {
     "uniforms": "a uniform number for every draft",
     "final_uniforms": "one uniform number",

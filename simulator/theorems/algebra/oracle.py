@@ -1,7 +1,7 @@
 """Whether a region has a point: by z3, which answers with a point or with a proof that there is none.
 
-A question about one atom concerns only what shares variables with it, directly or through others: the rest of the
-point at hand stays as it is. Answers are kept, refusals by the few conditions that they came from.
+A question about one atom concerns only conditions that share variables with it, directly or through others; the other
+coordinates of the current point stay as they are. Answers are kept; "empty" is kept with the conditions that prove it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Decision trees: functions that are given by one value on each cell, cells being told apart by signs of atoms.
 
-At a leaf stands whatever the function is on that cell: rational functions by name, or that nothing is claimed there.
+A leaf has the function on its cell, rational functions by name; a gap is a cell without a claim.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Gap:
-    """A cell without a value. outside: no claim is made there; else it is not known."""
+    """A cell without a value. outside: whether it is outside the theorem's hypothesis; else the value is not known."""
 
     outside: bool
 

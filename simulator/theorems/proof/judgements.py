@@ -32,7 +32,7 @@ def judged_zero(ratio: Ratio, region: Region, oracle: Oracle) -> Judgement | Non
 
 
 def judged_nonnegative(ratio: Ratio, region: Region, oracle: Oracle) -> Judgement | None:
-    """Why a function is never negative on a region, by multiplication only if such a reason is found."""
+    """Why a function is never negative on a region, None if not shown; `SOLVER` only without another reason."""
     if ratio.is_zero:
         return EQUAL
     if _by_signs(ratio, region):

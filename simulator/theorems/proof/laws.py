@@ -45,7 +45,7 @@ Block = tuple[Context, int]
 
 @dataclass(frozen=True)
 class Part:
-    """One cell of what drafting asks (on most schemes there is one): a tree of masses of verdicts for each draft tree.
+    """One cell of the drafting (most schemes have one): for each draft tree a decision tree of the masses of verdicts.
 
     drafted: the draft trees. masses: for each the probability that it is drawn and the verdict is a `Block`.
     gap: in place of both where nothing is known or claimed.
@@ -59,7 +59,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Drafting:
-    """One cell of what drafting asks. drafted: the draft trees with their probabilities. point: one of the cell."""
+    """One cell of the drafting. drafted: the draft trees with their probabilities. point: one of the cell."""
 
     region: Region
     drafted: tuple[tuple[DraftTree, Ratio], ...] = ()

@@ -46,7 +46,7 @@ def starting_points(shape: Shape) -> list[Point]:
 
 
 def simplest(shape: Shape, point: Point, fails: Callable[[Point], bool]) -> Point:
-    """A point with simpler rows, row by row, at which `fails` still holds."""
+    """A point with simpler rows at which `fails` still holds; rows are simplified one after the other."""
     width = shape.vocab_size - 1
     for first in shape.start.values():
         for row in _simple_rows(shape):
