@@ -90,10 +90,10 @@ def optimum(
     their rows in rationals: floats are rounded as `draftproof.simulator.instances.exact` says. scheme: a delayed tree.
     method: "levels" (interior point on an interpolated `g`), "columns" (column generation over path orders), or "auto":
     the former, finished by the latter on small trees if its exact gap is too wide. `L <= 1` and `K = 1` need neither.
-    report: told (seconds, lower, upper) as they improve. clock: such as `time.perf_counter`, needed for `seconds`;
-    without it all times are 0.
-    Raises `InvalidInput` for rows that do not fit, another scheme or an unknown method, `TooLarge` above 20,000 paths
-    or 300 trunks. A step that has begun is finished, so that `seconds` may be passed by a little.
+    report: called with (seconds, lower, upper) as they improve. clock: such as `time.perf_counter`, needed for
+    `seconds`; without it all times are 0. Raises `InvalidInput` for rows that do not fit, another scheme or an unknown
+    method, `TooLarge` above 20,000 paths or 300 trunks. A step that has begun is finished, so that `seconds` may be
+    passed by a little.
     """
     if method not in METHODS:
         raise InvalidInput(f"unknown method {method!r}; choose {', '.join(METHODS)}")

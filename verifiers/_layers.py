@@ -55,7 +55,7 @@ Rule: TypeAlias = Callable[[Sequence[Scored]], Step]
 
 
 def sweep(root: DraftNode, coin: Coin, rule: Rule) -> Verdict:
-    """Steps 1 to 3 under `root`; nodes of a layer stand in the order of their contexts."""
+    """Steps 1 to 3 under `root`; nodes of a layer are in the order of their contexts."""
     layers = [[Scored(root, 1)]]
     steps: list[Step] = []
     while any(scored.node.children for scored in layers[-1]):

@@ -51,7 +51,7 @@ def _entries(row: Vector) -> Any:
 
 
 def _plain(k: Any) -> Any:
-    """The key of `k`: tensors are told apart by their numbers."""
+    """The key of `k`: numbers in place of tensors."""
     if type(k) is int:
         return k
     return tuple(map(_plain, k)) if isinstance(k, tuple) else k.item() if is_tensor(k) else k

@@ -2,7 +2,7 @@
 
 New here; block verification is that of [sun2024block].
 1. Run block verification on the first path: an accepted node `c` and a correction token `y`.
-2. If `y` is drafted after `c`, on another path, start again at `(c, y)` with the subtree that hangs there.
+2. If `y` is drafted after `c`, on another path, start again at `(c, y)` with the subtree below it.
 
 Lossless, since what happens on the first path does not depend on what is drafted below `(c, y)`: a first path through
 `(c, y)` itself would have been accepted further. So the subtree is a fresh draft tree, whatever its shape.

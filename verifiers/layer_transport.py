@@ -13,7 +13,7 @@ New here, after [cha2026layer], who score the nodes of a layer and sweep layer b
 
 Lossless for every choice of blocks and weights, as long as `r` is the law that they induce. One branch: block
 verification. One layer: optimal transport. For vocabularies of more than 32 tokens a race of classes of tokens of like
-`p/q` stands in for that of tokens, see `verifiers._layer_classes`.
+`p/q` replaces that of tokens, see `verifiers._layer_classes`.
 """
 
 from __future__ import annotations

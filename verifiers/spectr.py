@@ -111,7 +111,7 @@ def last_child_law(p: Vector, q: Vector, k: int) -> tuple[Vector, Vector]:
     hit = q - scaled
     rejected = sums(hit)
     stops = power(rejected - hit, k) * rest
-    tried: Any = 1  # the mean number of drafts that are looked at
+    tried: Any = 1  # the mean number of drafts tried
     for _ in range(k - 1):
         tried = tried * rejected + 1
     return stops, tried * scaled + (power(rejected, k) * rest - stops)

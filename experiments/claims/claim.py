@@ -23,7 +23,7 @@ Command: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Look:
+class Outcome:
     """The result of a statement on one instance.
 
     text: the values where it fails. asked: whether the statement applies to the instance. commands: commands that show
@@ -39,12 +39,12 @@ class Look:
 class Statement(Protocol):
     """A statement about an instance and a draft scheme."""
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         """Whether it is true of them."""
         ...
 
     def shown(self, outputs: list[dict[str, Any]]) -> bool:
-        """Whether the JSON output of the commands in a failed `Look` shows the failure."""
+        """Whether the JSON output of the commands in a failed `Outcome` shows the failure."""
         ...
 
 

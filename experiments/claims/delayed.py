@@ -11,7 +11,7 @@ from typing import Any
 
 from draftproof.experiments.claims import formulas, growth, measures, rules
 from draftproof.experiments.claims.cases import DROPPING, ONE_STEP, PATHS, SMALL, STOPPING, TOP, TREES, full_support
-from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Look, Measured, Open, Twin
+from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Measured, Open, Outcome, Twin
 from draftproof.experiments.claims.planted import STEPS
 from draftproof.experiments.claims.statements import (
     Acceptance,
@@ -249,15 +249,15 @@ class OthersAreLossy:
 
     spec: str
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         if not _branching(instance, scheme):
-            return Look(True, asked=False)
-        if SameLaw(self.spec, "nss").look(instance, scheme).holds:
-            return Look(True)
+            return Outcome(True, asked=False)
+        if SameLaw(self.spec, "nss").evaluate(instance, scheme).holds:
+            return Outcome(True)
         check, nss = judged(self.spec, instance, scheme), judged("nss", instance, scheme)
         text = f"{self.spec} is lossless and brings {check.block_efficiency}, nss {nss.block_efficiency}"
         compare = ("compare", self.spec, "nss", "--instance", FILE, "--arithmetic", "rational")
-        return Look(not check.lossless, text, (("check", self.spec, "--instance", FILE), compare))
+        return Outcome(not check.lossless, text, (("check", self.spec, "--instance", FILE), compare))
 
     def shown(self, outputs: list[dict[str, Any]]) -> bool:
         verdict, compared = outputs

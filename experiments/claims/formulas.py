@@ -73,7 +73,7 @@ def spechub(p: Vector, q: Vector, k: int) -> Any:
 def independent_drafts(p: Vector, q: Vector, k: int) -> Any:
     """`sum q (1 - (1 - min(1, p/q))^k)`: as if the drafts were accepted independently of one another."""
     total = p.sum() * 0
-    for owed, drafted in zip(p, q, strict=True):
+    for target, drafted in zip(p, q, strict=True):
         if drafted > 0:
-            total += drafted * (1 - (1 - min(owed / drafted, 1 + owed * 0)) ** k)
+            total += drafted * (1 - (1 - min(target / drafted, 1 + target * 0)) ** k)
     return total

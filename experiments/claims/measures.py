@@ -1,6 +1,6 @@
 """Figures that claims are about: acceptance along a path, delay, gain with depth, acceptance against draft probability.
 
-Texts: the counts that come along, four tokens, a target of order 3 and a draft of order 1, at the most frequent roots.
+Texts: the counts of the package, four tokens, a target of order 3 and a draft of order 1, at the most frequent roots.
 """
 
 from __future__ import annotations

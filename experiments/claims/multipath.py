@@ -9,7 +9,7 @@ from typing import Any
 
 from draftproof.experiments.claims import formulas, rules
 from draftproof.experiments.claims.cases import PATHS, SEARCHED, SMALL, TREES
-from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Look, Twin
+from draftproof.experiments.claims.claim import FILE, HERE, Cases, Claim, Exact, Outcome, Twin
 from draftproof.experiments.claims.statements import (
     Acceptance,
     Attains,
@@ -196,10 +196,10 @@ def _others() -> Iterator[Claim]:
 class NotComputed:
     """The bounds of the optimum differ by more than 1e-6."""
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         bounds = optimum(instance.target, instance.draft, scheme)
         text = f"{float(bounds.lower):.7f} is attained, {float(bounds.upper):.7f} is not exceeded"
-        return Look(bounds.gap > rules.GAP, text, (("bound", "--instance", FILE),))
+        return Outcome(bounds.gap > rules.GAP, text, (("bound", "--instance", FILE),))
 
     def shown(self, outputs: list[dict[str, Any]]) -> bool:
         return Fraction(outputs[0]["gap"]) <= rules.GAP

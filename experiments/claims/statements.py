@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from draftproof.experiments.claims.claim import FILE, HERE, Command, Look
+from draftproof.experiments.claims.claim import FILE, HERE, Command, Outcome
 from draftproof.experiments.shared.names import find_verifier
 from draftproof.experiments.shared.schemes import scheme_spec
 from draftproof.lp_analysis import optimum
@@ -51,14 +51,14 @@ class Lossless:
     only: Only = always
     scheme: Callable[[DraftScheme], DraftScheme] | None = None
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         if not self.only(instance, scheme):
-            return Look(True, asked=False)
+            return Outcome(True, asked=False)
         meant = self.scheme(scheme) if self.scheme else scheme
         check = judged(self.spec, instance, meant)
         other = ("--scheme", scheme_spec(meant)) if self.scheme else ()
         text = f"{self.spec} is lossless" if check.lossless else f"{self.spec}: {check.violation}"
-        return Look(check.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *other),))
+        return Outcome(check.lossless is not self.lossy, text, (("check", self.spec, "--instance", FILE, *other),))
 
     def shown(self, outputs: Outputs) -> bool:
         return any(output.get("lossless") is self.lossy for output in outputs)
@@ -93,12 +93,12 @@ class Efficiency:
     only: Only = always
     margin: Fraction = Fraction(0)
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         if not self.only(instance, scheme):
-            return Look(True, asked=False)
+            return Outcome(True, asked=False)
         one, other = (judged(run.spec, instance, run.on(scheme)).block_efficiency for run in (self.left, self.right))
         text = f"{self.left.label(scheme)} {one}, {self.right.label(scheme)} {other}"
-        return Look(_RELATIONS[self.relation](one, other + self.margin), text, self._commands(scheme))
+        return Outcome(_RELATIONS[self.relation](one, other + self.margin), text, self._commands(scheme))
 
     def _commands(self, scheme: DraftScheme) -> tuple[Command, ...]:
         exact = ("--instance", FILE, "--arithmetic", "rational")
@@ -122,12 +122,12 @@ class SameLaw:
     left: str
     right: str
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         laws = [block_law(verifier(spec), instance.target, instance.draft, scheme) for spec in (self.left, self.right)]
         one, other = ([table.tolist() for table in law.correction] for law in laws)
         text = f"{self.left} {laws[0].block_efficiency}, {self.right} {laws[1].block_efficiency}, other laws"
         compare = ("compare", self.left, self.right, "--instance", FILE, "--arithmetic", "rational")
-        return Look(one == other, text, (compare,))
+        return Outcome(one == other, text, (compare,))
 
     def shown(self, outputs: Outputs) -> bool:
         """See `Statement`: the commands print means, so laws with equal means do not show it."""
@@ -141,14 +141,14 @@ class Acceptance:
     spec: str
     formula: Callable[..., Any]
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         """See `Statement`; the engine is the enumeration."""
         checked = check(verifier(self.spec), instance.target, instance.draft, scheme, engine="enumerate")
         rate = checked.block_efficiency - 1
         k = scheme.as_dict().get("K", 2)
         claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), k))
         text = f"{self.spec} accepts with {rate}, not {claimed}"
-        return Look(rate == claimed, text, (("check", self.spec, "--instance", FILE),))
+        return Outcome(rate == claimed, text, (("check", self.spec, "--instance", FILE),))
 
     def shown(self, outputs: Outputs) -> bool:
         """See `Statement`: the command prints the rate, for people to compare."""
@@ -165,12 +165,12 @@ class Attains:
     spec: str
     least: Fraction = Fraction(1)
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         check = judged(self.spec, instance, scheme).block_efficiency
         upper = optimum(instance.target, instance.draft, scheme).upper
         text = f"{self.spec} {check}, while {float(upper):.6f} is not exceeded"
         commands = (("check", self.spec, "--instance", FILE), ("bound", "--instance", FILE))
-        return Look(check >= self.least * upper, text, commands)
+        return Outcome(check >= self.least * upper, text, commands)
 
     def shown(self, outputs: Outputs) -> bool:
         return Fraction(outputs[0]["block_efficiency"]) < self.least * Fraction(outputs[1]["upper"])
@@ -182,12 +182,12 @@ class Reachable:
 
     formula: Callable[..., Any]
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         assert isinstance(scheme, Delayed)
         claimed = as_python(self.formula(instance.target.row(()), instance.draft.row(()), scheme.K))
         upper = optimum(instance.target, instance.draft, scheme).upper - 1
         text = f"{claimed} accepted tokens claimed, {upper} possible"
-        return Look(claimed <= upper, text, (("bound", "--instance", FILE),))
+        return Outcome(claimed <= upper, text, (("bound", "--instance", FILE),))
 
     def shown(self, outputs: Outputs) -> bool:
         """See `Statement`: the bound is printed; what is claimed stands beside it in the evidence."""
@@ -200,10 +200,10 @@ class Every:
 
     parts: tuple[Any, ...]
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
-        looks = [part.look(instance, scheme) for part in self.parts]
-        failed = next((look for look in looks if not look.holds), None)
-        return failed or Look(True, asked=any(look.asked for look in looks))
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
+        outcomes = [part.evaluate(instance, scheme) for part in self.parts]
+        failed = next((outcome for outcome in outcomes if not outcome.holds), None)
+        return failed or Outcome(True, asked=any(outcome.asked for outcome in outcomes))
 
     def shown(self, outputs: Outputs) -> bool:
         return any(part.shown(outputs) for part in self.parts)
@@ -211,14 +211,14 @@ class Every:
 
 @dataclass(frozen=True)
 class Holds:
-    """Any other statement: `found(instance, scheme)` is None where it is true, else the actual values as text."""
+    """Any other statement: `failure(instance, scheme)` is None where it is true, else the actual values as text."""
 
-    found: Callable[[Instance, DraftScheme], str | None]
+    failure: Callable[[Instance, DraftScheme], str | None]
 
-    def look(self, instance: Instance, scheme: DraftScheme) -> Look:
+    def evaluate(self, instance: Instance, scheme: DraftScheme) -> Outcome:
         """See `Statement`; no command shows it."""
-        text = self.found(instance, scheme)
-        return Look(text is None, text or "")
+        text = self.failure(instance, scheme)
+        return Outcome(text is None, text or "")
 
     def shown(self, outputs: Outputs) -> bool:
         return False

@@ -41,9 +41,9 @@ def best_mixture(target: TokenProcess, draft: TokenProcess, scheme: DraftScheme)
     # a concave function on a grid is largest next to its maximum, or at an end where rounding hides it
     units = {0, floor(low * DENOMINATOR), ceil(high * DENOMINATOR), DENOMINATOR}
     units.add(round((low + high) / 2 * DENOMINATOR))
-    found = {Fraction(unit, DENOMINATOR): exact(Fraction(unit, DENOMINATOR)) for unit in sorted(units)}
-    best = max(found, key=found.__getitem__)
-    return best, found[best]
+    efficiencies = {Fraction(unit, DENOMINATOR): exact(Fraction(unit, DENOMINATOR)) for unit in sorted(units)}
+    best = max(efficiencies, key=efficiencies.__getitem__)
+    return best, efficiencies[best]
 
 
 def golden_section(function: Callable[[float], float]) -> tuple[float, float]:

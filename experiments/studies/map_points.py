@@ -30,7 +30,7 @@ def points(rows: Sequence[Row]) -> list[Row]:
 
 
 def name_of(scheme: str) -> str:
-    """The name in the text of a scheme; the tree that Sequoia planned is one scheme, whoever verifies it."""
+    """The name in the text of a scheme; Sequoia's planned trees are one scheme, whatever the verifier."""
     name = scheme.partition(":")[0]
     return "sequoia" if name == "topology" else name
 

@@ -83,8 +83,8 @@ def times(target: float) -> TimeModel:
 def schemes(depth: int) -> list[Delayed]:
     """Shapes of one to three branches down to this depth."""
     sizes = range(depth + 1)
-    found = shapes({"K": [1, 2, 3], "L1": sizes, "L2": sizes}, None)
-    return [s for s in found if s.depth <= depth and (s.K < 3 or s.L2 <= LONGEST_OF_THREE)]
+    listed = shapes({"K": [1, 2, 3], "L1": sizes, "L2": sizes}, None)
+    return [s for s in listed if s.depth <= depth and (s.K < 3 or s.L2 <= LONGEST_OF_THREE)]
 
 
 def ladder(place: Place, verifier: str) -> dict[str, Any]:
@@ -108,8 +108,8 @@ def _rates(tables: Tables, X: Any) -> dict[str, Any]:
         if rival.learner and X is None:
             continue
         choice, unseen = choices(rival, tables, X)
-        found = value(tables, choice, name)
-        rates[name] = {"rate": float(found.rate), "tokens": float(found.tokens), "used": found.used}
+        result = value(tables, choice, name)
+        rates[name] = {"rate": float(result.rate), "tokens": float(result.tokens), "used": result.used}
         if unseen is not None:
             rates[name]["held_out"] = float(value(tables, unseen, name).rate)
     statics = {str(each.scheme): float(v.rate) for each, v in zip(tables.actions, static_values(tables), strict=True)}
@@ -126,17 +126,17 @@ def compute(about: tuple[Place, str]) -> dict[str, Any]:
     """A row."""
     place, verifier = about
     started = time.process_time()
-    found = {"world": str(place), "verifier": verifier, **ladder(place, verifier)}
+    row = {"world": str(place), "verifier": verifier, **ladder(place, verifier)}
     seconds = round(time.process_time() - started, 2)
-    return {**found, "strong_id": identity(place, verifier), "versions": versions(), "seconds": seconds}
+    return {**row, "strong_id": identity(place, verifier), "versions": versions(), "seconds": seconds}
 
 
 def tasks() -> list[Task[tuple[Place, str]]]:
     """All rows, the quick ones first."""
     timed = [(place, name, SECONDS.get(name, 5)) for name in VERIFIERS for place in PLACES]
     timed.append((LARGE, "specinfer", 120))
-    found = [Task((identity(place, name),), (place, name), seconds) for place, name, seconds in timed]
-    return sorted(found, key=lambda task: task.seconds or 0)
+    listed = [Task((identity(place, name),), (place, name), seconds) for place, name, seconds in timed]
+    return sorted(listed, key=lambda task: task.seconds or 0)
 
 
 def main(
@@ -146,7 +146,7 @@ def main(
     markdown_file: Annotated[str | None, typer.Option("--markdown", help="Markdown tables and figures.")] = None,
     json_target: Annotated[str | None, typer.Option("--json", help="JSON to a file, or - for stdout.")] = None,
 ) -> int:
-    """What policies are worth, exactly, on n-gram worlds."""
+    """The exact values of policies on n-gram worlds."""
     from draftproof.experiments.shared.consoles import console_for
 
     check_files((), {"--resume": resume, "--plot": plot_file, "--markdown": markdown_file, "--json": json_target})

@@ -44,9 +44,9 @@ def _ladder(rows: Sequence[dict[str, Any]], target: str) -> str:
         static = rates["static"]["rate"]
         cells = [row["world"], f"`{row['verifier']}`", f"{static:.5f}"]
         for name in LADDER:
-            found = rates.get(name)
-            held = f" ({_gain(found['held_out'], static)})" if found and "held_out" in found else ""
-            cells.append(_gain(found["rate"], static) + held if found else "")
+            entry = rates.get(name)
+            held = f" ({_gain(entry['held_out'], static)})" if entry and "held_out" in entry else ""
+            cells.append(_gain(entry["rate"], static) + held if entry else "")
         lines.append([*cells, str(rates["best"]["used"])])
     headings = ["world", "verifier", "static", *LADDER, "used by best"]
     return _table(f"A target pass takes {target} draft passes", headings, lines)
@@ -61,8 +61,8 @@ def _across(rows: Sequence[dict[str, Any]]) -> str:
         if rival is None or verifier == "traversal":
             continue
         cells = [world, f"`{verifier}`"]
-        for target, found in row["times"].items():
-            mine, other = found["rivals"], rival["times"][target]["rivals"]
+        for target, entry in row["times"].items():
+            mine, other = entry["rivals"], rival["times"][target]["rivals"]
             cells.append(
                 f"{_gain(mine['static']['rate'], other['static']['rate'])}, "
                 f"{_gain(mine['best']['rate'], other['static']['rate'])}, "

@@ -59,18 +59,18 @@ def show(console: Console, rows: Sequence[Row]) -> None:
             f"predicted {row['predicted_tokens_per_second']:.0f}"
         )
     for sampling in dict.fromkeys(row["sampling"] for row in of_kind(rows, "speculative")):
-        found = [row for row in of_kind(rows, "speculative") if row["sampling"] == sampling]
-        console.print(main_table(found))
-        console.print(depth_table(found))
+        chosen = [row for row in of_kind(rows, "speculative") if row["sampling"] == sampling]
+        console.print(main_table(chosen))
+        console.print(depth_table(chosen))
 
 
-def main_table(found: Sequence[Row]) -> Table:
+def main_table(rows: Sequence[Row]) -> Table:
     """Efficiency, speed and time of the rows of one sampling."""
     cells = columns()
-    view = Table(title=f"{found[0]['sampling']}: predicted and measured", title_justify="left")
+    view = Table(title=f"{rows[0]['sampling']}: predicted and measured", title_justify="left")
     for heading in cells:
         view.add_column(heading.replace("|", "\n"), justify="left" if heading == "verifier" else "right")
-    for before, row in zip([None, *found], found, strict=False):
+    for before, row in zip([None, *rows], rows, strict=False):
         if before and before["shape"] != row["shape"]:
             view.add_section()
         view.add_row(*(cell(row) for cell in cells.values()))
@@ -125,13 +125,13 @@ def markdown(rows: Sequence[Row]) -> str:
 def figure(rows: Sequence[Row]) -> bytes:
     """A PNG: efficiency, speed, where the time goes, and acceptance and distance by depth; of the last temperature."""
     sampling = rows[-1]["sampling"]
-    found = [row for row in of_kind(rows, "speculative") if row["sampling"] == sampling]
+    chosen = [row for row in of_kind(rows, "speculative") if row["sampling"] == sampling]
     drawing, panels = drawing_board().subplots(2, 2, figsize=(13, 9), layout="constrained")
-    shapes = list(dict.fromkeys(row["shape"] for row in found))
-    names = list(dict.fromkeys(row["verifier"] for row in found))
+    shapes = list(dict.fromkeys(row["shape"] for row in chosen))
+    names = list(dict.fromkeys(row["verifier"] for row in chosen))
     styles = {name: {**line_style(number), "markersize": 6, "linewidth": 1.2} for number, name in enumerate(names)}
     for number, name in enumerate(names):
-        here = [row for row in found if row["verifier"] == name]
+        here = [row for row in chosen if row["verifier"] == name]
         shift = 0.1 * (number - (len(names) - 1) / 2)
         places = [shapes.index(row["shape"]) + shift for row in here]
         style = {**styles[name], "linestyle": "none"}
@@ -149,8 +149,8 @@ def figure(rows: Sequence[Row]) -> bytes:
         axes.set_xticks(range(len(shapes)), shapes, fontsize=9)
         axes.set_xlabel("K, L1, L2")
         quiet_axes(axes)
-    _draw_time(panels[1][0], found, shapes, names)
-    _draw_depths(panels[1][1], deep_rows(found), styles)
+    _draw_time(panels[1][0], chosen, shapes, names)
+    _draw_depths(panels[1][1], deep_rows(chosen), styles)
     first = rows[0]
     title = (
         f"Real models, V = {first['V']}, {sampling}, {first['dtype']} on {first['device']}, text {first['text_hash']}"

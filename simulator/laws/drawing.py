@@ -42,7 +42,7 @@ def _watched(scheme: UserScheme, draft: TokenProcess, arithmetic: Arithmetic) ->
             yield drawn
         for drawn, again in zip(first, listing(), strict=False):
             _compare(scheme, drawn, again)
-    except InvalidVerifier as error:  # the coin takes whoever asks for a verifier
+    except InvalidVerifier as error:  # errors of the coin name `verify`
         raise InvalidInput(f"scheme {scheme.name}: {str(error).replace('verify must', 'draw must')}") from error
 
 

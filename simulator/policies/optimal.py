@@ -93,7 +93,7 @@ def policy_iteration(tables: Tables) -> Best:
 
 @dataclass(frozen=True)
 class Outlook:
-    """rate: tokens per time. starts: `(S,)`. worth: `(A, S)`, one block of each action and then this policy again."""
+    """rate: tokens per time. starts: `(S,)`. worth: of one block of each action, then this policy, `(A, S)`."""
 
     rate: Any
     starts: Any

@@ -58,9 +58,9 @@ def known_at(
 ) -> Known:
     """What is known after `context`, tokens since the root of the processes; the tokens of that root are known, too."""
     before = max((getattr(process, "root", ()) for process in (target, draft)), key=len)
-    told = (*before, *context)
+    tokens = (*before, *context)
     p, q = (target.row(context[:-1]), draft.row(context[:-1])) if context else (None, None)
-    return Known(told, draft.row(context), p, q, draft_time, target_time)
+    return Known(tokens, draft.row(context), p, q, draft_time, target_time)
 
 
 def chosen(policy: Policy, known: Known) -> Action:

@@ -41,7 +41,7 @@ def corner_instances(shape: Sequence[int]) -> Iterator[Instance]:
     return (_member(name, number, tuple(shape)) for number, name in enumerate(CORNER_CASES))
 
 
-@functools.lru_cache(maxsize=1024)  # every verifier is asked about the same ones
+@functools.lru_cache(maxsize=1024)  # all verifiers share them
 def _member(family: str, seed: int, shape: tuple[int, ...]) -> Instance:
     size, _, trunk, length = shape
     return FAMILIES[family].instance(size, trunk + length, np.random.default_rng((seed, *shape)), DENOMINATOR)

@@ -87,8 +87,8 @@ class Check:
         about = {"verifier": self.verifier, "scheme": str(self.scheme), "arithmetic": self.arithmetic}
         violation = self.violation.to_dict() if self.violation is not None else None
         numbers = {**self.metrics.to_dict(), "violation": violation}
-        told = {"engine": self.engine, "lossless": self.lossless, "assumed": self.assumed}
-        return {**about, **told, "rounding_decides": self.rounding_decides, **numbers}
+        answer = {"engine": self.engine, "lossless": self.lossless, "assumed": self.assumed}
+        return {**about, **answer, "rounding_decides": self.rounding_decides, **numbers}
 
     def __repr__(self) -> str:
         verdict = "lossless" if self.lossless else f"NOT lossless, max deviation {number_text(self.max_deviation)}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from draftproof.experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Look, Measured, Open, Statement
+from draftproof.experiments.claims.claim import DEEP, Cases, Claim, Exact, Figures, Measured, Open, Outcome, Statement
 from draftproof.experiments.claims.ledger import ledger
 from draftproof.experiments.grid.run import Task
 from draftproof.experiments.shared.rows import strong_id, versions
@@ -94,12 +94,12 @@ def _looked(claim: Claim, part: Part) -> dict[str, Any]:
         from draftproof.simulator.verdicts.search import smallest  # Hypothesis takes a while to import
 
         instance, scheme = smallest(lambda one, on: _fails(test, one, on), instance, scheme)
-    look = test.look(instance, scheme)
-    about = {"claim": claim.id, "says": claim.words, "found": look.text}
+    outcome = test.evaluate(instance, scheme)
+    about = {"claim": claim.id, "says": claim.words, "found": outcome.text}
     kept = replace(instance, scheme=scheme, about=about).as_dict()
     return {
         **found,
-        "failed": {"text": look.text, "commands": [list(words) for words in look.commands], "instance": kept},
+        "failed": {"text": outcome.text, "commands": [list(words) for words in outcome.commands], "instance": kept},
     }
 
 
@@ -110,12 +110,12 @@ def _first_failure(
     asked, families, shapes = 0, dict[str, None](), dict[str, None]()
     failed = None
     for case, instance in _instances(cases, deep):
-        look = test.look(instance, case[1])
-        if look.asked:
+        outcome = test.evaluate(instance, case[1])
+        if outcome.asked:
             asked += 1
             families[instance.about["family"]] = None
             shapes[f"V = {case[0]}, {case[1]}"] = None
-        if not look.holds:
+        if not outcome.holds:
             failed = instance, case[1]
             break
     return {"instances": asked, "families": list(families), "shapes": list(shapes)}, failed
@@ -131,10 +131,10 @@ def _fails(test: Statement, instance: Instance, scheme: DraftScheme) -> bool:
     if not scheme.nodes:  # where nothing is drafted nothing is said
         return False
     try:
-        look: Look = test.look(instance, scheme)
+        outcome: Outcome = test.evaluate(instance, scheme)
     except (DraftproofError, AssertionError):  # a smaller tree may be refused: that refutes nothing
         return False
-    return not look.holds
+    return not outcome.holds
 
 
 def tasks_of(claims: Sequence[Claim], recorded: Mapping[str, Mapping[str, Any]], deep: bool) -> list[Task[Part]]:

@@ -26,9 +26,9 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[str]:
         if section.name == "matched":
             for size in dict.fromkeys(row["vocab_size"] for row in chosen["matched"]):
                 rows = [row for row in chosen["matched"] if row["vocab_size"] == size]
-                told = f" on equal terms, V = {size}"
-                yield from _section(side_by_side(rows, "share", "Mean share of the optimum" + told))
-                yield from _section(side_by_side(rows, "wins", "Worlds where it is best of all" + told))
+                suffix = f" on equal terms, V = {size}"
+                yield from _section(side_by_side(rows, "share", "Mean share of the optimum" + suffix))
+                yield from _section(side_by_side(rows, "wins", "Worlds where it is best of all" + suffix))
         elif section.rows:
             yield from _section(section)
 
@@ -39,12 +39,12 @@ def _is_choice(row: Row) -> bool:
 
 
 def side_by_side(rows: Sequence[Row], key: str, title: str) -> Section:
-    """One figure of every verifier on every term, a column each; nothing where it does not stand in the comparison."""
+    """One figure of every verifier on every term, a column each; empty where the verifier was not compared."""
     terms = list(dict.fromkeys((row["term"], row["value"]) for row in rows))
     known = {(row["verifier"], row["term"], row["value"]): row[key] for row in rows}
     names = [name for name in dict.fromkeys(row["verifier"] for row in rows) if name != OPTIMUM]
-    told = {name: [value for term in terms if (value := known.get((name, *term))) is not None] for name in names}
-    names.sort(key=lambda name: (-len(told[name]), -sum(told[name])))
+    by_name = {name: [value for term in terms if (value := known.get((name, *term))) is not None] for name in names}
+    names.sort(key=lambda name: (-len(by_name[name]), -sum(by_name[name])))
     cells = [[text(name), *(percent(known.get((name, *term))) for term in terms)] for name in names]
     headings = ["verifier", *(_short(term, value) for term, value in terms)]
     return Section(key, title, headings, cells)

@@ -43,7 +43,7 @@ def run(verifier: Verifier, rows: RowSource, scheme: DraftScheme, sink: Sink) ->
 def structured_law(
     verifier: Verifier, rows: RowSource, scheme: DraftScheme, progress: Progress | None = None
 ) -> BlockLaw:
-    """The whole block law of one instance. progress: told how many contexts are done."""
+    """The whole block law of one instance. progress: called with the number of contexts done."""
     sink = LawSink(rows, scheme.depth, progress)
     run(verifier, rows, scheme, sink)
     return sink.law()

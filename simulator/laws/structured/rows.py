@@ -40,7 +40,7 @@ class RowSource(Protocol):
 class TableRows:
     """Rows from tables: `target[d]` and `draft[d]` of shape `(n V**d, V)`.
 
-    roots: `n`, the number of instances that stand in the tables one after the other.
+    roots: `n`, the number of instances, whose rows are in the tables one instance after the other.
     """
 
     def __init__(self, target: Sequence[Any], draft: Sequence[Any], roots: int = 1) -> None:

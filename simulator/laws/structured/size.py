@@ -18,7 +18,7 @@ from draftproof.simulator.laws.structured.top_down import CHUNK
 from draftproof.simulator.protocol import DraftScheme, TokenProcess, Verifier
 from draftproof.simulator.structures import Continued, Layered, LeafToRoot, TopDown, offered
 
-#: Bytes that a run may take unless told otherwise.
+#: Bytes that a run may take by default.
 MEMORY = 4 * 2**30
 #: Bytes a number takes: an exact one is a pointer and an object of two small integers.
 BYTES = {True: 64, False: 8}

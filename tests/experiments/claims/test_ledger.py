@@ -63,11 +63,11 @@ def test_the_instance_that_comes_along_refutes_the_claim_and_not_the_true_twin(n
     claim = CLAIMS[name]
     kept = Instance.load(INSTANCES / f"{name}.json")
     assert kept.about["says"] == claim.words
-    look = claim.test.look(kept, kept.scheme)
-    assert look.asked
-    assert not look.holds
-    assert look.text == kept.about["found"]
-    assert claim.mended.test.look(kept, kept.scheme).holds
+    outcome = claim.test.evaluate(kept, kept.scheme)
+    assert outcome.asked
+    assert not outcome.holds
+    assert outcome.text == kept.about["found"]
+    assert claim.mended.test.evaluate(kept, kept.scheme).holds
 
 
 @pytest.mark.parametrize("name", REFUTED)
